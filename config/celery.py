@@ -1,0 +1,13 @@
+"""The task queue: Celery on Redis. Tasks are safe to repeat, so they are acknowledged late."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("loci")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()

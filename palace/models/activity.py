@@ -1,0 +1,27 @@
+"""What was done for the user: one line each, with its figures."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from palace.models.palace import InPalace
+
+
+class Activity(InPalace):
+    class Kind(models.TextChoices):
+        MEMORY_MINED = "memory_mined"
+        CHATS_IMPORTED = "chats_imported"
+
+    kind = models.CharField(max_length=30, choices=Kind.choices)
+    summary = models.CharField(max_length=300, help_text="One sentence for a person.")
+    detail = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "activities"
+        ordering = ["-created_at", "-pk"]
+        constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="activity_uuid")]
+        indexes = [models.Index(fields=["palace", "-created_at"], name="activity_by_time")]
+
+    def __str__(self) -> str:
+        return self.summary

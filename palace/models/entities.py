@@ -1,0 +1,63 @@
+"""Entities and where they are mentioned."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from palace.models.hierarchy import TITLE_LENGTH, Drawer
+from palace.models.palace import InPalace, Palace
+
+
+class Entity(InPalace):
+    """Someone or something that is spoken of."""
+
+    class Kind(models.TextChoices):
+        PERSON = "person"
+        PLACE = "place"
+        ORGANISATION = "organisation"
+        PROJECT = "project"
+        EVENT = "event"
+        ITEM = "item"
+
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
+    name = models.CharField(max_length=TITLE_LENGTH)
+    aliases = ArrayField(models.CharField(max_length=TITLE_LENGTH), default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "entities"
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="entity_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="entity_uuid"),
+            models.UniqueConstraint(fields=["palace", "kind", "slug"], name="entity_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Mention(models.Model):
+    """An entity named in a drawer, at exactly these characters."""
+
+    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+", db_index=False)
+    entity = models.ForeignKey(
+        Entity, models.CASCADE, related_name="mentions", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="mentions", db_constraint=False, db_index=False
+    )
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["palace", "drawer", "start", "entity"], name="mention_span"
+            )
+        ]
+        indexes = [models.Index(fields=["palace", "entity"], name="mention_by_entity")]
+
+    def __str__(self) -> str:
+        return f"{self.entity_id} in {self.drawer_id}"

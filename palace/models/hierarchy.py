@@ -1,0 +1,230 @@
+"""Wing, Room, Closet, Drawer: where a message is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+
+from palace.aaak import Pointer
+from palace.models.palace import InPalace, Palace
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+TITLE_LENGTH = 200
+
+
+class HierarchyQuerySet(models.QuerySet[Any]):
+    def within(self, palace: Palace) -> Self:
+        return self.filter(palace=palace)
+
+
+class Wing(InPalace):
+    """A subject: a person, project, topic or agent."""
+
+    class Kind(models.TextChoices):
+        PERSON = "person"
+        PROJECT = "project"
+        TOPIC = "topic"
+        AGENT = "agent"
+
+    number = models.PositiveIntegerField(
+        help_text="W-042; counts within the palace; 0 is Unsorted."
+    )
+    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
+    name = models.CharField(max_length=TITLE_LENGTH)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = HierarchyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="wing_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="wing_uuid"),
+            models.UniqueConstraint(fields=["palace", "slug"], name="wing_slug"),
+            models.UniqueConstraint(fields=["palace", "number"], name="wing_number"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("wing_detail", args=[self.uuid])
+
+
+class WingAlias(models.Model):
+    """Another name by which a wing is found; one name means one wing."""
+
+    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+")
+    wing = models.ForeignKey(Wing, models.CASCADE, related_name="aliases", db_constraint=False)
+    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "slug"], name="wing_alias_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Room(InPalace):
+    """A time-slice of a wing, typically one conversation.
+
+    Numbers count within the palace, so a pointer still leads here after the room moved wings.
+    """
+
+    wing = models.ForeignKey(Wing, models.CASCADE, related_name="rooms", db_constraint=False)
+    number = models.PositiveIntegerField(help_text="R-11; counts within the palace.")
+    source = models.CharField(max_length=50, help_text="Who brought it: chat, chatgpt, plain …")
+    external_id = models.CharField(max_length=200, help_text="The conversation's id there.")
+    title = models.CharField(max_length=TITLE_LENGTH)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = HierarchyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["started_at", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="room_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="room_uuid"),
+            models.UniqueConstraint(fields=["palace", "number"], name="room_number"),
+            models.UniqueConstraint(
+                fields=["palace", "source", "external_id", "wing"], name="room_conversation"
+            ),
+        ]
+        indexes = [models.Index(fields=["palace", "wing", "started_at"], name="room_by_wing")]
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("room_detail", args=[self.uuid])
+
+
+class Closet(InPalace):
+    """A topic discussed in a room."""
+
+    room = models.ForeignKey(Room, models.CASCADE, related_name="closets", db_constraint=False)
+    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
+    title = models.CharField(max_length=TITLE_LENGTH)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = HierarchyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="closet_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="closet_uuid"),
+            models.UniqueConstraint(fields=["palace", "room", "slug"], name="closet_slug"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("closet_detail", args=[self.uuid])
+
+
+class DrawerQuerySet(HierarchyQuerySet):
+    def kept(self) -> Self:
+        """Not in the trash."""
+        return self.filter(trashed_at=None)
+
+    def trashed(self) -> Self:
+        return self.exclude(trashed_at=None)
+
+    def unmined(self) -> Self:
+        """Filed, and still without closet, passages and postings."""
+        return self.filter(mined_at=None)
+
+    def in_order(self) -> Self:
+        return self.order_by("conversation", "position", "pk")
+
+    def with_place(self) -> Self:
+        """With wing, room and closet at hand, as pointers and pages need them."""
+        return self.select_related("room__wing", "closet")
+
+
+class Drawer(InPalace):
+    """One message or note, verbatim to the byte. It may move or be trashed; its text never changes."""
+
+    room = models.ForeignKey(Room, models.CASCADE, related_name="drawers", db_constraint=False)
+    closet = models.ForeignKey(
+        Closet, models.SET_NULL, related_name="drawers", null=True, db_constraint=False
+    )
+    number = models.PositiveIntegerField(help_text="D-007; counts within the room.")
+    source = models.CharField(max_length=50)
+    conversation = models.CharField(
+        max_length=200, help_text="The conversation's id at the source."
+    )
+    external_id = models.CharField(
+        max_length=200, help_text="The message's id in its conversation."
+    )
+    position = models.PositiveIntegerField(help_text="Order within the conversation, from 0.")
+    role = models.CharField(max_length=20, help_text="user, assistant, system or tool.")
+    speaker = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    text = models.TextField()
+    said_at = models.DateTimeField(help_text="When it was said, not when it was stored.")
+    tags = models.JSONField(default=dict, help_text='AAAK tags by letter: {"p": ["Derek"]}.')
+    preference = models.FloatField(
+        default=0, help_text="How much it states a lasting wish or taste, 0 to 1."
+    )
+    filed_at = models.DateTimeField(auto_now_add=True)
+    mined_at = models.DateTimeField(null=True, help_text="When passages and postings were written.")
+    trashed_at = models.DateTimeField(null=True)
+
+    objects = DrawerQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["room", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="drawer_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="drawer_uuid"),
+            models.UniqueConstraint(fields=["palace", "room", "number"], name="drawer_number"),
+            models.UniqueConstraint(
+                fields=["palace", "source", "conversation", "external_id"], name="drawer_message"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["palace", "source", "conversation", "position"], name="drawer_in_order"
+            ),
+            models.Index(fields=["palace", "closet"], name="drawer_by_closet"),
+            models.Index(fields=["palace", "said_at"], name="drawer_by_time"),
+            models.Index(
+                fields=["palace", "room"], name="drawer_unmined", condition=Q(mined_at=None)
+            ),
+            models.Index(
+                fields=["palace", "trashed_at"],
+                name="drawer_trash",
+                condition=Q(trashed_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pointer)
+
+    def get_absolute_url(self) -> str:
+        return reverse("drawer_detail", args=[self.uuid])
+
+    @property
+    def pointer(self) -> Pointer:
+        return Pointer(self.room.wing.number, self.room.number, self.number)
+
+    def trash(self, at: datetime | None = None) -> None:
+        self.trashed_at = at or timezone.now()
+        self.save(update_fields=["trashed_at"])
+
+    def restore(self) -> None:
+        self.trashed_at = None
+        self.save(update_fields=["trashed_at"])

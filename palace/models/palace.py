@@ -1,0 +1,61 @@
+"""The palace: the tenant, and the root of everything remembered about one person."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Self
+
+from django.conf import settings
+from django.db import models
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+
+class PalaceQuerySet(models.QuerySet["Palace"]):
+    def owned_by(self, owner: AbstractBaseUser) -> Self:
+        return self.filter(owner=owner)
+
+    def own(self, owner: AbstractBaseUser) -> Palace:
+        """The signed-in user's own palace, made on first use."""
+        palace, _ = self.get_or_create(owner=owner, subject="")
+        return palace
+
+
+class Palace(models.Model):
+    """All that is remembered about one person.
+
+    `subject` is empty for the owner's own palace; an API key's owner names others by it.
+    """
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="palaces")
+    subject = models.CharField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = PalaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "subject"], name="palace_owner_subject")
+        ]
+
+    def __str__(self) -> str:
+        return self.subject or f"palace of {self.owner}"
+
+    def lock(self) -> None:
+        """Make this transaction the only one that adds wings, rooms or numbers to this palace.
+
+        Readers, and writers of passages and postings, are not held up.
+        """
+        Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
+
+
+class InPalace(models.Model):
+    """A row of one palace. Its key together with the palace's is what other rows refer to."""
+
+    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+")
+    uuid = models.UUIDField(default=uuid.uuid4, editable=False)
+
+    class Meta:
+        abstract = True

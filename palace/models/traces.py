@@ -1,0 +1,27 @@
+"""The record of each recall: what was asked, what was found, and why."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from palace.models.palace import InPalace
+
+
+class RecollectionTrace(InPalace):
+    query = models.TextField()
+    recipe = models.CharField(max_length=50)
+    now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
+    hits = models.JSONField(help_text="Best first: drawer, pointer, score, share of each signal.")
+    candidates = models.JSONField(help_text="All that were scored, with why some were cut.")
+    context = models.TextField(blank=True, help_text="The block given to a model; may be empty.")
+    notes = models.JSONField(default=list, help_text="What was degraded or skipped, in sentences.")
+    duration_ms = models.FloatField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="trace_uuid")]
+        indexes = [models.Index(fields=["palace", "-created_at"], name="trace_by_time")]
+
+    def __str__(self) -> str:
+        return self.query[:80]

@@ -1,0 +1,45 @@
+"""Turn and Transcript: what mining eats, whoever brings it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Role = Literal["user", "assistant", "system", "tool"]
+ROLES: tuple[Role, ...] = ("user", "assistant", "system", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message, to the byte.
+
+    Attributes:
+        external_id: Its id within its conversation; the same message always has the same one.
+        speaker: Who said it, by name; empty where only the role is known.
+        said_at: Aware time of speaking.
+    """
+
+    external_id: str
+    role: Role
+    text: str
+    said_at: datetime
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A conversation in the order it was held.
+
+    Attributes:
+        source: Who brings it: `chat`, `chatgpt`, `claude`, `plain` …
+        external_id: The conversation's id at that source.
+        title: What the source calls it; may be empty.
+        agent: The named agent that took part, where there was one.
+    """
+
+    source: str
+    external_id: str
+    title: str
+    turns: tuple[Turn, ...]
+    agent: str = ""
