@@ -45,6 +45,9 @@ POSTGRES_OPTIONS = {
     "log_checkpoints": "off",
 }
 
+# Services started by this process, so that it can reap them once they have stopped.
+_children: list[subprocess.Popen[bytes]] = []
+
 
 class ServiceError(Exception):
     """An embedded service could not start; the message says what to do."""
@@ -137,6 +140,8 @@ def services(layout: Layout) -> Iterator[None]:
             else:
                 _stop_redis(layout)
                 _stop_postgres(layout)
+                while _children:
+                    _children.pop().wait(STOP_TIMEOUT_S)
         users.close()
 
 
@@ -273,8 +278,10 @@ def _spawn(command: list[str], log: Path, *, until: Callable[[], bool], name: st
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
     if _wait_until(lambda: until() or process.poll() is not None, START_TIMEOUT_S) and until():
+        _children.append(process)
         return
     process.kill()
+    process.wait()
     said = log.read_bytes()[start:].decode(errors="replace").strip()[-1500:]
     raise ServiceError(f"{name} did not start. It said ({log}):\n{said or '(nothing)'}")
 
