@@ -1,0 +1,156 @@
+"""all-MiniLM-L6-v2 as an ONNX graph: BERT with six layers, mean pooling, unit length.
+
+ONNX Runtime's fused operators (domain com.microsoft, described in its ContribOperators.md) do
+attention, the layer norms and the exact, erf-based GELU in one step each, which is what makes
+it fast on a CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+LAYERS = 6
+HEADS = 12
+DIMENSIONS = 384
+LAYER_NORM_EPSILON = 1e-12
+
+# Old enough for any ONNX Runtime we may meet; the graph uses nothing newer.
+_OPSET = 17
+_IR_VERSION = 8
+_FUSED = "com.microsoft"
+
+Weights = Mapping[str, NDArray[np.float32]]
+
+
+class _Graph:
+    """Collects nodes and constants; every method returns the name of the value it adds."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, value: NDArray[np.generic]) -> str:
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def add(self, op: str, output: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        node = helper.make_node(op, list(inputs), [output], output, domain=domain, **attributes)
+        self.nodes.append(node)
+        return output
+
+    def fused(self, op: str, output: str, *inputs: str, **attributes: Any) -> str:
+        return self.add(op, output, *inputs, domain=_FUSED, **attributes)
+
+
+def build_graph(weights: Weights) -> onnx.ModelProto:
+    """Inputs `input_ids` and `attention_mask`, int32 (batch, tokens), padded on the right;
+    output `embeddings`, float32 (batch, 384), of unit length."""
+    graph = _Graph()
+    hidden = _embeddings(graph, weights)
+    for number in range(LAYERS):
+        hidden = _layer(graph, weights, number, hidden)
+    _pool(graph, hidden)
+    tokens = ["batch", "tokens"]
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.INT32, tokens)
+        for name in ("input_ids", "attention_mask")
+    ]
+    output = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIMENSIONS])
+    return helper.make_model(
+        helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, [output], graph.constants),
+        opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)],
+        ir_version=_IR_VERSION,
+    )
+
+
+def _embeddings(graph: _Graph, weights: Weights) -> str:
+    prefix = "embeddings"
+    # Every text is one segment, so its embedding is the same at every place: add it beforehand.
+    segment = weights[f"{prefix}.token_type_embeddings.weight"][0]
+    positions = weights[f"{prefix}.position_embeddings.weight"] + segment
+    graph.nodes.append(
+        helper.make_node(
+            "EmbedLayerNormalization",
+            [
+                "input_ids",
+                "",
+                graph.constant("words", weights[f"{prefix}.word_embeddings.weight"]),
+                graph.constant("positions", positions),
+                "",
+                *_norm(graph, weights, f"{prefix}.LayerNorm"),
+            ],
+            ["embedded", "embedded_mask_index"],
+            domain=_FUSED,
+            epsilon=LAYER_NORM_EPSILON,
+        )
+    )
+    return "embedded"
+
+
+def _layer(graph: _Graph, weights: Weights, number: int, hidden: str) -> str:
+    prefix, out = f"encoder.layer.{number}", f"layer{number}"
+    attended = graph.fused(
+        "Attention",
+        f"{out}.attention",
+        hidden,
+        *_query_key_value(graph, weights, f"{prefix}.attention.self"),
+        "attention_mask",
+        num_heads=HEADS,
+    )
+    projected, bias = _product(graph, weights, f"{prefix}.attention.output.dense", attended)
+    norm = _norm(graph, weights, f"{prefix}.attention.output.LayerNorm")
+    attended = _add_and_norm(graph, f"{out}.attended", projected, hidden, norm, bias)
+
+    wide, bias = _product(graph, weights, f"{prefix}.intermediate.dense", attended)
+    wide = graph.fused("BiasGelu", f"{out}.gelu", wide, bias)
+    projected, bias = _product(graph, weights, f"{prefix}.output.dense", wide)
+    norm = _norm(graph, weights, f"{prefix}.output.LayerNorm")
+    return _add_and_norm(graph, out, projected, attended, norm, bias)
+
+
+def _query_key_value(graph: _Graph, weights: Weights, prefix: str) -> tuple[str, str]:
+    parts = [f"{prefix}.{part}" for part in ("query", "key", "value")]
+    matrix = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
+    bias = np.concatenate([weights[f"{part}.bias"] for part in parts])
+    return graph.constant(f"{prefix}.qkv", matrix), graph.constant(f"{prefix}.qkv_bias", bias)
+
+
+def _product(graph: _Graph, weights: Weights, name: str, value: str) -> tuple[str, str]:
+    """The product, and the bias that the next, fused operator adds."""
+    # Stored for x @ W.T; MatMul multiplies from the right.
+    matrix = graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)
+    bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
+    return graph.add("MatMul", f"{name}.product", value, matrix), bias
+
+
+def _norm(graph: _Graph, weights: Weights, name: str) -> tuple[str, str]:
+    return (
+        graph.constant(f"{name}.weight", weights[f"{name}.weight"]),
+        graph.constant(f"{name}.bias", weights[f"{name}.bias"]),
+    )
+
+
+def _add_and_norm(
+    graph: _Graph, output: str, value: str, skip: str, norm: tuple[str, str], bias: str
+) -> str:
+    epsilon = LAYER_NORM_EPSILON
+    return graph.fused("SkipLayerNormalization", output, value, skip, *norm, bias, epsilon=epsilon)
+
+
+def _pool(graph: _Graph, hidden: str) -> None:
+    """The mean over the real tokens, scaled to unit length.
+
+    Scaling makes the division of the mean needless: the sum points the same way.
+    """
+    mask = graph.add("Cast", "mask", "attention_mask", to=TensorProto.FLOAT)
+    axis = graph.constant("mask_axis", np.array([1], dtype=np.int64))
+    row = graph.add("Unsqueeze", "mask_row", mask, axis)
+    summed = graph.add("MatMul", "summed", row, hidden)
+    flat = graph.add("Squeeze", "pooled", summed, axis)
+    graph.add("LpNormalization", "embeddings", flat, axis=1, p=2)

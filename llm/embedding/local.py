@@ -1,0 +1,114 @@
+"""all-MiniLM-L6-v2 on ONNX Runtime, in this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from django.conf import settings
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from llm.embedding import build
+from llm.embedding.cores import available_cores
+
+MODEL_NAME = build.MODEL_NAME
+DIMENSIONS = 384
+# The model was trained on this many; what comes after is not seen.
+MAX_TOKENS = 256
+# Rows times the longest row. Small enough to stay in a core's cache, large enough to keep it busy.
+BATCH_TOKENS = 2048
+# The tokenizer is handed this many texts at a time, so that a long list does not sit in memory
+# twice; sorting by length works within them.
+CHUNK_TEXTS = 4096
+
+Vectors = NDArray[np.float32]
+
+
+class LocalEmbedder:
+    """A tokenizer and an ONNX Runtime session. Safe to share between threads, not over a fork."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_padding()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = available_cores()
+        options.inter_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(
+            str(folder / build.MODEL_FILE), options, providers=["CPUExecutionProvider"]
+        )
+
+    def embed(self, texts: Sequence[str]) -> tuple[Vectors, int]:
+        """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read."""
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        tokens = 0
+        for start in range(0, len(texts), CHUNK_TEXTS):
+            encoded = self._tokenizer.encode_batch_fast(texts[start : start + CHUNK_TEXTS])
+            for places in _batches([len(encoding) for encoding in encoded]):
+                batch = [encoded[place] for place in places]
+                vectors[[start + place for place in places]] = self._run(batch)
+            tokens += sum(len(encoding) for encoding in encoded)
+        return vectors, tokens
+
+    def _run(self, batch: Sequence[Encoding]) -> Vectors:
+        shape = (len(batch), max(len(encoding) for encoding in batch))
+        ids = np.zeros(shape, dtype=np.int32)
+        mask = np.zeros(shape, dtype=np.int32)
+        for row, encoding in enumerate(batch):
+            ids[row, : len(encoding)] = encoding.ids
+            mask[row, : len(encoding)] = 1
+        (vectors,) = self._session.run(None, {"input_ids": ids, "attention_mask": mask})
+        found: Vectors = vectors
+        return found
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places grouped by length, longest first, at most BATCH_TOKENS a group with its padding."""
+    batch: list[int] = []
+    longest = 0
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if batch and (len(batch) + 1) * longest > BATCH_TOKENS:
+            yield batch
+            batch = []
+        if not batch:
+            longest = lengths[place]
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+_making = threading.Lock()
+_embedder: LocalEmbedder | None = None
+# A parent's session has no threads in a forked child and would wait for them if it were freed.
+_orphans: list[LocalEmbedder | None] = []
+
+
+def embedder() -> LocalEmbedder:
+    """This process's embedder, made when first asked for (0.3 s; the first time ever it is built).
+
+    Raises:
+        EmbedderMisconfigured: it cannot be built.
+    """
+    global _embedder
+    with _making:
+        if _embedder is None:
+            _embedder = LocalEmbedder(build.ensure_built(settings.MODELS_DIR))
+        return _embedder
+
+
+def _forget_after_fork() -> None:
+    global _embedder, _making
+    _orphans.append(_embedder)
+    _embedder = None
+    _making = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
+# One text at a time is fast enough (the model takes fifty times longer), and the tokenizer's own
+# threads would not survive a fork.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from llm.embedding import local, weights
+from tests.llm import reference
+
+TEXTS = [
+    "Where did I put the blue umbrella?",
+    "a",
+    "",
+    "Naïve café owners in Zürich pay 3,50 € for milk. 你好, 世界! \u202e\u0000 🧭",
+    "The tide table says high water is at six, so we leave the harbour by five. " * 6,
+    "Every room of the old lighthouse had a name, and every name had a reason. " * 40,
+]
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return local.embedder()
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    made = Tokenizer.from_file(str(weights.wheel_folder() / "tokenizer.json"))
+    made.no_padding()
+    made.enable_truncation(256)
+    return made
+
+
+def test_vectors_are_those_of_the_reference_forward_pass(embedder, tokenizer):
+    tensors = reference.load()
+    expected = [reference.embed(tensors, tokenizer.encode(text).ids) for text in TEXTS]
+    vectors, _tokens = embedder.embed(TEXTS)
+    cosines = np.sum(vectors * np.array(expected), axis=1)
+    assert cosines.min() > 0.99999
+
+
+def test_a_text_has_the_same_vector_alone_and_among_others(embedder):
+    together, _tokens = embedder.embed(TEXTS)
+    alone = np.concatenate([embedder.embed([text])[0] for text in TEXTS])
+    assert np.abs(together - alone).max() < 1e-5
+
+
+def test_vectors_are_unit_float32_in_the_order_of_the_texts(embedder):
+    texts = [f"{word} " * repeat for repeat in (90, 1, 30) for word in ("salt", "harbour", "moth")]
+    vectors, tokens = embedder.embed(texts)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (9, 384)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    single, _ = embedder.embed(texts[4:5])
+    assert int(np.argmax(vectors @ single[0])) == 4
+    assert tokens == sum(len(text.split()) + 2 for text in texts)
+
+
+def test_no_texts_make_no_vectors(embedder):
+    vectors, tokens = embedder.embed([])
+    assert vectors.shape == (0, 384)
+    assert tokens == 0
+
+
+def test_like_texts_are_nearer_than_unlike_ones(embedder):
+    vectors, _ = embedder.embed(
+        ["My dog is called Bruno.", "What is the name of my pet?", "Interest rates rose again."]
+    )
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
+
+
+def test_what_comes_after_256_tokens_is_not_read(embedder):
+    start = "word " * 254
+    vectors, tokens = embedder.embed([start, start + "elephant " * 50])
+    assert tokens == 2 * 256
+    assert np.allclose(vectors[0], vectors[1], atol=1e-6)
+
+
+def test_batches_hold_every_place_once_and_keep_to_the_budget():
+    lengths = [5, 256, 100, 256, 3, 7, 200] * 20
+    batches = list(local._batches(lengths))
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    assert all(
+        len(batch) * max(lengths[place] for place in batch) <= local.BATCH_TOKENS
+        for batch in batches
+    )
+
+
+def test_threads_may_share_it(embedder):
+    expected, _ = embedder.embed(TEXTS)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(local.embedder().embed(TEXTS)[0]))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(np.allclose(vectors, expected, atol=1e-6) for vectors in found)
+
+
+def _embed_in_child(connection):
+    connection.send(local.embedder().embed(["after the fork"])[0])
+
+
+def test_a_forked_process_makes_its_own(embedder):
+    expected, _ = embedder.embed(["after the fork"])
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=_embed_in_child, args=(theirs,))
+    child.start()
+    assert ours.poll(60)
+    assert np.allclose(ours.recv(), expected, atol=1e-6)
+    child.join(20)
+    assert child.exitcode == 0
