@@ -1,0 +1,135 @@
+"""Texts into vectors: `embed()` is the only way in.
+
+The same text always gets the same vector from the same model, whether computed or remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+
+from llm import providers, usage
+from llm.embedding import cache as _cache
+from llm.embedding.cache import forget, prune
+from llm.errors import EmbedderMisconfigured
+from llm.models import Usage
+
+__all__ = [
+    "EmbeddingModel",
+    "deployment_model",
+    "embed",
+    "forget",
+    "max_passage_chars",
+    "prune",
+]
+
+# Little-endian half precision: what is kept, and what everyone gets.
+_STORED = np.dtype("<f2")
+
+
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """Which model makes the vectors. Two that compare equal make the same ones."""
+
+    provider: str
+    name: str
+    dimensions: int
+    api_key: str = field(default="", repr=False, compare=False)
+
+    @property
+    def is_local(self) -> bool:
+        return self.provider == providers.LOCAL
+
+
+def deployment_model() -> EmbeddingModel:
+    """The operator's choice (LOCI_EMBEDDING_*); by default the local one."""
+    return EmbeddingModel(
+        provider=settings.EMBEDDING_PROVIDER,
+        name=settings.EMBEDDING_MODEL,
+        dimensions=settings.EMBEDDING_DIMENSIONS,
+        api_key=settings.EMBEDDING_API_KEY,
+    )
+
+
+def embed(
+    texts: Sequence[str],
+    model: EmbeddingModel,
+    *,
+    owner_id: int | None = None,
+    purpose: str = Usage.Purpose.MEMORY_EMBED,
+    cache: bool = True,
+) -> NDArray[np.float32]:
+    """Vectors of unit length (to half precision), float32 (n, dimensions), in the texts' order.
+
+    Texts seen lately come from the cache and the rest go to the model, metered as one call.
+    Call it outside of a transaction: a rollback would take the meter's row along.
+
+    Args:
+        owner_id: For whom it is metered.
+        cache: False for texts that will not come again, like questions.
+
+    Raises:
+        EmbedderUnavailable: down, slow or busy, also after retries.
+        EmbedderMisconfigured: wrong as set up; the message says what to set.
+    """
+    readable = [_readable(text) for text in texts]
+    if not cache:
+        return _compute(readable, model, owner_id, purpose).astype(np.float32)
+    keys = _cache.keys(readable, model)
+    vectors = _cache.look_up(keys) if keys else {}
+    missing = {key: text for key, text in zip(keys, readable, strict=True) if key not in vectors}
+    if missing:
+        computed = _compute(list(missing.values()), model, owner_id, purpose)
+        made = {key: row.tobytes() for key, row in zip(missing, computed, strict=True)}
+        _cache.keep(made)
+        vectors |= made
+    stored = np.frombuffer(b"".join(vectors[key] for key in keys), _STORED)
+    return stored.reshape(len(keys), model.dimensions).astype(np.float32)
+
+
+def max_passage_chars(model: EmbeddingModel) -> int:
+    """How long a passage may be for the model to read all of it, in most languages.
+
+    The local model reads 256 tokens. Of the others many read 512, and a longer passage would
+    be about more than one thing anyway.
+    """
+    return 900 if model.is_local else 1500
+
+
+def _compute(
+    texts: Sequence[str], model: EmbeddingModel, owner_id: int | None, purpose: str
+) -> NDArray[np.float16]:
+    if not texts:
+        return np.empty((0, model.dimensions), dtype=_STORED)
+    with usage.metered(
+        purpose=purpose, provider=model.provider, model=model.name, owner_id=owner_id
+    ) as meter:
+        vectors, meter.tokens_in = _local(texts, model)
+    return vectors.astype(_STORED)
+
+
+def _local(texts: Sequence[str], model: EmbeddingModel) -> tuple[NDArray[np.float32], int]:
+    # ONNX Runtime is 45 MB that the web server's and the scheduler's processes need not carry.
+    from llm.embedding import local  # noqa: PLC0415
+
+    if model.name != local.MODEL_NAME:
+        raise EmbedderMisconfigured(
+            f"There is no local embedding model {model.name!r}; "
+            f"set LOCI_EMBEDDING_MODEL to {local.MODEL_NAME}, or LOCI_EMBEDDING_PROVIDER to "
+            "the provider that has it."
+        )
+    if model.dimensions != local.DIMENSIONS:
+        raise EmbedderMisconfigured(
+            f"{local.MODEL_NAME} makes vectors of {local.DIMENSIONS} dimensions, not "
+            f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {local.DIMENSIONS}."
+        )
+    return local.embedder().embed(texts)
+
+
+def _readable(text: str) -> str:
+    """Half a surrogate pair, as in cut text, has no UTF-8 form: it becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

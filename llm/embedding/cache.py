@@ -1,0 +1,79 @@
+"""Vectors of texts embedded lately, in the database.
+
+A row's key is a keyed hash: whoever reads the table without the deployment's secret learns
+neither the texts nor whether a guessed text is among them. Lookups and inserts are one
+statement each, whatever the number of texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from llm.models import CachedEmbedding
+
+if TYPE_CHECKING:
+    from llm.embedding import EmbeddingModel
+
+_TABLE = CachedEmbedding._meta.db_table
+
+
+def keys(texts: Iterable[str], model: EmbeddingModel) -> list[UUID]:
+    secret = hashlib.sha256(b"llm.embedding.cache\0" + settings.SECRET_KEY.encode()).digest()
+    identity = f"{model.provider}\0{model.name}\0{model.dimensions}".encode()
+    model_key = hmac.digest(secret, identity, "sha256")
+    return [UUID(bytes=hmac.digest(model_key, text.encode(), "sha256")[:16]) for text in texts]
+
+
+def look_up(wanted: Sequence[UUID]) -> dict[UUID, bytes]:
+    """The vectors there are, by key; each is marked as used today."""
+    today = timezone.now().date()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT key, vector, used_on FROM {_TABLE} WHERE key = ANY(%s)",  # noqa: S608
+            [list(wanted)],
+        )
+        rows: list[tuple[UUID, bytes, date]] = cursor.fetchall()
+        stale = [key for key, _vector, used_on in rows if used_on < today]
+        if stale:
+            # Rows another process is marking are left to it: neither waits for the other.
+            cursor.execute(
+                f"UPDATE {_TABLE} SET used_on = %s WHERE key IN "  # noqa: S608
+                f"(SELECT key FROM {_TABLE} WHERE key = ANY(%s) FOR UPDATE SKIP LOCKED)",
+                [today, stale],
+            )
+    return {key: bytes(vector) for key, vector, _used_on in rows}
+
+
+def keep(vectors: Mapping[UUID, bytes]) -> None:
+    """Insert; a row that another process put there meanwhile stays as it is."""
+    # In one order everywhere, so that two processes inserting the same texts cannot deadlock.
+    ordered = sorted(vectors)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {_TABLE} (key, vector, used_on) "  # noqa: S608
+            "SELECT key, vector, %s FROM unnest(%s::uuid[], %s::bytea[]) AS new (key, vector) "
+            "ON CONFLICT DO NOTHING",
+            [timezone.now().date(), ordered, [vectors[key] for key in ordered]],
+        )
+
+
+def forget(texts: Iterable[str], model: EmbeddingModel) -> int:
+    """Delete the vectors of these texts, for when the texts themselves are purged."""
+    deleted, _by_model = CachedEmbedding.objects.filter(key__in=keys(texts, model)).delete()
+    return deleted
+
+
+def prune(older_than_days: int = 30) -> int:
+    """Delete what has not been used for so many days; returns how many."""
+    limit = timezone.now().date() - timedelta(days=older_than_days)
+    deleted, _by_model = CachedEmbedding.objects.filter(used_on__lt=limit).delete()
+    return deleted

@@ -1,0 +1,115 @@
+"""Whom models are asked of: presets kept as data, or any base URL that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit, urlunsplit
+
+from django.conf import settings
+
+from llm.errors import ModelRefused
+
+LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A provider by name."""
+
+    name: str
+    label: str
+    # Empty where everyone has their own: `hint` says what to write instead of the name.
+    base_url: str
+    needs_key: bool = True
+    # Run on one's own machine: calls cost nothing.
+    self_hosted: bool = False
+    hint: str = ""
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
+        Preset("openai", "OpenAI", "https://api.openai.com/v1"),
+        Preset("anthropic", "Anthropic", "https://api.anthropic.com/v1/"),
+        Preset("gemini", "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai/"),
+        Preset(
+            "azure",
+            "Azure OpenAI",
+            "",
+            hint="write your resource's own address instead of the name: "
+            "https://YOUR-RESOURCE.openai.azure.com/openai/v1/, and your deployment as the model",
+        ),
+        Preset("ollama", "Ollama", "http://localhost:11434/v1", needs_key=False, self_hosted=True),
+        Preset("vllm", "vLLM", "http://localhost:8000/v1", needs_key=False, self_hosted=True),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One model at one provider."""
+
+    provider: str
+    base_url: str
+    api_key: str = field(repr=False, compare=False)
+    model: str
+
+
+def base_url(provider: str) -> str:
+    """Of a preset, or the provider itself where it is a URL.
+
+    Raises:
+        ModelRefused: neither; or a preset where everyone has an address of their own.
+    """
+    preset = PRESETS.get(provider.lower())
+    if preset and preset.base_url:
+        return preset.base_url
+    if preset:
+        raise ModelRefused(f"{preset.label} has no one address: {preset.hint}.")
+    if not _is_url(provider):
+        raise ModelRefused(
+            f"The model provider {provider!r} is not known; use one of {', '.join(PRESETS)}, "
+            "or a base URL that starts with http:// or https://."
+        )
+    return provider
+
+
+def endpoint(provider: str, model: str, api_key: str = "") -> Endpoint:
+    """Checked as far as it can be without calling: address known, key and model present.
+
+    Raises:
+        ModelRefused: what is missing, in a sentence.
+    """
+    url = base_url(provider)
+    preset = PRESETS.get(provider.lower())
+    if not model:
+        raise ModelRefused(f"No model is named for {shown(provider)}; say which one to use.")
+    if preset and preset.needs_key and not api_key:
+        raise ModelRefused(f"{preset.label} needs an API key, and none is set.")
+    return Endpoint(provider=provider, base_url=url, api_key=api_key, model=model)
+
+
+def deployment_endpoint() -> Endpoint | None:
+    """The operator's choice (LOCI_LLM_*), or None where there is none and the local paths serve."""
+    if not settings.LLM_PROVIDER:
+        return None
+    return endpoint(settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY)
+
+
+def is_self_hosted(provider: str) -> bool:
+    preset = PRESETS.get(provider.lower())
+    return provider == LOCAL or bool(preset and preset.self_hosted)
+
+
+def shown(provider: str) -> str:
+    """Fit to be stored and shown: a URL loses any user name, password and query."""
+    if not _is_url(provider):
+        return provider
+    parts = urlsplit(provider)
+    return urlunsplit((parts.scheme, parts.netloc.rsplit("@", 1)[-1], parts.path, "", ""))
+
+
+def _is_url(provider: str) -> bool:
+    parts = urlsplit(provider)
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)

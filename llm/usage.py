@@ -1,0 +1,93 @@
+"""Meter every call to a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+
+from llm import prices, providers
+from llm.errors import LLMError
+from llm.models import Usage
+
+OK, CANCELLED, CRASHED = "ok", "cancelled", "crashed"
+
+
+@dataclass
+class Meter:
+    """Filled in while a call runs."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    # What the provider itself says it charged, where it does; otherwise the price table counts.
+    cost_usd: Decimal | None = None
+    outcome: str = OK
+
+
+def record(
+    *,
+    purpose: str,
+    provider: str,
+    model: str,
+    duration_ms: float,
+    owner_id: int | None = None,
+    tokens_in: int = 0,
+    tokens_out: int = 0,
+    cost_usd: Decimal | None = None,
+    outcome: str = OK,
+) -> Usage:
+    """Keep one call. Unless given, its cost is the price table's; one's own models are free."""
+    if cost_usd is None:
+        cost_usd = (
+            Decimal(0)
+            if providers.is_self_hosted(provider)
+            else prices.cost_usd(model, tokens_in, tokens_out)
+        )
+    return Usage.objects.create(
+        owner_id=owner_id,
+        purpose=Usage.Purpose(purpose),
+        provider=providers.shown(provider)[:200],
+        model=model[:200],
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost_usd=cost_usd,
+        duration_ms=round(duration_ms),
+        outcome=outcome,
+    )
+
+
+@contextmanager
+def metered(
+    *, purpose: str, provider: str, model: str, owner_id: int | None = None
+) -> Iterator[Meter]:
+    """Time the block and keep one `Usage` row however it ends.
+
+    Within a transaction that is rolled back the row goes too: call models outside of one.
+    """
+    meter = Meter()
+    started = time.perf_counter()
+    try:
+        yield meter
+    except LLMError as error:
+        meter.outcome = error.code
+        raise
+    except GeneratorExit:
+        meter.outcome = CANCELLED
+        raise
+    except BaseException:
+        meter.outcome = CRASHED
+        raise
+    finally:
+        record(
+            purpose=purpose,
+            provider=provider,
+            model=model,
+            owner_id=owner_id,
+            duration_ms=(time.perf_counter() - started) * 1000,
+            tokens_in=meter.tokens_in,
+            tokens_out=meter.tokens_out,
+            cost_usd=meter.cost_usd,
+            outcome=meter.outcome,
+        )
