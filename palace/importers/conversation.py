@@ -1,0 +1,188 @@
+"""What every reader yields, and how one gathers it: turns kept to the byte, the rest counted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from palace.transcripts import ROLES, Role, Transcript, Turn
+
+EMPTY = "empty message"
+UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
+REPEATED = "appears twice in its conversation"
+UNKNOWN_ROLE = "its role is none of those we know"
+UNKNOWN_FORM = "is in a form we do not know"
+
+# What the columns for ids hold; a longer id is replaced by its beginning and a digest of it all.
+ID_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation of an export.
+
+    Attributes:
+        transcript: The conversation as its source shows it; without turns if nothing could be kept.
+        branches: Answers that were regenerated or questions that were edited: the turns that are
+            not in `transcript`, each in exactly one branch.
+        skipped: (reason, how many messages): messages that are in no transcript.
+        left_out: (what, how many): pieces of messages that hold no text, such as images.
+    """
+
+    transcript: Transcript
+    skipped: tuple[tuple[str, int], ...] = ()
+    branches: tuple[Transcript, ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def transcripts(self) -> tuple[Transcript, ...]:
+        return (self.transcript, *self.branches)
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [turn for transcript in self.transcripts for turn in transcript.turns]
+
+    @property
+    def message_count(self) -> int:
+        """Messages in the export: those kept and those skipped."""
+        return len(self.turns) + sum(count for _, count in self.skipped)
+
+
+class Gatherer:
+    """Gathers the turns of one conversation, in order, and counts what it does not keep."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+        self.skipped: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self._texts: dict[str, str] = {}
+
+    def skip(self, reason: str) -> None:
+        self.skipped[reason] += 1
+
+    def leave_out(self, what: str) -> None:
+        self.left_out[what] += 1
+
+    def add(
+        self, external_id: str, role: object, text: str, said_at: datetime, speaker: object = ""
+    ) -> None:
+        """Keep one message, or count it as skipped. The text stays exactly as it is."""
+        known_role = as_role(role)
+        if known_role is None:
+            self.skip(UNKNOWN_ROLE)
+        elif not text.strip():
+            self.skip(EMPTY)
+        elif not is_storable(text):
+            self.skip(UNSTORABLE)
+        elif self._texts.get(external_id) == text:
+            self.skip(REPEATED)
+        else:
+            name = self._free_id(external_id)
+            self._texts[name] = text
+            self.turns.append(Turn(name, known_role, text, said_at, label(speaker)))
+
+    def take_turns(self) -> tuple[Turn, ...]:
+        """The turns gathered since the last call: one transcript's."""
+        turns = tuple(self.turns)
+        self.turns.clear()
+        return turns
+
+    def conversation(
+        self, transcript: Transcript, branches: tuple[Transcript, ...] = ()
+    ) -> Conversation:
+        return Conversation(
+            transcript,
+            skipped=tuple(sorted(self.skipped.items())),
+            branches=branches,
+            left_out=tuple(sorted(self.left_out.items())),
+        )
+
+    def _free_id(self, wanted: str) -> str:
+        """Two messages under one id are two messages: the second is always called `<id>~2`."""
+        name, count = wanted, 1
+        while name in self._texts:
+            count += 1
+            name = as_id(f"{wanted}~{count}")
+        return name
+
+
+def as_role(value: object) -> Role | None:
+    return next((role for role in ROLES if role == value), None)
+
+
+def is_storable(text: str) -> bool:
+    """Whether Postgres can hold the text to the byte: UTF-8 without NUL."""
+    if "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def as_id(value: object) -> str:
+    """The value as an id that fits its column; empty where it cannot serve as one."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    text = str(value)
+    if len(text) <= ID_LENGTH and is_storable(text):
+        return text
+    return f"{label(text)[:100]}~{_digest(text)}"
+
+
+def derived_id(*parts: object) -> str:
+    """An id for what has none at its source: always the same for the same parts."""
+    return f"~{_digest(repr(parts))}"
+
+
+def branch_id(conversation_id: str, leaf_id: str) -> str:
+    return as_id(f"{conversation_id}#{leaf_id}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def label(value: object) -> str:
+    """A title or a name, fit for a column. Unlike a message's text it need not stay to the byte."""
+    if not isinstance(value, str):
+        return ""
+    return value.encode(errors="replace").decode().replace("\0", "�")
+
+
+def as_time(value: object) -> datetime | None:
+    """Seconds since 1970 or an ISO 8601 text as an aware time in UTC; None where it is neither.
+
+    A text without a zone is taken as UTC.
+    """
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+        # Zero is what programs write that do not know the time.
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+def settle_times(times: list[datetime | None], start: datetime) -> list[datetime]:
+    """Each time, or its predecessor's where there is none; `start` comes before the first."""
+    settled: list[datetime] = []
+    for time in times:
+        settled.append(time or (settled[-1] if settled else start))
+    return settled
+
+
+def as_mapping(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one: what is missing reads like what is."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
