@@ -26,6 +26,9 @@ class HierarchyQuerySet(models.QuerySet[Any]):
 class Wing(InPalace):
     """A subject: a person, project, topic or agent."""
 
+    # Where rooms wait until they are mined.
+    UNSORTED = 0
+
     class Kind(models.TextChoices):
         PERSON = "person"
         PROJECT = "project"
@@ -84,6 +87,9 @@ class Room(InPalace):
     number = models.PositiveIntegerField(help_text="R-11; counts within the palace.")
     source = models.CharField(max_length=50, help_text="Who brought it: chat, chatgpt, plain …")
     external_id = models.CharField(max_length=200, help_text="The conversation's id there.")
+    agent = models.CharField(
+        max_length=TITLE_LENGTH, blank=True, help_text="Who took part, if named."
+    )
     title = models.CharField(max_length=TITLE_LENGTH)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
@@ -179,6 +185,7 @@ class Drawer(InPalace):
     preference = models.FloatField(
         default=0, help_text="How much it states a lasting wish or taste, 0 to 1."
     )
+    terms = models.PositiveIntegerField(default=0, help_text="Its length as BM25 counts it.")
     filed_at = models.DateTimeField(auto_now_add=True)
     mined_at = models.DateTimeField(null=True, help_text="When passages and postings were written.")
     trashed_at = models.DateTimeField(null=True)

@@ -1,0 +1,8 @@
+from __future__ import annotations
+
+from bench.command import BenchmarkCommand
+from bench.datasets import beam
+
+
+class Command(BenchmarkCommand):
+    load = staticmethod(beam.load)

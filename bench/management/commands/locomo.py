@@ -1,0 +1,8 @@
+from __future__ import annotations
+
+from bench.command import BenchmarkCommand
+from bench.datasets import locomo
+
+
+class Command(BenchmarkCommand):
+    load = staticmethod(locomo.load)

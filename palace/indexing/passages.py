@@ -1,0 +1,128 @@
+"""Passages: drawers cut into stretches and embedded, in the space of one model."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Container, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+from pgvector import HalfVector
+
+from llm.embedding import embed, max_passage_chars
+from llm.errors import EmbedderUnavailable
+from palace.indexing.spaces import model_of
+from palace.models import EmbeddingSpace, Palace
+
+logger = logging.getLogger(__name__)
+
+Vectors = npt.NDArray[np.float32]
+
+# Where a long text may be cut, best first: a blank line, a line, a sentence, a clause, a word.
+_CUTS = [
+    re.compile(cut) for cut in (r"\n\s*\n", r"\n", r"[.!?。！？][\"')\]]*\s+", r"[,;:]\s+", r"\s")
+]  # noqa: RUF001
+# A cut in the first part of the allowed length would leave a needlessly short passage.
+_MIN_FILL = 0.5
+
+
+def split(text: str, max_chars: int) -> list[tuple[int, int]]:
+    """Offsets of the stretches of `text`, in order, each at most `max_chars` long and not blank."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    while start < len(text):
+        end = _cut(text, start, max_chars)
+        if text[start:end].strip():
+            spans.append((start, end))
+        start = end
+    return spans
+
+
+def _cut(text: str, start: int, max_chars: int) -> int:
+    if len(text) - start <= max_chars:
+        return len(text)
+    earliest = start + int(max_chars * _MIN_FILL)
+    for pattern in _CUTS:
+        last = None
+        for last in pattern.finditer(text, earliest, start + max_chars):
+            pass
+        if last is not None:
+            return last.end()
+    return start + max_chars
+
+
+class Embedded:
+    """The passages of some drawers, embedded in one call.
+
+    Attributes:
+        spans: For each drawer its stretches.
+        vectors: One row a stretch, all drawers in order; None when the embedder was down.
+        note: Why there are no vectors; empty when there are.
+    """
+
+    def __init__(self, palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> None:
+        model = model_of(space)
+        self.space = space
+        self.spans = [split(text, max_passage_chars(model)) for text in texts]
+        stretches = [
+            text[start:end]
+            for text, spans in zip(texts, self.spans, strict=True)
+            for start, end in spans
+        ]
+        self.vectors: Vectors | None = None
+        self.note = ""
+        try:
+            self.vectors = embed(stretches, model, owner_id=palace.owner_id)
+        except EmbedderUnavailable as error:
+            self.note = f"Not embedded yet, to be done later: {error}"
+            logger.warning(self.note)
+
+    def per_drawer(self) -> Iterator[Vectors | None]:
+        """The vectors of each drawer's stretches, in the drawers' order."""
+        first = 0
+        for spans in self.spans:
+            yield None if self.vectors is None else self.vectors[first : first + len(spans)]
+            first += len(spans)
+
+    def centroids(self) -> Vectors | None:
+        """One unit vector a drawer: the mean of its stretches; None when the embedder was down."""
+        if self.vectors is None:
+            return None
+        means = np.zeros((len(self.spans), self.space.dimensions), dtype=np.float32)
+        for row, vectors in enumerate(self.per_drawer()):
+            if vectors is not None and len(vectors):
+                means[row] = vectors.mean(axis=0)
+        norms = np.linalg.norm(means, axis=1, keepdims=True)
+        return np.asarray(means / np.maximum(norms, 1e-12), dtype=np.float32)
+
+
+def store(
+    palace: Palace, drawer_ids: Sequence[int], embedded: Embedded, *, only: Container[int]
+) -> None:
+    """Write the passages of those drawers in `only`, which have none yet in this space.
+
+    Call it in a transaction that holds the drawers.
+    """
+    rows = (
+        (palace.pk, embedded.space.pk, drawer_id, ordinal, start, end, vector)
+        for drawer_id, spans, vectors in zip(
+            drawer_ids, embedded.spans, embedded.per_drawer(), strict=True
+        )
+        if drawer_id in only
+        for ordinal, ((start, end), vector) in enumerate(
+            zip(spans, [None] * len(spans) if vectors is None else map(_text, vectors), strict=True)
+        )
+    )
+    statement = (
+        "COPY palace_passage "
+        '(palace_id, space_id, drawer_id, ordinal, start, "end", embedding) FROM STDIN'
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def _text(vector: npt.NDArray[np.float32]) -> str:
+    return HalfVector(vector).to_text()

@@ -1,0 +1,64 @@
+"""The embedding model in use: the active space, and whether the deployment agrees with it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import transaction
+
+from llm.embedding import EmbeddingModel, deployment_model
+from palace.errors import EmbeddingMismatch
+from palace.models import EmbeddingSpace
+
+
+def active_space() -> EmbeddingSpace:
+    """The space that is searched and written to; made from the settings on first use."""
+    space = EmbeddingSpace.objects.filter(active=True).first()
+    return space or activate(space_for(deployment_model()))
+
+
+def space_for(model: EmbeddingModel) -> EmbeddingSpace:
+    space, _ = EmbeddingSpace.objects.get_or_create(
+        provider=model.provider, model=model.name, dimensions=model.dimensions
+    )
+    return space
+
+
+def activate(space: EmbeddingSpace) -> EmbeddingSpace:
+    """From here on recall searches this space. Safe beside others doing the same."""
+    with transaction.atomic():
+        # Everyone who switches waits here, so that never two spaces are active.
+        list(EmbeddingSpace.objects.select_for_update().order_by("pk"))
+        EmbeddingSpace.objects.exclude(pk=space.pk).filter(active=True).update(active=False)
+        EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
+    space.refresh_from_db()
+    return space
+
+
+def model_of(space: EmbeddingSpace) -> EmbeddingModel:
+    return EmbeddingModel(
+        provider=space.provider,
+        name=space.model,
+        dimensions=space.dimensions,
+        api_key=settings.EMBEDDING_API_KEY,
+    )
+
+
+def verify() -> None:
+    """Refuse to go on with settings that name another model than the palaces are embedded with.
+
+    Raises:
+        EmbeddingMismatch: it says how to switch, and how to stay.
+    """
+    space, wanted = active_space(), deployment_model()
+    if (space.provider, space.model, space.dimensions) != (
+        wanted.provider,
+        wanted.name,
+        wanted.dimensions,
+    ):
+        raise EmbeddingMismatch(
+            f"The palaces are embedded with {space}, but the settings name "
+            f"{wanted.provider}/{wanted.name} ({wanted.dimensions}). To switch, run "
+            "`manage.py reembed`: recall goes on with the old model until it is done. To stay, set "
+            f"LOCI_EMBEDDING_PROVIDER={space.provider}, LOCI_EMBEDDING_MODEL={space.model} and "
+            f"LOCI_EMBEDDING_DIMENSIONS={space.dimensions}."
+        )

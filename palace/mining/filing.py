@@ -1,0 +1,153 @@
+"""Filing: a conversation's messages into drawers, to the byte, before anything is made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Max
+
+from palace.mining.injected import without_injected_memory
+from palace.models import Drawer, Palace, Room, Wing
+from palace.models.hierarchy import TITLE_LENGTH
+from palace.transcripts import Transcript, Turn
+
+EMPTY = "empty message"
+UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
+DIFFERS = "differs from the message already here under the same id, which was kept"
+REPEATED = "its id appears twice in the conversation"
+UNTITLED = "Untitled conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of a transcript: every turn was stored, was present, or was skipped.
+
+    Attributes:
+        room: Where the conversation is; None when it holds nothing to keep.
+        skipped: How many turns, by reason.
+    """
+
+    room: Room | None
+    stored: int
+    present: int
+    skipped: Counter[str]
+
+
+@transaction.atomic
+def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
+    """Keep every message of `transcript` in one drawer. Filing it again changes nothing.
+
+    The drawers wait in their room, a new one in the unsorted wing, until `mine_room` has read them.
+    """
+    skipped: Counter[str] = Counter()
+    turns = _storable(transcript, skipped)
+    if not turns:
+        return Filed(None, 0, 0, skipped)
+    palace.lock()
+    kept = _already_kept(palace, transcript)
+    new = [(position, turn) for position, turn in turns if turn.external_id not in kept]
+    same = sum(kept.get(turn.external_id) == turn.text for _, turn in turns)
+    differing = len(turns) - len(new) - same
+    if differing:
+        skipped[DIFFERS] += differing
+    room = _room(palace, transcript, [turn for _, turn in turns])
+    _add_drawers(room, transcript, new, continues=bool(kept) and len(new) == len(turns))
+    return Filed(room, len(new), same, skipped)
+
+
+def _storable(transcript: Transcript, skipped: Counter[str]) -> list[tuple[int, Turn]]:
+    """The turns worth keeping, each with its place in the conversation."""
+    turns: dict[str, tuple[int, Turn]] = {}
+    for position, turn in enumerate(transcript.turns):
+        clean = without_injected_memory(turn)
+        if not clean.text.strip():
+            skipped[EMPTY] += 1
+        elif not is_storable(clean.text):
+            skipped[UNSTORABLE] += 1
+        elif clean.external_id in turns:
+            skipped[REPEATED] += 1
+        else:
+            turns[clean.external_id] = (position, clean)
+    return list(turns.values())
+
+
+def is_storable(text: str) -> bool:
+    """Whether Postgres can hold the text to the byte: UTF-8 without NUL."""
+    try:
+        return "\0" not in text and bool(text.encode() or True)
+    except UnicodeEncodeError:
+        return False
+
+
+def _already_kept(palace: Palace, transcript: Transcript) -> dict[str, str]:
+    """Texts by message id, also of drawers in the trash or moved elsewhere."""
+    drawers = Drawer.objects.filter(
+        palace=palace, source=transcript.source, conversation=transcript.external_id
+    )
+    return dict(drawers.values_list("external_id", "text"))
+
+
+def _room(palace: Palace, transcript: Transcript, turns: Sequence[Turn]) -> Room:
+    first, last = min(t.said_at for t in turns), max(t.said_at for t in turns)
+    rooms = Room.objects.filter(
+        palace=palace, source=transcript.source, external_id=transcript.external_id
+    )
+    room = rooms.select_related("wing").order_by("number").first()
+    if room is None:
+        number = Room.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
+        return Room.objects.create(
+            palace=palace,
+            wing=unsorted_wing(palace),
+            number=number + 1,
+            source=transcript.source,
+            external_id=transcript.external_id,
+            agent=transcript.agent[:TITLE_LENGTH],
+            title=transcript.title.strip()[:TITLE_LENGTH] or UNTITLED,
+            started_at=first,
+            ended_at=last,
+        )
+    if first < room.started_at or last > room.ended_at:
+        room.started_at = min(first, room.started_at)
+        room.ended_at = max(last, room.ended_at)
+        room.save(update_fields=["started_at", "ended_at"])
+    return room
+
+
+def unsorted_wing(palace: Palace) -> Wing:
+    wing, _ = Wing.objects.get_or_create(
+        palace=palace,
+        number=Wing.UNSORTED,
+        defaults={"slug": "unsorted", "name": "Unsorted", "kind": Wing.Kind.TOPIC},
+    )
+    return wing
+
+
+def _add_drawers(
+    room: Room, transcript: Transcript, turns: Sequence[tuple[int, Turn]], *, continues: bool
+) -> None:
+    """`continues`: the transcript holds only what came after the drawers already here."""
+    drawers = Drawer.objects.filter(palace=room.palace_id)
+    number = drawers.filter(room=room).aggregate(Max("number"))["number__max"] or 0
+    offset = 0
+    if continues:
+        conversation = drawers.filter(source=room.source, conversation=room.external_id)
+        offset = (conversation.aggregate(Max("position"))["position__max"] or 0) + 1
+    Drawer.objects.bulk_create(
+        Drawer(
+            palace_id=room.palace_id,
+            room=room,
+            number=number + count,
+            source=transcript.source,
+            conversation=transcript.external_id,
+            external_id=turn.external_id,
+            position=offset + position,
+            role=turn.role,
+            speaker=turn.speaker[:TITLE_LENGTH],
+            text=turn.text,
+            said_at=turn.said_at,
+        )
+        for count, (position, turn) in enumerate(turns, start=1)
+    )

@@ -1,0 +1,142 @@
+"""Linking: what an extractor found, into wings, closets, entities and mentions that exist once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Max
+from django.utils.text import slugify
+
+from palace.mining.extraction.base import EntityFound, Extraction, TopicFound, WingFound
+from palace.mining.reading import Reading
+from palace.models import Closet, Drawer, Entity, Mention, Palace, Room, Wing, WingAlias
+from palace.models.hierarchy import TITLE_LENGTH
+
+
+@dataclass(slots=True)
+class Landed:
+    """What was written: counts by kind, and what was degraded, in sentences."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+
+def slug_of(name: str) -> str:
+    """The name as it is matched; one made of signs alone gets a slug of its own."""
+    slug = slugify(name, allow_unicode=True)[:TITLE_LENGTH]
+    return slug or hashlib.sha256(name.encode()).hexdigest()[:12]
+
+
+class Linker:
+    """Writes extractions for one room, inside a transaction that holds the palace."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.palace: Palace = room.palace
+        self.landed = Landed()
+
+    def link(self, reading: Reading) -> Landed:
+        for window, extraction in reading.windows:
+            self._sort_room(extraction)
+            self._file_topics(window, extraction.topics)
+            for drawer, tags, preference in zip(
+                window, extraction.tags, extraction.preferences, strict=True
+            ):
+                drawer.tags = {letter: list(names) for letter, names in tags.items() if names}
+                drawer.preference = preference
+            self.landed.notes += extraction.notes
+        self._mention(reading)
+        return self.landed
+
+    def _sort_room(self, extraction: Extraction) -> None:
+        """Give an unsorted room its wing and title. A sorted one stays where it is."""
+        room = Room.objects.select_related("wing").get(pk=self.room.pk)
+        if room.wing.number != Wing.UNSORTED:
+            return
+        room.wing = wing_for(self.palace, extraction.wing)
+        room.title = extraction.title[:TITLE_LENGTH] or room.title
+        room.save(update_fields=["wing", "title"])
+        self.landed.made["rooms"] += 1
+
+    def _file_topics(self, window: Sequence[Drawer], topics: Sequence[TopicFound]) -> None:
+        for topic in topics:
+            closet, made = Closet.objects.get_or_create(
+                palace=self.palace,
+                room=self.room,
+                slug=slug_of(topic.title),
+                defaults={"title": topic.title[:TITLE_LENGTH]},
+            )
+            self.landed.made["topics"] += made
+            for drawer in window[topic.first : topic.last + 1]:
+                drawer.closet = closet
+
+    def _mention(self, reading: Reading) -> None:
+        found = [e for _, extraction in reading.windows for e in extraction.entities]
+        entities = entities_for(self.palace, found, self.landed.made)
+        mentions = {
+            (drawer.pk, span.start, entity.pk): Mention(
+                palace=self.palace, entity=entity, drawer=drawer, start=span.start, end=span.end
+            )
+            for window, extraction in reading.windows
+            for found in extraction.entities
+            for entity in [entities[found.kind, slug_of(found.name)]]
+            for span in found.spans
+            for drawer in [window[span.turn]]
+        }
+        Mention.objects.bulk_create(mentions.values(), ignore_conflicts=True)
+        self.landed.made["mentions"] += len(mentions)
+
+
+def wing_for(palace: Palace, found: WingFound) -> Wing:
+    """The wing of that name or alias, made if there is none; call it holding the palace."""
+    slugs = list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
+    alias = WingAlias.objects.filter(palace=palace, slug__in=slugs).order_by("pk").first()
+    wing = Wing.objects.filter(palace=palace, slug=slugs[0]).first() or (alias and alias.wing)
+    if wing is None:
+        number = Wing.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
+        wing = Wing.objects.create(
+            palace=palace,
+            number=number + 1,
+            slug=slugs[0],
+            name=found.name[:TITLE_LENGTH],
+            kind=found.kind,
+        )
+    WingAlias.objects.bulk_create(
+        [WingAlias(palace=palace, wing=wing, slug=slug) for slug in slugs], ignore_conflicts=True
+    )
+    return wing
+
+
+def entities_for(
+    palace: Palace, found: Sequence[EntityFound], made: Counter[str]
+) -> Mapping[tuple[str, str], Entity]:
+    """The entity of each kind and slug found, made if there is none."""
+    wanted = {(entity.kind, slug_of(entity.name)): entity for entity in found}
+    slugs = [slug for _, slug in wanted]
+
+    def present() -> dict[tuple[str, str], Entity]:
+        rows = Entity.objects.filter(palace=palace, slug__in=slugs)
+        return {(entity.kind, entity.slug): entity for entity in rows}
+
+    known = present()
+    missing = [key for key in wanted if key not in known]
+    if not missing:
+        return known
+    Entity.objects.bulk_create(
+        [
+            Entity(
+                palace=palace,
+                kind=kind,
+                slug=slug,
+                name=wanted[kind, slug].name[:TITLE_LENGTH],
+                aliases=[alias[:TITLE_LENGTH] for alias in wanted[kind, slug].aliases],
+            )
+            for kind, slug in missing
+        ],
+        ignore_conflicts=True,
+    )
+    made["entities"] += len(missing)
+    return present()

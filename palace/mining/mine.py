@@ -1,0 +1,149 @@
+"""Mining: conversations into the palace. `mine` is the only entry; it may be killed and repeated."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from palace.indexing import postings
+from palace.indexing.analyzer import analyze
+from palace.indexing.passages import Embedded
+from palace.indexing.passages import store as store_passages
+from palace.indexing.spaces import active_space
+from palace.mining.filing import Filed, file_transcript
+from palace.mining.linking import Landed, Linker
+from palace.mining.reading import Reading, read
+from palace.mining.windows import WHOLE, WINDOWS_A_BATCH, windows
+from palace.models import Activity, Drawer, Palace, Room
+from palace.transcripts import Transcript
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """What a mining run made.
+
+    Attributes:
+        made: How many drawers, topics, entities, mentions and passages landed.
+        notes: What was degraded, in sentences.
+    """
+
+    made: Counter[str] = field(default_factory=Counter)
+    notes: tuple[str, ...] = ()
+
+
+def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
+    """File a conversation verbatim and make it findable.
+
+    Doing it twice, or at once in two places, leaves the same palace. Killed in between, the
+    drawers that were filed are mined by the next run, or by the periodic task.
+    """
+    filed = file_transcript(palace, transcript)
+    return filed, mine_room(filed.room) if filed.room else Mined()
+
+
+def mine_room(room: Room) -> Mined:
+    """Make topics, tags, passages and postings of the room's drawers that have none yet.
+
+    Returns at once, with nothing made, while another process is mining this room.
+    """
+    made: Counter[str] = Counter()
+    notes: dict[str, None] = {}
+    while _unmined(room).exists():
+        with _only_one(room) as ours:
+            if not ours:
+                break
+            for batch in _batches(room):
+                landed = _mine_batch(room, batch)
+                made.update(landed.made)
+                notes.update(dict.fromkeys(landed.notes))
+    if made["drawers"]:
+        _report(room, made, tuple(notes))
+    return Mined(made, tuple(notes))
+
+
+def _batches(room: Room) -> Iterator[list[list[Drawer]]]:
+    """Batches of windows, each read from the database when its turn comes."""
+    while True:
+        length = Drawer.objects.filter(
+            palace=room.palace_id, source=room.source, conversation=room.external_id
+        ).count()
+        # One window more than a batch may need, so that its last one is whole.
+        enough = WHOLE + WINDOWS_A_BATCH * 10
+        pending = windows(list(_unmined(room).in_order()[:enough]), length)
+        if not pending:
+            return
+        yield pending[:WINDOWS_A_BATCH]
+
+
+def _mine_batch(room: Room, batch: list[list[Drawer]]) -> Landed:
+    drawers = [drawer for window in batch for drawer in window]
+    embedded = Embedded(room.palace, active_space(), [drawer.text for drawer in drawers])
+    reading = read(room, batch, embedded.centroids())
+    terms = {drawer.pk: analyze(drawer.text) for drawer in drawers}
+    with transaction.atomic():
+        room.palace.lock()
+        # Whoever came second finds the drawers mined and leaves everything as it is.
+        held = _unmined(room).select_for_update().filter(pk__in=terms)
+        if set(held.values_list("pk", flat=True)) != set(terms):
+            return Landed()
+        return _write(room, reading, embedded, drawers, terms)
+
+
+def _write(
+    room: Room,
+    reading: Reading,
+    embedded: Embedded,
+    drawers: list[Drawer],
+    terms: dict[int, Counter[str]],
+) -> Landed:
+    landed = Linker(room).link(reading)
+    store_passages(room.palace, list(terms), embedded, only=terms)
+    postings.append(room.palace, terms)
+    for drawer in drawers:
+        drawer.terms = terms[drawer.pk].total()
+        drawer.mined_at = timezone.now()
+    Drawer.objects.bulk_update(drawers, ["closet", "tags", "preference", "terms", "mined_at"])
+    landed.made["drawers"] += len(drawers)
+    landed.made["passages"] += sum(map(len, embedded.spans))
+    if embedded.note:
+        landed.notes.append(embedded.note)
+    return landed
+
+
+def _unmined(room: Room) -> Drawer.objects.__class__:
+    return Drawer.objects.filter(palace=room.palace_id, room=room).unmined()
+
+
+@contextmanager
+def _only_one(room: Room) -> Iterator[bool]:
+    """A lock on mining this room that dies with its holder; False if another has it."""
+    key = ["mine", room.pk]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", key)
+        ours = cursor.fetchone() == (True,)
+    try:
+        yield ours
+    finally:
+        if ours:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", key)
+
+
+def _report(room: Room, made: Counter[str], notes: tuple[str, ...]) -> None:
+    room.refresh_from_db()
+    count = made["drawers"]
+    messages = "message" if count == 1 else "messages"
+    Activity.objects.create(
+        palace=room.palace,
+        kind=Activity.Kind.MEMORY_MINED,
+        summary=f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300],
+        detail={"room": str(room.uuid), "made": dict(made), "notes": list(notes)},
+    )

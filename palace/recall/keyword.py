@@ -1,0 +1,144 @@
+"""Words: BM25 over the palace's own packed postings.
+
+Robertson, Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond (2009). The inverse
+document frequency is this palace's, exact at query time: a name that is rare for one person is
+everyday for another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from palace.indexing.postings import EVERY
+from palace.models import Palace
+from palace.recall.rows import fetch_rows
+from palace.recall.semantic import Ids, Scores, look_up
+
+K1 = 1.2
+B = 0.75
+# Below this spread, in BM25 points, standardising would blow up single accidental hits.
+MIN_SPREAD = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One of the question's terms: its drawers ascending, how often it is in each, and its idf."""
+
+    drawers: Ids
+    counts: npt.NDArray[np.float32]
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """BM25 of the palace's drawers, by ascending drawer key; those without any term left out.
+
+    Attributes:
+        mean: Over all drawers of the palace, most of which score 0; likewise `spread`.
+        mean_length: Of the palace's drawers, in terms.
+    """
+
+    drawers: Ids
+    scores: Scores
+    terms: tuple[Term, ...]
+    mean: float
+    spread: float
+    mean_length: float
+
+    def standardised(self, scores: Scores) -> Scores:
+        return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
+
+    def at(self, drawers: Ids) -> Scores:
+        return look_up(self.drawers, self.scores, drawers)
+
+    def of_groups(self, groups: list[Ids], lengths: Scores) -> Scores:
+        """BM25 of drawers read as one text: column g of the groups' arrays makes text g.
+
+        Args:
+            groups: Arrays of equal length; a key of 0 stands for no drawer.
+            lengths: Of each text, in terms.
+        """
+        total = np.zeros(len(lengths), dtype=np.float32)
+        for term in self.terms:
+            counts = sum(
+                (look_up(term.drawers, term.counts, group) for group in groups),
+                np.zeros(len(lengths), dtype=np.float32),
+            )
+            total += term.idf * _saturated(counts, lengths / self.mean_length)
+        return total
+
+
+NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0)
+
+
+def by_words(palace: Palace, terms: tuple[str, ...]) -> Words:
+    """Score the drawers that hold any of the terms."""
+    number, mean_length = _statistics(palace)
+    if not number or not terms:
+        return NOTHING
+    parts = [
+        (ids, counts, _saturated(counts, lengths / mean_length), _idf(len(ids), number))
+        for ids, counts, lengths in _postings(palace, terms)
+    ]
+    if not parts:
+        return NOTHING
+    drawers, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    points = np.concatenate([part[2] * part[3] for part in parts])
+    scores = np.bincount(places, weights=points, minlength=len(drawers)).astype(np.float32)
+    mean = float(scores.sum()) / number
+    variance = float((scores**2).sum()) / number - mean**2
+    return Words(
+        drawers=drawers,
+        scores=scores,
+        terms=tuple(Term(ids, counts, idf) for ids, counts, _, idf in parts),
+        mean=mean,
+        spread=max(variance, MIN_SPREAD**2) ** 0.5,
+        mean_length=mean_length,
+    )
+
+
+def _saturated(counts: Scores, relative_length: Scores) -> Scores:
+    norm = K1 * (1 - B + B * relative_length)
+    return np.asarray(counts * (K1 + 1) / (counts + norm), dtype=np.float32)
+
+
+def _idf(frequency: int, number: int) -> float:
+    return float(np.log(1 + (number - frequency + 0.5) / (frequency + 0.5)))
+
+
+def _statistics(palace: Palace) -> tuple[int, float]:
+    """How many drawers the palace has in its postings, and their mean length in terms."""
+    [(number, total)] = fetch_rows(
+        "SELECT coalesce(sum(cardinality(drawers)), 0)::bigint,"
+        " coalesce(sum((SELECT sum(length) FROM unnest(lengths) length)), 0)::bigint"
+        " FROM palace_posting WHERE palace_id = %s AND term = %s",
+        [palace.pk, EVERY],
+    )
+    return number, max(total / number, 1.0) if number else 1.0
+
+
+def _postings(palace: Palace, terms: tuple[str, ...]) -> list[tuple[Ids, Scores, Scores]]:
+    """For each term that occurs: drawers ascending, counts, lengths."""
+    rows = fetch_rows(
+        "SELECT term, drawers, counts, lengths FROM palace_posting"
+        " WHERE palace_id = %s AND term = ANY(%s)",
+        [palace.pk, list(terms)],
+    )
+    segments: dict[str, list[tuple[Ids, Scores, Scores]]] = {}
+    for term, drawers, counts, lengths in rows:
+        columns = (np.array(drawers, np.int64), _floats(counts), _floats(lengths))
+        segments.setdefault(term, []).append(columns)
+    return [_joined(segments[term]) for term in terms if term in segments]
+
+
+def _floats(values: list[int]) -> Scores:
+    return np.array(values, dtype=np.float32)
+
+
+def _joined(segments: list[tuple[Ids, Scores, Scores]]) -> tuple[Ids, Scores, Scores]:
+    drawers, counts, lengths = (np.concatenate(column) for column in zip(*segments, strict=True))
+    order = np.argsort(drawers, kind="stable")
+    return drawers[order], counts[order], lengths[order]

@@ -1,0 +1,81 @@
+"""Query: a question made ready for every signal."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from llm.embedding import embed
+from llm.errors import LLMError
+from palace.errors import EmptyQuery
+from palace.indexing.analyzer import analyze
+from palace.indexing.spaces import model_of
+from palace.models import EmbeddingSpace, Palace
+from palace.recall.intent import Intent, read_intent
+from palace.recall.temporal import TimeIntent, read_time
+
+logger = logging.getLogger(__name__)
+
+# Longer questions are read up to here: a pasted page is no question.
+MAX_CHARS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked.
+
+    Attributes:
+        terms: Distinct, as the analyzer makes them.
+        vector: Of length 1; None while the embedder is down.
+        note: Why there is no vector; empty when there is one.
+    """
+
+    text: str
+    now: datetime
+    as_of: datetime | None
+    terms: tuple[str, ...]
+    vector: npt.NDArray[np.float32] | None
+    time: TimeIntent
+    intent: Intent
+    note: str = ""
+
+
+def read_query(
+    palace: Palace,
+    space: EmbeddingSpace,
+    text: str,
+    *,
+    now: datetime,
+    as_of: datetime | None,
+    by_meaning: bool,
+) -> Query:
+    """Read a question for all signals; without its vector unless `by_meaning`.
+
+    Raises:
+        EmptyQuery: `text` is blank.
+    """
+    # A question is read, not kept: what no text can hold is dropped from it.
+    readable = text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MAX_CHARS]
+    if not readable:
+        raise EmptyQuery
+    vector, note = None, ""
+    if by_meaning:
+        try:
+            vector = embed([readable], model_of(space), owner_id=palace.owner_id, cache=False)[0]
+        except LLMError as error:
+            note = f"Searched by words only, not by meaning: {error}"
+            logger.warning(note)
+    return Query(
+        text=readable,
+        now=now,
+        as_of=as_of,
+        terms=tuple(analyze(readable)),
+        vector=vector,
+        time=read_time(readable, now),
+        intent=read_intent(readable),
+        note=note,
+    )
