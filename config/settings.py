@@ -1,4 +1,4 @@
-"""Every setting in one file. The environment is read here, once, and a bad value stops the start."""
+"""Every setting in one file. The environment is read once, here; a bad value stops the start."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ ALLOWED_HOSTS = env_text("LOCI_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").spli
 CSRF_TRUSTED_ORIGINS = [o for o in env_text("LOCI_TRUSTED_ORIGINS").split(",") if o]
 
 INSTALLED_APPS = [
+    "config",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -61,7 +62,9 @@ INSTALLED_APPS = [
     "django_htmx",
     "template_partials",
     "llm",
+    "settings_app",
     "palace",
+    "bench",
 ]
 
 MIDDLEWARE = [
@@ -73,6 +76,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "settings_app.headers.ContentSecurityPolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 

@@ -1,10 +1,11 @@
-"""Run a program as somebody other than root, touching no file's owner or mode.
+"""Run a program as somebody other than root, opening no folder to others.
 
 PostgreSQL refuses to run as root. On Linux a user namespace settles it: inside, the program is
-user 1000 and holds no privilege; outside, its files still belong to whoever started it, so no
-folder above the data needs opening to others.
+user 1000 and holds no privilege; outside, its files still belong to whoever started it. Where
+namespaces are forbidden, as in most containers, it becomes `nobody` and keeps of root's powers
+only that of passing closed folders, so that it reaches its data wherever they lie.
 
-Used as a program: `python unprivileged.py COMMAND [ARGUMENT ...]` becomes COMMAND.
+Used as a program, `python unprivileged.py namespace|nobody COMMAND [ARGUMENT ...]` becomes COMMAND.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pwd
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,42 +21,70 @@ CLONE_NEWUSER = 0x10000000
 INNER_ID = 1000
 FALLBACK_USER = "nobody"
 
-
-def can_enter_namespace() -> bool:
-    """Whether this system lets root make a user namespace; tried in a child that then ends."""
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if _enter_namespace() else 1)
-    return os.waitpid(pid, 0)[1] == 0
+PR_SET_KEEPCAPS = 8
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_RAISE = 2
+CAP_DAC_OVERRIDE = 1
+CAPABILITY_VERSION_3 = 0x20080522
 
 
-def _enter_namespace() -> bool:
-    outer_user, outer_group = os.geteuid(), os.getegid()
-    unshare = getattr(ctypes.CDLL(None, use_errno=True), "unshare", None)
-    if unshare is None or unshare(CLONE_NEWUSER) != 0:
-        return False
-    try:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{INNER_ID} {outer_user} 1")
-        Path("/proc/self/gid_map").write_text(f"{INNER_ID} {outer_group} 1")
-    except OSError:
-        return False
-    return os.geteuid() == INNER_ID
+def how_for(data: Path) -> str:
+    """`namespace` or `nobody`: the one whose data these are already, else the better possible."""
+    nobody, _ = fallback_ids()
+    if data.exists() and data.stat().st_uid == nobody:
+        return "nobody"
+    probe = subprocess.run([*command("namespace"), "/bin/true"], capture_output=True, check=False)  # noqa: S603
+    return "namespace" if probe.returncode == 0 else "nobody"
+
+
+def command(how: str) -> list[str]:
+    """What to put before a command so that it runs unprivileged."""
+    return [sys.executable, "-I", __file__, how]
 
 
 def fallback_ids() -> tuple[int, int]:
-    """The user and group to become where there are no namespaces; its data must belong to them."""
+    """The user and group of `nobody`."""
     account = pwd.getpwnam(FALLBACK_USER)
     return account.pw_uid, account.pw_gid
 
 
-def main(command: list[str]) -> None:
-    if os.geteuid() == 0 and not _enter_namespace():
-        user, group = fallback_ids()
-        os.setgroups([])
-        os.setgid(group)
-        os.setuid(user)
-    os.execv(command[0], command)  # noqa: S606 - becoming the program is the purpose.
+def _enter_namespace() -> None:
+    outer_user, outer_group = os.geteuid(), os.getegid()
+    unshare = getattr(_libc(), "unshare", None)
+    if unshare is None or unshare(CLONE_NEWUSER) != 0:
+        raise OSError(ctypes.get_errno(), "User namespaces are not allowed here.")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{INNER_ID} {outer_user} 1")
+    Path("/proc/self/gid_map").write_text(f"{INNER_ID} {outer_group} 1")
+    # Only now is the program user 1000; had the mapping failed, it would be nobody at all.
+    if os.geteuid() != INNER_ID:
+        raise PermissionError("The user could not be mapped.")
+
+
+def _become_nobody() -> None:
+    user, group = fallback_ids()
+    libc = _libc()
+    libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setgid(group)
+    os.setuid(user)
+    # A container may have taken this power from root too. Then the program does without, and
+    # says itself which folder it could not enter.
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    effective_permitted_inheritable = (ctypes.c_uint32 * 6)(*[1 << CAP_DAC_OVERRIDE] * 3, 0, 0, 0)
+    if libc.capset(header, effective_permitted_inheritable) == 0:
+        libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, 0, 0)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def main(arguments: list[str]) -> None:
+    how, *program = arguments
+    if os.geteuid() == 0:
+        _enter_namespace() if how == "namespace" else _become_nobody()
+    os.execv(program[0], program)  # noqa: S606 - becoming the program is the purpose.
 
 
 if __name__ == "__main__":

@@ -1,0 +1,67 @@
+# Everything starts here: `make run` starts Loci, `make test` tests it.
+
+PORT ?= 8000
+BIN := .venv/bin/
+PY := $(BIN)python
+CODE := manage.py $(wildcard config llm settings_app palace chat bench)
+TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
+UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links pyproject.toml
+
+# Runs its argument with the first Python that can make virtual environments, else with the
+# first that is new enough: that one says what it lacks.
+define with_python
+@for needs in 'import ensurepip, venv' 'pass'; do \
+	for python in $(PY) python3.13 python3.12 python3.11 python3; do \
+		"$$python" -I -c "import sys; $$needs; sys.exit(sys.version_info < (3, 11))" 2>/dev/null \
+		&& exec "$$python" -I $(1); \
+	done; \
+done; \
+echo "Loci: no Python 3.11 or newer was found. Install one (on Debian or Ubuntu:" \
+	"sudo apt install python3 python3-venv), then run this again." >&2; exit 1
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test lint fix bench lock
+
+help: ## Show what can be made
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: ## Install what Loci needs; quick when done already
+	$(call with_python,config/setup.py)
+
+setup-dev: ## Install also what tests and checks need
+	$(call with_python,config/setup.py --dev)
+
+run: setup ## Start Loci and print the address to open (PORT=8001 for another port)
+	@exec $(PY) manage.py run --port $(PORT)
+
+test: setup-dev ## Run the tests (ARGS="-k words" for some of them)
+	@$(PY) -m pytest $(ARGS)
+
+lint: setup-dev ## Check style, types, layers, templates and spelling
+	$(BIN)ruff check .
+	$(BIN)ruff format --check .
+	$(BIN)mypy $(CODE)
+	$(BIN)lint-imports --no-logo
+	$(TEMPLATES) | xargs -r $(BIN)djade --target-version 5.2 --check
+	$(TEMPLATES) | xargs -r $(BIN)djlint --quiet --lint
+	$(BIN)typos
+	$(PY) manage.py makemigrations --check --dry-run
+	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
+		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock | grep -v -- '--hash=' \
+		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
+
+fix: setup-dev ## Mend what can be mended by itself
+	$(BIN)ruff check --fix-only .
+	$(BIN)ruff format .
+	$(TEMPLATES) | xargs -r $(BIN)djade --target-version 5.2 || true
+	$(BIN)typos --write-changes
+
+bench: setup ## Measure mining beside the bare embedder
+	@$(PY) manage.py bench_mining $(ARGS)
+
+lock: ## Write the locks anew from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
+	$(UV) $(ARGS) -o requirements.lock
+	$(UV) $(ARGS) --group dev -o requirements-dev.lock

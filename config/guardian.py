@@ -1,0 +1,93 @@
+"""Stop the embedded services once nobody uses them any more, even if the last user was killed.
+
+Each user of the services holds a shared lock on a file; a lock dies with its process. The
+guardian waits until it can have that lock for itself, stops the services, and ends.
+
+Used as a program, with the standard library only, so that it stays small:
+`python guardian.py LOCK PID_FILE MARK SIGNAL [PID_FILE MARK SIGNAL ...]`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+STOP_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service, known by the file it writes its process number to.
+
+    Attributes:
+        mark: What its command line contains: after a crash the number may be somebody else's.
+        stop_with: The signal on which it writes everything down and ends.
+    """
+
+    pid_file: Path
+    mark: str
+    stop_with: signal.Signals
+
+    def pid(self) -> int | None:
+        """Its process, if it is running."""
+        try:
+            pid = int(self.pid_file.read_text().split("\n", 1)[0])
+            os.kill(pid, 0)
+        except (FileNotFoundError, ValueError, ProcessLookupError, PermissionError):
+            return None
+        return pid if self._is_ours(pid) else None
+
+    def _is_ours(self, pid: int) -> bool:
+        command_line = Path(f"/proc/{pid}/cmdline")
+        try:
+            return os.fsencode(self.mark) in command_line.read_bytes()
+        except OSError:
+            # Gone meanwhile, or a system without /proc, where the number alone must do.
+            return not Path("/proc/self").exists()
+
+    def stop(self) -> None:
+        """Returns when it has ended; after `STOP_TIMEOUT_S` it is killed, which loses no data."""
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        pid = self.pid()
+        if pid is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, self.stop_with)
+            while self.pid() == pid:
+                if time.monotonic() > deadline:
+                    os.kill(pid, signal.SIGKILL)
+                    return
+                time.sleep(0.02)
+
+
+def command(lock: Path, services: list[Service]) -> list[str]:
+    """How to start the guardian of these services."""
+    words = [[str(s.pid_file), s.mark, str(int(s.stop_with))] for s in services]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        __file__,
+        str(lock),
+        *(word for row in words for word in row),
+    ]
+
+
+def main(arguments: list[str]) -> None:
+    lock, *words = arguments
+    rows = zip(words[::3], words[1::3], words[2::3], strict=True)
+    services = [Service(Path(file), mark, signal.Signals(int(how))) for file, mark, how in rows]
+    with Path(lock).open("a") as users:
+        fcntl.flock(users, fcntl.LOCK_EX)
+        for service in services:
+            service.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

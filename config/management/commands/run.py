@@ -1,0 +1,141 @@
+"""Start Loci on this machine: services, web, worker and clock, in one terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from config import embedded, single
+from config.stopping import Stopped, StopSignals
+from config.supervisor import Program, Supervisor
+from settings_app.owner import find_owner
+from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
+
+HOST = "127.0.0.1"
+OWNER = "owner"
+READY_TIMEOUT_S = 90
+REVIVE_INTERVAL_S = 5
+
+
+class Command(BaseCommand):
+    help = "Start Loci and print an address that signs the owner in. Ctrl-C stops everything."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="The web's port (8000).")
+
+    def handle(self, *, port: int, **options: Any) -> None:
+        with StopSignals() as signals, contextlib.suppress(Stopped):
+            try:
+                with single.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/"):
+                    self._run(port, signals)
+            except single.CannotStart as error:
+                raise CommandError(str(error)) from None
+        self._say("Loci has stopped; everything is kept for the next start.")
+
+    def _run(self, port: int, signals: StopSignals) -> None:
+        single.check_port(HOST, port)
+        with self._services() as held:
+            with self._step("Bringing the tables up to date"):
+                call_command("migrate", verbosity=0)
+                owner = find_owner() or _make_owner()
+                link = one_time_link(owner, lasts=FIRST_LINK_LASTS)
+                connections.close_all()
+            asyncio.run(self._supervise(f"http://{HOST}:{port}{link}", port, held, signals))
+            self._say("Stopping Postgres and Redis ...")
+
+    @contextlib.contextmanager
+    def _services(self) -> Iterator[list[int]]:
+        """The embedded services, unless the environment names others; yields the lock to hold."""
+        with contextlib.ExitStack() as stack:
+            held = []
+            if settings.USES_EMBEDDED_SERVICES:
+                with self._step("Starting Postgres and Redis"):
+                    held = [stack.enter_context(embedded.services(settings.EMBEDDED))]
+            yield held
+
+    async def _supervise(self, link: str, port: int, held: list[int], signals: StopSignals) -> None:
+        layout = settings.EMBEDDED
+        logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if held else {}
+        supervisor = Supervisor(_programs(port), logs, inherited=held)
+        loop = asyncio.get_running_loop()
+        signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
+        self._say("Starting the web, the worker and the clock ...")
+
+        async def show_address() -> None:
+            start = time.monotonic()
+            while not await asyncio.to_thread(_answers, port):
+                if time.monotonic() - start > READY_TIMEOUT_S:
+                    raise CommandError("The web did not come up; what it said is above.")
+                await asyncio.sleep(0.1)
+            self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
+            self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
+            self._say("Ctrl-C stops everything.\n")
+
+        async def revive_services() -> None:
+            while held:
+                await asyncio.sleep(REVIVE_INTERVAL_S)
+                try:
+                    await asyncio.to_thread(embedded.revive, layout)
+                except embedded.ServiceError as error:
+                    self._say(str(error))
+
+        await supervisor.run(show_address(), revive_services())
+
+    def _stop(self, supervisor: Supervisor) -> None:
+        self._say("\nStopping ...")
+        supervisor.stop()
+
+    @contextlib.contextmanager
+    def _step(self, title: str) -> Iterator[None]:
+        self._say(f"{title} ...")
+        start = time.monotonic()
+        yield
+        self._say(f"  done in {time.monotonic() - start:.1f} s")
+
+    def _say(self, text: str) -> None:
+        # A terminal that is gone must not keep anything from being stopped.
+        with contextlib.suppress(OSError):
+            self.stdout.write(text)
+            self.stdout.flush()
+
+
+def _programs(port: int) -> list[Program]:
+    celery = [sys.executable, "-m", "celery", "-A", "config"]
+    web = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--host", HOST]
+    return [
+        Program("web", [*web, "--port", str(port), "--timeout-graceful-shutdown", "3"]),
+        # Threads share one copy of the embedding model, whose work leaves Python's lock alone.
+        Program("worker", [*celery, "worker", "--pool", "threads", "--concurrency", "2"]),
+        Program("beat", [*celery, "beat"]),
+    ]
+
+
+def _make_owner() -> User:
+    """The first account. It has no password: the printed address signs it in."""
+    return get_user_model().objects.create_superuser(OWNER)
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        connection.getresponse()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True

@@ -1,0 +1,56 @@
+"""What Ctrl-C, `kill` and a closed terminal do to a long-running command."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Self
+
+
+class Stopped(BaseException):
+    """Asked to stop. Not an Exception, so that nothing on the way takes it for an error."""
+
+
+class StopSignals:
+    """Inside this block the first signal to stop counts; any more change nothing.
+
+    It raises `Stopped` where the main thread is, or does what `then` was given.
+    """
+
+    def __init__(self) -> None:
+        self._act: Callable[[], object] = _raise_stopped
+        self._asked = False
+        self._before: dict[signal.Signals, object] = {}
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # `nohup` has a program outlive its terminal by ignoring this signal.
+            if number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
+            self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # As it was given to us.
+
+    def then(self, act: Callable[[], object]) -> None:
+        """From now on, do this instead; at once if the signal has come already."""
+        self._act = act
+        if self._asked:
+            act()
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if not self._asked:
+            self._asked = True
+            self._act()
+
+
+def _raise_stopped() -> None:
+    raise Stopped

@@ -1,0 +1,197 @@
+"""Keep a few programs running, their output in one terminal, until told to stop.
+
+A program that ends by itself is started again, after a pause that doubles each time it ends soon.
+On Linux every program ends with the supervisor, even if that is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+# How long a program has to end by itself before it is killed.
+GRACE_S = 6.0
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 30.0
+# A program that ran this long was in order: its next pause is short again.
+STEADY_S = 60.0
+LOG_INTERVAL_S = 0.5
+_PR_SET_PDEATHSIG = 1
+_COLOURS = (36, 32, 33, 35, 34)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command to keep running.
+
+    Attributes:
+        end_with: The signal that asks it to end, keeping what it has in hand.
+    """
+
+    name: str
+    command: list[str]
+    end_with: signal.Signals = signal.SIGTERM
+
+
+class Supervisor:
+    """Runs `programs` and shows what they and the files in `logs` (by name) say.
+
+    Args:
+        inherited: Open files every program shares, such as a lock to be held until the last ends.
+    """
+
+    def __init__(
+        self, programs: Iterable[Program], logs: dict[str, Path], *, inherited: Iterable[int] = ()
+    ) -> None:
+        self.programs = list(programs)
+        self.logs = logs
+        self.inherited = tuple(inherited)
+        self._stop = asyncio.Event()
+        self._prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only.
+        names = [program.name for program in self.programs] + list(logs)
+        self._width = max(map(len, names), default=0)
+        self._colour = dict(zip(names, _COLOURS, strict=False)) if _wants_colour() else {}
+
+    def stop(self) -> None:
+        """Ask everything to end; asking again changes nothing."""
+        self._stop.set()
+
+    async def run(self, *beside: Coroutine[None, None, None]) -> None:
+        """Keep the programs running until `stop`; returns when all of them have ended.
+
+        What is to be done `beside` them ends with them; an error in it stops them and is passed on.
+        """
+        keepers = [asyncio.create_task(self._keep(program)) for program in self.programs]
+        others = [asyncio.create_task(work) for work in beside]
+        others += [asyncio.create_task(self._follow(*log)) for log in self.logs.items()]
+        for task in others:
+            task.add_done_callback(self._stop_on_error)
+        await asyncio.gather(*keepers)
+        for task in others:
+            task.cancel()
+        for result in await asyncio.gather(*others, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+
+    def _stop_on_error(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self.stop()
+
+    def say(self, text: str, name: str = "") -> None:
+        """Print a line; a terminal that is gone must not keep anything from being stopped."""
+        with contextlib.suppress(OSError):
+            sys.stdout.write(f"{self._prefix(name)}{text}\n" if name else f"{text}\n")
+            sys.stdout.flush()
+
+    def _prefix(self, name: str) -> str:
+        prefix = f"{name:{self._width}} | "
+        return f"\033[{self._colour[name]}m{prefix}\033[0m" if name in self._colour else prefix
+
+    async def _keep(self, program: Program) -> None:
+        pause = FIRST_PAUSE_S
+        while not self._stop.is_set():
+            started = time.monotonic()
+            code = await self._run_once(program)
+            if self._stop.is_set():
+                return
+            if time.monotonic() - started > STEADY_S:
+                pause = FIRST_PAUSE_S
+            self.say(f"{_ending(code)}; starting it again in {pause:.0f} s", program.name)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), pause)
+            pause = min(pause * 2, LONGEST_PAUSE_S)
+
+    async def _run_once(self, program: Program) -> int:
+        process = await asyncio.create_subprocess_exec(
+            *program.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            # Ctrl-C is for the supervisor alone, which then ends its programs in order.
+            start_new_session=True,
+            preexec_fn=self._end_with_parent,
+            pass_fds=self.inherited,
+        )
+        ended = asyncio.create_task(self._show(program.name, process))
+        await asyncio.wait(
+            {ended, stopping := asyncio.create_task(self._stop.wait())},
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        stopping.cancel()
+        if not ended.done():
+            await self._end(process, program.end_with, ended)
+        # Whatever it left in its own group goes with it.
+        _signal_group(process.pid, signal.SIGKILL)
+        return await ended
+
+    async def _show(self, name: str, process: asyncio.subprocess.Process) -> int:
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for.
+        reading = asyncio.create_task(self._show_lines(name, process.stdout))
+        code = await process.wait()
+        # A grandchild may hold the pipe open for good: do not wait for its end.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(reading, 1)
+        return code
+
+    async def _show_lines(self, name: str, stream: asyncio.StreamReader) -> None:
+        while True:
+            try:
+                line = await stream.readline()
+            except ValueError:  # A line longer than the reader holds; its rest follows.
+                continue
+            if not line:
+                return
+            self.say(line.decode(errors="replace").rstrip(), name)
+
+    async def _end(
+        self, process: asyncio.subprocess.Process, how: signal.Signals, ended: asyncio.Task[int]
+    ) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(how)
+        await asyncio.wait({ended}, timeout=GRACE_S)
+        if not ended.done():
+            _signal_group(process.pid, signal.SIGKILL)
+
+    def _end_with_parent(self) -> None:
+        """In the new process: let the kernel end it when the supervisor's thread is gone."""
+        if self._prctl is not None:
+            self._prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+
+    async def _follow(self, name: str, path: Path) -> None:
+        """Show what is added to a log from now on; a file that shrank is read from its start."""
+        position = path.stat().st_size if path.exists() else 0
+        while True:
+            await asyncio.sleep(LOG_INTERVAL_S)
+            size = path.stat().st_size if path.exists() else 0
+            position = 0 if size < position else position
+            if size == position:
+                continue
+            with path.open("rb") as log:
+                log.seek(position)
+                *lines, rest = log.read(size - position).split(b"\n")
+            position = size - len(rest)
+            for line in lines:
+                self.say(line.decode(errors="replace").rstrip(), name)
+
+
+def _signal_group(pid: int, how: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, how)
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with code {code}"
+
+
+def _wants_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
