@@ -62,21 +62,22 @@ def exported_at(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def parts(path: Path, progress: Progress | None = None) -> Iterator[Part]:
+def parts(path: Path, name: str, progress: Progress | None = None) -> Iterator[Part]:
     """The files of the export that hold conversations, one open at a time, in order of name.
 
-    `progress` is called with the bytes of the file at `path` that have been read so far.
+    `name` is what messages call the file: an upload's path is not its name. `progress` is called
+    with the bytes of the file at `path` that have been read so far.
     """
-    with _told(path.name), path.open("rb") as raw:
+    with _told(name), path.open("rb") as raw:
         counted = io.BufferedReader(_Counted(raw, progress)) if progress else raw
         kind = raw.read(4)
         raw.seek(0)
         if kind.startswith(b"\x1f\x8b"):
-            yield _part(path.name, gzip.GzipFile(fileobj=counted), path.stat().st_size)
+            yield _part(name, gzip.GzipFile(fileobj=counted), path.stat().st_size)
         elif kind.startswith(b"PK"):
-            yield from _members(path.name, zipfile.ZipFile(counted))
+            yield from _members(name, zipfile.ZipFile(counted))
         else:
-            yield _part(path.name, counted, None)
+            yield _part(name, counted, None)
 
 
 def _members(file_name: str, archive: zipfile.ZipFile) -> Iterator[Part]:
@@ -109,11 +110,12 @@ def _part(name: str, stream: IO[bytes] | gzip.GzipFile, packed_size: int | None)
 
 
 class _Counted(io.RawIOBase):
-    """Tells how far into the file one has read."""
+    """Tells how much of the file has been read."""
 
     def __init__(self, raw: IO[bytes], progress: Progress) -> None:
         self._raw = raw
         self._progress = progress
+        self._count = 0
 
     def readable(self) -> bool:
         return True
@@ -130,7 +132,9 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         data = self._raw.read(len(memoryview(buffer)))
         memoryview(buffer)[: len(data)] = data
-        self._progress(self._raw.tell())
+        # Not the position: a zip is read from its end first.
+        self._count += len(data)
+        self._progress(self._count)
         return len(data)
 
 

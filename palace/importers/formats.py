@@ -38,21 +38,22 @@ PLAIN = Format(plain.SOURCE, "plain JSON Lines", plain.conversations)
 FORMATS = {format_.source: format_ for format_ in (CHATGPT, CLAUDE, PLAIN)}
 
 
-def detect(path: Path) -> Format:
-    """The format of the file, from its first conversations.
+def detect(path: Path, name: str = "") -> Format:
+    """The format of the file, from its first conversations; messages call it `name`.
 
     Raises:
         BadImport: It is none we know, or is broken at its very beginning.
     """
-    _require_file(path)
-    for part in files.parts(path):
+    name = name or path.name
+    require_file(path, name)
+    for part in files.parts(path, name):
         if found := _format_of(part):
             return found
-    raise BadImport(f"{path.name} holds no conversations.")
+    raise BadImport(f"{name} holds no conversations.")
 
 
 def read(
-    path: Path, format_: Format, progress: files.Progress | None = None
+    path: Path, format_: Format, *, name: str = "", progress: files.Progress | None = None
 ) -> Iterator[Conversation]:
     """Every conversation, in the file's order, with no more than one in memory.
 
@@ -61,16 +62,17 @@ def read(
     Raises:
         BadImport: The file is broken; what came before has been yielded by then.
     """
-    _require_file(path)
+    name = name or path.name
+    require_file(path, name)
     latest = files.exported_at(path)
-    for part in files.parts(path, progress):
+    for part in files.parts(path, name, progress):
         if first_character(part) or format_ is PLAIN:
             yield from format_.conversations(part, latest)
 
 
-def _require_file(path: Path) -> None:
+def require_file(path: Path, name: str) -> None:
     if path.is_dir():
-        raise BadImport(f"{path.name} is a folder; give the conversations.json in it, or the zip.")
+        raise BadImport(f"{name} is a folder; give the conversations.json in it, or the zip.")
     if not path.is_file():
         raise BadImport(f"There is no file {path}.")
 

@@ -16,6 +16,8 @@ class ImportJob(InPalace):
         DONE = "done", "done"
         FAILED = "failed", "stopped by an error"
 
+    UNFINISHED = (Status.READY, Status.RUNNING)
+
     file_name = models.CharField(max_length=255)
     file_sha256 = models.CharField(max_length=64)
     format = models.CharField(max_length=30)
@@ -32,6 +34,7 @@ class ImportJob(InPalace):
     messages_present = models.PositiveIntegerField(default=0, help_text="Were already here.")
     messages_skipped = models.JSONField(default=dict, help_text="How many, by reason.")
     error = models.TextField(blank=True)
+    progress_at = models.DateTimeField(null=True, help_text="When it was started or last went on.")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

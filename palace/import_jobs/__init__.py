@@ -1,0 +1,17 @@
+"""Importing a file: `preview` reads it whole and once, `run_slice` files and mines a while of it.
+
+A conversation's drawers and the job's progress are committed together, so a job that is killed at
+any moment goes on exactly where it stopped, and every message is counted once.
+"""
+
+from palace.import_jobs.preparing import preview
+from palace.import_jobs.running import (
+    discard,
+    pause,
+    receipt,
+    run_slice,
+    standing_still,
+    start,
+)
+
+__all__ = ["discard", "pause", "preview", "receipt", "run_slice", "standing_still", "start"]

@@ -1,0 +1,229 @@
+"""A job on its way: slice by slice, resumable at every conversation, and its receipt."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from palace.errors import BadImport
+from palace.import_jobs.kept import on_other_branches
+from palace.import_jobs.spools import spool_path
+from palace.importers import spool
+from palace.importers.conversation import Conversation
+from palace.mining.filing import file_transcript
+from palace.mining.mine import mine_room
+from palace.models import Activity, Drawer, ImportJob, Palace, Room
+
+
+def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
+    """File and mine conversations for about so long, at least one.
+
+    Returns whether the caller is done with it: the job has ended, or another process is at it
+    right now. `job` has its latest figures afterwards.
+    """
+    deadline = time.monotonic() + seconds
+    with _only_one(job) as ours:
+        job.refresh_from_db()
+        if not ours or job.status not in ImportJob.UNFINISHED:
+            return True
+        start(job)
+        try:
+            return _run(job, deadline)
+        except BadImport as error:
+            _fail(job, str(error))
+        except _Overtaken:
+            job.refresh_from_db()
+        return True
+
+
+def start(job: ImportJob) -> None:
+    """Mark the job as running: from now on the periodic task takes it up if nobody is at it."""
+    _save(job, status=ImportJob.Status.RUNNING, progress_at=timezone.now())
+
+
+def pause(job: ImportJob) -> None:
+    """Leave a running job until somebody asks for it again."""
+    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
+    running.update(status=ImportJob.Status.READY)
+    job.refresh_from_db()
+
+
+def discard(job: ImportJob) -> None:
+    """Forget a job that is not wanted; what it has filed stays."""
+    spool_path(job).unlink(missing_ok=True)
+    job.delete()
+
+
+def standing_still(since: datetime) -> QuerySet[ImportJob, int]:
+    """Keys of the jobs that are meant to run but have not moved since then."""
+    running = ImportJob.objects.filter(status=ImportJob.Status.RUNNING, progress_at__lt=since)
+    return running.order_by("pk").values_list("pk", flat=True)
+
+
+def receipt(job: ImportJob) -> dict[str, Any]:
+    """Messages in = stored + present + skipped + waiting; nothing waits once the job is done."""
+    skipped = sum(job.messages_skipped.values())
+    stored, present = job.messages_stored, job.messages_present
+    return {
+        "file": job.file_name,
+        "format": job.format,
+        "status": job.status,
+        "conversations": job.conversations_total,
+        "conversations_done": job.conversations_done,
+        "in": job.messages_total,
+        "stored": stored,
+        "present": present,
+        "skipped": skipped,
+        "skipped_why": job.messages_skipped,
+        "waiting": job.messages_total - stored - present - skipped,
+        "left_out": job.preview.get("left_out", {}),
+        "error": job.error,
+    }
+
+
+@contextmanager
+def _only_one(job: ImportJob) -> Iterator[bool]:
+    """A lock on running this job that dies with its holder; False if another has it."""
+    key = ("import", job.pk)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", key)
+        ours = cursor.fetchone() == (True,)
+    try:
+        yield ours
+    finally:
+        if ours:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", key)
+
+
+def _run(job: ImportJob, deadline: float) -> bool:
+    """True when all is filed and mined, False when the time is over."""
+    for room in _filed_but_not_mined(job):
+        mine_room(room)
+        if time.monotonic() > deadline:
+            break
+    for line in _lines(job):
+        for room in _file_line(job, line):
+            mine_room(room)
+        if time.monotonic() > deadline:
+            return False
+    _finish(job)
+    return True
+
+
+def _lines(job: ImportJob) -> Iterator[bytes]:
+    """The conversations that are not filed yet."""
+    try:
+        with spool_path(job).open("rb") as lines:
+            lines.seek(job.spool_offset)
+            yield from lines
+    except OSError as error:
+        raise BadImport(
+            f"The prepared copy of the file cannot be read ({error.strerror}); import it again."
+        ) from error
+
+
+def _filed_but_not_mined(job: ImportJob) -> QuerySet[Room]:
+    """What a kill between filing and mining left behind; normally nothing."""
+    unmined = Drawer.objects.filter(palace=job.palace_id).unmined()
+    rooms = Room.objects.select_related("palace", "wing").filter(
+        palace=job.palace_id, source=job.format, pk__in=unmined.values("room")
+    )
+    return rooms.order_by("pk")
+
+
+class _Overtaken(Exception):
+    """Another process has moved the job on, which the lock should have prevented."""
+
+
+def _file_line(job: ImportJob, line: bytes) -> list[Room]:
+    """File one conversation and record that it was, both or neither."""
+    conversation = spool.from_line(line)
+    with transaction.atomic():
+        tally = _file_conversation(job.palace, conversation)
+        progress = {
+            "spool_offset": job.spool_offset + len(line),
+            "conversations_done": job.conversations_done + 1,
+            "messages_stored": job.messages_stored + tally.stored,
+            "messages_present": job.messages_present + tally.present,
+            "messages_skipped": dict(Counter(job.messages_skipped) + tally.skipped),
+            "progress_at": timezone.now(),
+        }
+        here = ImportJob.objects.filter(pk=job.pk, spool_offset=job.spool_offset)
+        if not here.update(**progress):
+            raise _Overtaken
+    for name, value in progress.items():
+        setattr(job, name, value)
+    return tally.rooms
+
+
+@dataclass(slots=True)
+class _Tally:
+    stored: int = 0
+    present: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    rooms: list[Room] = field(default_factory=list)
+
+
+def _file_conversation(palace: Palace, conversation: Conversation) -> _Tally:
+    tally = _Tally(skipped=Counter(dict(conversation.skipped)))
+    elsewhere = on_other_branches(palace, conversation)
+    for transcript in conversation.transcripts:
+        name = transcript.external_id
+        turns = tuple(
+            turn
+            for turn in transcript.turns
+            if elsewhere.get((turn.external_id, turn.text), name) == name
+        )
+        filed = file_transcript(palace, replace(transcript, turns=turns))
+        tally.stored += filed.stored
+        tally.present += filed.present + len(transcript.turns) - len(turns)
+        tally.skipped += filed.skipped
+        if filed.room and filed.stored:
+            tally.rooms.append(filed.room)
+    return tally
+
+
+def _finish(job: ImportJob) -> None:
+    if job.conversations_done != job.conversations_total:
+        raise BadImport("The prepared copy of the file is damaged; import it again.")
+    with transaction.atomic():
+        _save(job, status=ImportJob.Status.DONE, finished_at=timezone.now())
+        Activity.objects.create(
+            palace=job.palace,
+            kind=Activity.Kind.CHATS_IMPORTED,
+            summary=_summary(job)[:300],
+            detail=receipt(job),
+        )
+    spool_path(job).unlink(missing_ok=True)
+
+
+def _summary(job: ImportJob) -> str:
+    messages = "message" if job.messages_stored == 1 else "messages"
+    conversations = "conversation" if job.conversations_total == 1 else "conversations"
+    return (
+        f"Imported {job.messages_stored:,} new {messages} from {job.conversations_total:,} "
+        f"{conversations} in {job.file_name}."
+    )
+
+
+def _fail(job: ImportJob, sentence: str) -> None:
+    """What was filed stays, and the receipt says so; the file has to be given again."""
+    _save(job, status=ImportJob.Status.FAILED, error=sentence, finished_at=timezone.now())
+    with suppress(OSError):
+        spool_path(job).unlink(missing_ok=True)
+
+
+def _save(job: ImportJob, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(job, name, value)
+    job.save(update_fields=list(values))

@@ -1,0 +1,51 @@
+"""Where the prepared conversations of a job lie: private, and gone when the job has ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+from django.conf import settings
+from django.utils import timezone
+
+from palace.models import ImportJob
+
+# A spool without a job can only come from a process that was killed; by then it is surely gone.
+ORPHAN_AFTER = timedelta(days=1)
+
+
+def spool_folder() -> Path:
+    return Path(settings.LOCI_HOME) / "imports"
+
+
+def spool_path(job: ImportJob) -> Path:
+    return spool_folder() / job.spool
+
+
+def new_spool() -> Path:
+    """An empty file that only we may read: it will hold somebody's conversations."""
+    folder = spool_folder()
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    _remove_orphans(folder)
+    path = folder / f"{uuid4()}.jsonl"
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    return path
+
+
+def _remove_orphans(folder: Path) -> None:
+    oldest = (timezone.now() - ORPHAN_AFTER).timestamp()
+    old = {path.name: path for path in folder.glob("*.jsonl") if _written(path) < oldest}
+    needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)
+    for name in set(old) - set(needed.values_list("spool", flat=True)):
+        old[name].unlink(missing_ok=True)
+
+
+def _written(path: Path) -> float:
+    """Seconds since 1970; now for a file that somebody else has just removed."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return time.time()

@@ -1,0 +1,183 @@
+"""`manage.py import_chats FILE`: a look at what is in the file, the import, and its receipt."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Q
+from tqdm import tqdm
+
+from palace import import_jobs, tasks
+from palace.errors import BadImport
+from palace.indexing import postings
+from palace.models import ImportJob, Palace
+
+# How often the progress bar moves, at least.
+SLICE_S = 1.0
+INTERRUPTED = 130
+
+
+class Command(BaseCommand):
+    help = (
+        "Import conversations: a ChatGPT or Claude export (conversations.json or its zip) or "
+        "JSON Lines as docs/importing.md describes them. Importing twice adds nothing; "
+        "an import that was stopped goes on with the same command."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument(
+            "--user",
+            default="",
+            metavar="NAME_OR_EMAIL",
+            help="Whose palace it goes to; without it the owner's.",
+        )
+        parser.add_argument("--yes", action="store_true", help="Import without asking.")
+        parser.add_argument("--preview", action="store_true", help="Only look; change nothing.")
+        parser.add_argument(
+            "--background", action="store_true", help="Leave the work to the running Loci."
+        )
+
+    def handle(self, *, file: Path, user: str, **options: Any) -> None:
+        job = self._prepared(Palace.objects.own(find_user(user)), file)
+        self._show_preview(job)
+        has_begun = job.spool_offset > 0 or job.status == ImportJob.Status.RUNNING
+        if options["preview"]:
+            if not has_begun:
+                import_jobs.discard(job)
+        elif has_begun or options["yes"] or self._wants_it(job):
+            self._import(job, in_background=options["background"])
+
+    def _prepared(self, palace: Palace, file: Path) -> ImportJob:
+        try:
+            size = file.stat().st_size if file.is_file() else 0
+            with tqdm(
+                desc="Reading", total=size, unit="B", unit_scale=True, leave=False, disable=None
+            ) as bar:
+                return import_jobs.preview(
+                    palace, file, progress=lambda position: move(bar, position)
+                )
+        except BadImport as error:
+            raise CommandError(str(error)) from error
+
+    def _show_preview(self, job: ImportJob) -> None:
+        figures = job.preview
+        rows: list[tuple[str, object]] = [
+            ("conversations", figures["conversations"]),
+            ("  of these empty", figures["empty_conversations"]),
+            ("other branches", figures["branches"]),
+            ("messages", figures["messages"]),
+            ("  new", figures["new"]),
+            ("  already here", figures["present"]),
+            *((f"  skipped: {reason}", n) for reason, n in figures["skipped"].items()),
+            *((f"left out: {what}", n) for what, n in figures["left_out"].items()),
+        ]
+        always = {"conversations", "messages", "  new"}
+        self.stdout.write(f"{job.file_name}: {figures['format']}")
+        self._table([row for row in rows if row[1] or row[0] in always])
+        if figures["first"]:
+            self.stdout.write(f"from {figures['first'][:10]} to {figures['last'][:10]}")
+        if job.conversations_done:
+            self.stdout.write(
+                f"{job.conversations_done:,} conversations are filed already; going on from there."
+            )
+
+    def _wants_it(self, job: ImportJob) -> bool:
+        if not sys.stdin.isatty():
+            raise CommandError(
+                "Nobody can be asked here, as this is no terminal. Add --yes to import, "
+                "or --preview only to look."
+            )
+        if input("Import this? [Y/n] ").strip().lower() in {"", "y", "yes"}:
+            return True
+        import_jobs.discard(job)
+        self.stdout.write("Nothing was imported.")
+        return False
+
+    def _import(self, job: ImportJob, *, in_background: bool) -> None:
+        if in_background:
+            import_jobs.start(job)
+            tasks.import_chats.delay(job.pk)
+            self.stdout.write("The import is queued; it goes on while Loci is running.")
+            return
+        try:
+            self._run(job)
+        except KeyboardInterrupt as error:
+            import_jobs.pause(job)
+            raise CommandError(
+                f"Stopped: {job.conversations_done:,} of {job.conversations_total:,} "
+                "conversations are filed. The same command goes on from there.",
+                returncode=INTERRUPTED,
+            ) from error
+        if job.status == ImportJob.Status.FAILED:
+            raise CommandError(job.error)
+        self._show_receipt(job)
+
+    def _run(self, job: ImportJob) -> None:
+        """Until the job has ended, whether by our hands or by another process's."""
+        with tqdm(
+            desc="Importing",
+            total=job.messages_total,
+            initial=accounted_for(job),
+            unit="message",
+            disable=None,
+        ) as bar:
+            while job.status in ImportJob.UNFINISHED:
+                before = job.spool_offset
+                import_jobs.run_slice(job, seconds=SLICE_S)
+                move(bar, accounted_for(job))
+                if job.status == ImportJob.Status.RUNNING and job.spool_offset == before:
+                    time.sleep(SLICE_S)
+        if postings.needs_compaction(job.palace):
+            postings.compact(job.palace)
+
+    def _show_receipt(self, job: ImportJob) -> None:
+        receipt = import_jobs.receipt(job)
+        self.stdout.write("")
+        self._table(
+            [
+                ("messages in", receipt["in"]),
+                ("= stored", receipt["stored"]),
+                ("+ already there", receipt["present"]),
+                ("+ skipped", receipt["skipped"]),
+                *((f"    {reason}", n) for reason, n in receipt["skipped_why"].items()),
+            ]
+        )
+
+    def _table(self, rows: list[tuple[str, object]]) -> None:
+        width = max(len(name) for name, _ in rows)
+        for name, value in rows:
+            self.stdout.write(f"{name:<{width}}  {value:>9,}")
+
+
+def find_user(name: str) -> User:
+    users = get_user_model().objects.order_by("pk")
+    if not name:
+        owner = users.filter(is_superuser=True).first()
+        if owner is None:
+            raise CommandError(
+                "Nobody has signed up here yet. Start Loci once with `make run`, "
+                "which makes the owner, or name somebody with --user."
+            )
+        return owner
+    found = list(users.filter(Q(username=name) | Q(email__iexact=name))[:2])
+    if len(found) != 1:
+        many = "More than one user has" if found else "There is no user with"
+        raise CommandError(f"{many} the name or address {name!r}; give --user a user name.")
+    return found[0]
+
+
+def accounted_for(job: ImportJob) -> int:
+    receipt = import_jobs.receipt(job)
+    return int(receipt["in"] - receipt["waiting"])
+
+
+def move(bar: tqdm[Any], position: int) -> None:
+    bar.update(position - bar.n)

@@ -1,0 +1,113 @@
+"""Builders of small exports, shaped as ChatGPT and Claude write them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+STARTED = 1_717_236_000.0  # 2024-06-01T10:00:00Z
+
+
+def said(node_id, text, *, parent, role="user", at=STARTED, **more):
+    """A node of ChatGPT's tree that holds one message."""
+    content = more.pop("content", {"content_type": "text", "parts": [text]})
+    message = {
+        "id": node_id,
+        "author": {"role": role, "name": more.pop("name", None), "metadata": {}},
+        "create_time": at,
+        "update_time": None,
+        "content": content,
+        "status": "finished_successfully",
+        "weight": 1.0,
+        "metadata": more.pop("metadata", {}),
+        "recipient": more.pop("recipient", "all"),
+        **more,
+    }
+    return {"id": node_id, "message": message, "parent": parent, "children": []}
+
+
+def root(node_id="root"):
+    return {"id": node_id, "message": None, "parent": None, "children": []}
+
+
+def chatgpt(*nodes, current, conversation_id="c-1", title="Tea", created=STARTED, **more):
+    mapping = {node["id"]: node for node in nodes}
+    for node in nodes:
+        if node["parent"] in mapping:
+            mapping[node["parent"]]["children"].append(node["id"])
+    return {
+        "title": title,
+        "create_time": created,
+        "update_time": created,
+        "mapping": mapping,
+        "current_node": current,
+        "conversation_id": conversation_id,
+        "id": conversation_id,
+        **more,
+    }
+
+
+def chatgpt_talk(*texts, conversation_id="c-1", **more):
+    """A conversation without branches: user and assistant in turn, a minute apart."""
+    nodes = [root()]
+    for index, text in enumerate(texts):
+        role = "assistant" if index % 2 else "user"
+        node_id = f"{conversation_id}-m{index}"
+        at = STARTED + 60 * index
+        nodes.append(said(node_id, text, parent=nodes[-1]["id"], role=role, at=at))
+    return chatgpt(*nodes, current=nodes[-1]["id"], conversation_id=conversation_id, **more)
+
+
+def claude_message(uuid, text, *, sender="human", at="2024-06-01T10:00:00.000000Z", **more):
+    return {
+        "uuid": uuid,
+        "text": text,
+        "content": [{"type": "text", "text": text}],
+        "sender": sender,
+        "created_at": at,
+        "updated_at": at,
+        "attachments": [],
+        "files": [],
+        **more,
+    }
+
+
+def claude(*messages, uuid="k-1", name="Bread"):
+    return {
+        "uuid": uuid,
+        "name": name,
+        "created_at": "2024-06-01T09:59:00.000000Z",
+        "updated_at": "2024-06-01T11:00:00.000000Z",
+        "account": {"uuid": "somebody"},
+        "chat_messages": list(messages),
+    }
+
+
+def plain(*texts, conversation_id="p-1", **more):
+    messages = [
+        {
+            "id": f"m{index}",
+            "role": "assistant" if index % 2 else "user",
+            "text": text,
+            "said_at": f"2024-06-01T10:{index % 60:02}:00Z",
+        }
+        for index, text in enumerate(texts)
+    ]
+    return {"id": conversation_id, "messages": messages, **more}
+
+
+def write_json(path, conversations):
+    path.write_text(json.dumps(conversations))
+    return path
+
+
+def write_lines(path, conversations):
+    path.write_text("".join(json.dumps(each) + "\n" for each in conversations))
+    return path
+
+
+def write_zip(path, members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content if isinstance(content, str) else json.dumps(content))
+    return path
