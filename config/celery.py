@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 
 from celery import Celery
+
+# It warns of root because its messages may be pickles, which can run code. Ours are JSON.
+warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 

@@ -98,9 +98,9 @@ TEMPLATES = [
 ]
 
 DATABASE: dict[str, Any] = dict(
-    dj_database_url.parse(
-        env_text("DATABASE_URL") or EMBEDDED.database_url, conn_max_age=60, conn_health_checks=True
-    )
+    # No connection outlives its request: each request runs in a thread of its own, so it could
+    # not be used again, and would only fill the server up.
+    dj_database_url.parse(env_text("DATABASE_URL") or EMBEDDED.database_url, conn_max_age=0)
 )
 DATABASE["OPTIONS"] = {
     **DATABASE.get("OPTIONS", {}),
@@ -123,6 +123,8 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Told to stop at once, a worker gives its tasks these seconds, then puts them back in the queue.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
@@ -145,8 +147,8 @@ USE_TZ = True
 USE_I18N = False
 
 STATIC_URL = "static/"
-STATIC_ROOT = LOCI_HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+# Served from where they lie, so there is nothing to collect before a start.
 WHITENOISE_USE_FINDERS = True
 
 # The model of language for embeddings: "local", or the name of a preset or base URL.

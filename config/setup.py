@@ -94,7 +94,7 @@ def _set_up(locks: dict[str, Path]) -> None:
         _check_disk()
         if not _venv_works():
             _step("Making .venv", _make_venv)
-        wanted = lock.read_text().count("==")
+        wanted = sum(line[:1].isalnum() for line in lock.read_text().splitlines())
         _step(f"Installing {wanted} {name} packages", partial(_install, lock))
         stamp.write_text(_digest(lock))
     stamp = MODELS / ".loci-model"
@@ -147,10 +147,11 @@ def _progress() -> Callable[[str], None]:
 
     def show(line: str) -> None:
         nonlocal seen
-        words = line.split()
-        if line.startswith(("Collecting ", "Requirement already satisfied: ")):
+        if line.startswith(("Collecting ", "Processing ", "Requirement already satisfied: ")):
             seen += 1
-            name = words[1] if words[0] == "Collecting" else words[3]
+            name = (
+                line.split(": ")[-1].removeprefix("Collecting ").split(" (from")[0].split("/")[-1]
+            )
             _say(f"\r\033[K  {seen} {name}" if live else f"  {seen} {name}\n")
         elif line.startswith("Installing collected packages"):
             _say("\r\033[K  unpacking them" if live else "  unpacking them\n")

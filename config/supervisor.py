@@ -15,10 +15,11 @@ import sys
 import time
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 # How long a program has to end by itself before it is killed.
-GRACE_S = 6.0
+GRACE_S = 8.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 # A program that ran this long was in order: its next pause is short again.
@@ -117,7 +118,7 @@ class Supervisor:
             stderr=asyncio.subprocess.STDOUT,
             # Ctrl-C is for the supervisor alone, which then ends its programs in order.
             start_new_session=True,
-            preexec_fn=self._end_with_parent,
+            preexec_fn=partial(self._end_with_parent, program.end_with),
             pass_fds=self.inherited,
         )
         ended = asyncio.create_task(self._show(program.name, process))
@@ -160,10 +161,10 @@ class Supervisor:
         if not ended.done():
             _signal_group(process.pid, signal.SIGKILL)
 
-    def _end_with_parent(self) -> None:
+    def _end_with_parent(self, how: signal.Signals) -> None:
         """In the new process: let the kernel end it when the supervisor's thread is gone."""
         if self._prctl is not None:
-            self._prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+            self._prctl(_PR_SET_PDEATHSIG, int(how))
 
     async def _follow(self, name: str, path: Path) -> None:
         """Show what is added to a log from now on; a file that shrank is read from its start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import signal
 import sys
 import time
 from argparse import ArgumentParser
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import connections
 
 from config import embedded, single
@@ -26,6 +27,8 @@ from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 
 HOST = "127.0.0.1"
 OWNER = "owner"
+# A long import must not keep a chat's mining waiting.
+WORKERS = "2"
 READY_TIMEOUT_S = 90
 REVIVE_INTERVAL_S = 5
 
@@ -38,12 +41,9 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000, help="The web's port (8000).")
 
     def handle(self, *, port: int, **options: Any) -> None:
-        with StopSignals() as signals, contextlib.suppress(Stopped):
-            try:
-                with single.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/"):
-                    self._run(port, signals)
-            except single.CannotStart as error:
-                raise CommandError(str(error)) from None
+        alone = single.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
+        with StopSignals() as signals, contextlib.suppress(Stopped), alone:
+            self._run(port, signals)
         self._say("Loci has stopped; everything is kept for the next start.")
 
     def _run(self, port: int, signals: StopSignals) -> None:
@@ -79,7 +79,7 @@ class Command(BaseCommand):
             start = time.monotonic()
             while not await asyncio.to_thread(_answers, port):
                 if time.monotonic() - start > READY_TIMEOUT_S:
-                    raise CommandError("The web did not come up; what it said is above.")
+                    raise single.CannotStart("The web did not come up; what it said is above.")
                 await asyncio.sleep(0.1)
             self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
             self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
@@ -109,18 +109,20 @@ class Command(BaseCommand):
     def _say(self, text: str) -> None:
         # A terminal that is gone must not keep anything from being stopped.
         with contextlib.suppress(OSError):
-            self.stdout.write(text)
+            self.stdout.write(f"{text}\n", ending="")
             self.stdout.flush()
 
 
 def _programs(port: int) -> list[Program]:
-    celery = [sys.executable, "-m", "celery", "-A", "config"]
-    web = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--host", HOST]
+    web = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
+    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
+    level = ["--loglevel", "INFO"]
+    address = ["--host", HOST, "--port", str(port)]
     return [
-        Program("web", [*web, "--port", str(port), "--timeout-graceful-shutdown", "3"]),
-        # Threads share one copy of the embedding model, whose work leaves Python's lock alone.
-        Program("worker", [*celery, "worker", "--pool", "threads", "--concurrency", "2"]),
-        Program("beat", [*celery, "beat"]),
+        Program("web", [*web, *address, "--timeout-graceful-shutdown", "3"]),
+        # Told by this signal, it does not wait for its tasks but puts them back in the queue.
+        Program("worker", [*celery, "worker", *level, "--concurrency", WORKERS], signal.SIGQUIT),
+        Program("beat", [*celery, "beat", *level]),
     ]
 
 
