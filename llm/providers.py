@@ -55,6 +55,11 @@ class Endpoint:
     api_key: str = field(repr=False, compare=False)
     model: str
 
+    def __str__(self) -> str:
+        """For sentences: "OpenAI (gpt-4o-mini)"."""
+        preset = PRESETS.get(self.provider.lower())
+        return f"{preset.label if preset else shown(self.base_url)} ({self.model})"
+
 
 def base_url(provider: str) -> str:
     """Of a preset, or the provider itself where it is a URL.

@@ -108,7 +108,10 @@ def _compute(
     with usage.metered(
         purpose=purpose, provider=model.provider, model=model.name, owner_id=owner_id
     ) as meter:
-        vectors, meter.tokens_in = _local(texts, model)
+        if model.is_local:
+            vectors, meter.tokens_in = _local(texts, model)
+        else:
+            vectors = _remote(texts, model, meter)
     return vectors.astype(_STORED)
 
 
@@ -128,6 +131,13 @@ def _local(texts: Sequence[str], model: EmbeddingModel) -> tuple[NDArray[np.floa
             f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {local.DIMENSIONS}."
         )
     return local.embedder().embed(texts)
+
+
+def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> NDArray[np.float32]:
+    # The openai library takes half a second to import; most deployments embed locally.
+    from llm.embedding import remote  # noqa: PLC0415
+
+    return remote.embed(texts, model, meter)
 
 
 def _readable(text: str) -> str:

@@ -1,0 +1,77 @@
+"""Data out of what a chat model wrote, however sloppily it was written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import json_repair
+from pydantic import BaseModel, ValidationError
+
+from llm.messages import Completion
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+
+
+def parse(completion: Completion, schema: type[Answer]) -> Answer:
+    """
+    Raises:
+        ValueError: nothing in the text fits; says what is wrong, quoting it.
+    """
+    text = _THOUGHTS.sub("", completion.text).strip()
+    try:
+        # What is JSON already is taken as it is; mending it would make something up.
+        values = _unwrapped(json.loads(text))
+    except ValueError:
+        # Half an answer can be mended into a whole one with the rest silently missing.
+        if completion.finish_reason == "length":
+            raise
+        values = list(_found_within(text))
+    problem: ValueError = ValueError("There is no JSON in it.")
+    for value in reversed(values):
+        try:
+            return schema.model_validate(_storable(value))
+        except ValidationError as error:
+            problem = error
+    raise problem
+
+
+def _found_within(text: str) -> Iterator[Any]:
+    """JSON values in a text that is not all JSON, the likeliest last."""
+    for candidate in [_braced(text), *reversed(_FENCE.findall(text))]:
+        value = json_repair.loads(candidate) if candidate else None
+        if isinstance(value, list) and not candidate.lstrip().startswith("["):
+            # Several pieces of JSON among words: the answer comes after the examples.
+            yield from value
+        elif isinstance(value, dict | list):
+            yield from _unwrapped(value)
+
+
+def _unwrapped(value: Any) -> list[Any]:
+    """With what a list of one holds. Of a longer list nothing may be dropped."""
+    return [value[0], value] if isinstance(value, list) and len(value) == 1 else [value]
+
+
+def _braced(text: str) -> str:
+    """From the first opening bracket to the last closing one, or to the end where none closes."""
+    starts = [place for place in (text.find("{"), text.find("[")) if place >= 0]
+    if not starts:
+        return ""
+    end = max(text.rfind("}"), text.rfind("]"))
+    return text[min(starts) : end + 1 if end > min(starts) else None]
+
+
+def _storable(value: Any) -> Any:
+    """The same without NUL and halves of surrogate pairs, which Postgres cannot store."""
+    if isinstance(value, str):
+        return value.replace("\x00", "").encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,115 @@
+"""The `openai` library's client for an endpoint, and its errors in our words."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+import httpx2
+import openai
+from django.conf import settings
+
+from llm import providers
+from llm.errors import LLMError, ModelRefused, ModelUnavailable
+from llm.providers import Endpoint
+
+CONNECT_TIMEOUT_S = 10
+
+# At DEBUG these write requests whole, with everything a user said.
+for _name in ("openai", "httpx2", "httpcore2"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+# A provider's error code is a word; anything longer might quote the key or the conversation.
+_CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
+
+
+def connect(endpoint: Endpoint) -> openai.OpenAI:
+    """A client that retries 408, 409, 429, 5xx and broken connections with growing pauses.
+
+    It waits as long as a Retry-After header says. Clients are kept, and their connections with
+    them, for each process: a forked child must not share its parent's.
+    """
+    return _client(os.getpid(), endpoint.base_url, endpoint.api_key, settings.LLM_MAX_RETRIES)
+
+
+@lru_cache(maxsize=16)
+def _client(_process_id: int, base_url: str, api_key: str, max_retries: int) -> openai.OpenAI:
+    # The library insists on a key where a server of one's own needs none.
+    client = openai.OpenAI(base_url=base_url, api_key=api_key or "none", max_retries=max_retries)
+    # Read from the environment, and no business of other providers.
+    client.organization = client.project = None
+    return client
+
+
+def timeout(timeout_s: float | None) -> httpx2.Timeout:
+    """For connecting at most ten seconds; for each silence of the server the time given."""
+    seconds = settings.LLM_TIMEOUT_S if timeout_s is None else timeout_s
+    return httpx2.Timeout(seconds, connect=min(CONNECT_TIMEOUT_S, seconds))
+
+
+@contextmanager
+def translated(
+    endpoint: Endpoint,
+    *,
+    unavailable: type[LLMError] = ModelUnavailable,
+    refused: type[LLMError] = ModelRefused,
+) -> Iterator[None]:
+    """Raise the library's errors as ours.
+
+    The originals are not chained: their texts may quote the key or the conversation, and would
+    end up in a log.
+    """
+    try:
+        yield
+    except openai.APIStatusError as error:
+        kind = unavailable if _is_passing(error.status_code) else refused
+        raise kind(_status_sentence(error, endpoint)) from None
+    except openai.APITimeoutError:
+        raise unavailable(
+            f"{endpoint} did not answer in time; try again, or allow it longer "
+            "(LOCI_LLM_TIMEOUT_S)."
+        ) from None
+    except openai.APIConnectionError:
+        raise unavailable(
+            f"The connection to {endpoint} failed or broke off; check that it runs and "
+            f"that {providers.shown(endpoint.base_url)} is its address."
+        ) from None
+    except openai.APIError as error:
+        raise unavailable(f"{endpoint} broke off with an error{_code(error)}.") from None
+    except (ValueError, openai.OpenAIError):
+        raise unavailable(not_the_protocol(endpoint)) from None
+
+
+def not_the_protocol(endpoint: Endpoint) -> str:
+    return (
+        f"{endpoint} gave an answer that is not in OpenAI's protocol; check that "
+        f"{providers.shown(endpoint.base_url)} is the base URL of a compatible API."
+    )
+
+
+def _is_passing(status: int) -> bool:
+    return status in {408, 409, 425, 429} or status >= 500
+
+
+def _status_sentence(error: openai.APIStatusError, endpoint: Endpoint) -> str:
+    who, status = str(endpoint), error.status_code
+    sentences = {
+        401: f"{who} refused the API key; check the key.",
+        402: f"{who} wants to be paid; check the account's credit.",
+        403: f"{who} does not allow this API key to use the model; check the key's rights.",
+        404: f"{who} was not found; check the model's name and the provider's address.",
+        413: f"{who} was sent more than it takes at once.",
+        429: f"{who} is busy or the account is over its limit{_code(error)}; try again later.",
+    }
+    failed = f"{who} failed with status {status}{_code(error)}; try again later."
+    turned_down = f"{who} turned the request down with status {status}{_code(error)}."
+    return sentences.get(status) or (failed if _is_passing(status) else turned_down)
+
+
+def _code(error: openai.APIError) -> str:
+    word = error.code or error.type or ""
+    return f" ({word})" if _CODE.fullmatch(word) else ""

@@ -1,0 +1,142 @@
+"""Embeddings from any server that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import openai
+from numpy.typing import NDArray
+
+from llm import client, providers
+from llm.errors import EmbedderMisconfigured, EmbedderUnavailable, ModelRefused
+from llm.providers import Endpoint
+from llm.tokens import count_tokens
+from llm.usage import Meter
+
+if TYPE_CHECKING:
+    from llm.embedding import EmbeddingModel
+
+# Gemini takes 100 at most, and a failed request should not cost much.
+BATCH_TEXTS = 64
+# Models trained so that a vector may be shortened; others refuse or ignore `dimensions`.
+SHORTENABLE = ("text-embedding-3", "gemini-embedding", "qwen3-embedding")
+# Providers refuse an empty text.
+_BLANK = "(empty)"
+# A text refused though it is no longer than this is not refused for its length.
+_SHORT_CHARS = 200
+
+Vectors = NDArray[np.float32]
+
+
+def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
+    """Unit vectors, float32 (n, dimensions), in order. Retried; adds to the meter as it goes.
+
+    A text too long for the model stands for its beginning.
+
+    Raises:
+        EmbedderUnavailable: down, slow or busy, also after retries, or talking nonsense.
+        EmbedderMisconfigured: a wrong key, model, address or dimension; says what to set.
+    """
+    try:
+        endpoint = providers.endpoint(model.provider, model.name, model.api_key)
+    except ModelRefused as error:
+        raise EmbedderMisconfigured(f"{error} {_SETTINGS}") from None
+    readable = [text if text.strip() else _BLANK for text in texts]
+    try:
+        with client.translated(
+            endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured
+        ):
+            batches = [
+                _batch(readable[start : start + BATCH_TEXTS], model, endpoint, meter)
+                for start in range(0, len(readable), BATCH_TEXTS)
+            ]
+    except EmbedderMisconfigured as error:
+        raise EmbedderMisconfigured(f"{error} {_SETTINGS}") from None
+    return np.concatenate(batches)
+
+
+_SETTINGS = (
+    "The embedding model is set by LOCI_EMBEDDING_PROVIDER, LOCI_EMBEDDING_MODEL, "
+    "LOCI_EMBEDDING_DIMENSIONS and LOCI_EMBEDDING_API_KEY."
+)
+
+
+def _batch(
+    texts: Sequence[str], model: EmbeddingModel, endpoint: Endpoint, meter: Meter
+) -> Vectors:
+    """Where a batch is refused, smaller ones and then shorter texts are tried.
+
+    One text over the model's limit would otherwise keep all of its neighbours out.
+    """
+    try:
+        return _request(texts, model, endpoint, meter)
+    except openai.APIStatusError as error:
+        if error.status_code not in {400, 413, 422}:
+            raise
+        if len(texts) == 1 and len(texts[0]) <= _SHORT_CHARS:
+            raise
+    if len(texts) == 1:
+        (text,) = texts
+        return _batch([text[: len(text) // 2]], model, endpoint, meter)
+    half = len(texts) // 2
+    parts = (texts[:half], texts[half:])
+    return np.concatenate([_batch(part, model, endpoint, meter) for part in parts])
+
+
+def _request(
+    texts: Sequence[str], model: EmbeddingModel, endpoint: Endpoint, meter: Meter
+) -> Vectors:
+    parameters: dict[str, Any] = {}
+    if any(name in model.name.lower() for name in SHORTENABLE):
+        parameters["dimensions"] = model.dimensions
+    answer: Any = client.connect(endpoint).embeddings.create(
+        model=model.name,
+        input=list(texts),
+        # The one form that every server knows.
+        encoding_format="float",
+        timeout=client.timeout(None),
+        **parameters,
+    )
+    vectors = _vectors(answer, len(texts), model, endpoint)
+    told = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+    meter.tokens_in += int(told or sum(count_tokens(text) for text in texts))
+    return vectors
+
+
+def _vectors(answer: Any, expected: int, model: EmbeddingModel, endpoint: Endpoint) -> Vectors:
+    items = getattr(answer, "data", None)
+    if not isinstance(items, list):
+        raise EmbedderUnavailable(client.not_the_protocol(endpoint))
+    if len(items) != expected:
+        raise EmbedderUnavailable(f"{endpoint} returned {len(items)} vectors for {expected} texts.")
+    places = [getattr(item, "index", None) for item in items]
+    if set(places) == set(range(expected)):
+        items = [items[places.index(place)] for place in range(expected)]
+    rows = [_decoded(getattr(item, "embedding", None)) for item in items]
+    for row in rows:
+        if row.shape != (model.dimensions,):
+            raise EmbedderMisconfigured(
+                f"{endpoint} makes vectors of {row.size} dimensions, not "
+                f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {row.size}."
+            )
+    return _of_unit_length(np.stack(rows), endpoint)
+
+
+def _decoded(embedding: Any) -> Vectors:
+    """Numbers, or their little-endian float32 bytes in base64, which some servers always send."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
+    if not isinstance(embedding, list):
+        raise ValueError("no vector")  # noqa: TRY004 - told as an answer we cannot read.
+    return np.asarray(embedding, dtype=np.float32)
+
+
+def _of_unit_length(vectors: Vectors, endpoint: Endpoint) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise EmbedderUnavailable(f"{endpoint} returned a vector without direction.")
+    scaled: Vectors = vectors / lengths
+    return scaled

@@ -1,0 +1,46 @@
+"""About how many tokens a chat model makes of a text, without asking it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tokenizers import Tokenizer
+
+from llm.embedding.build import TOKENIZER_FILE
+from llm.embedding.weights import wheel_folder
+
+# Chat models cut differently: on English prose by up to a fifth more than WordPiece. Budgets must
+# not overflow, so we count a quarter more.
+SAFETY_FACTOR = 1.25
+# A stretch that WordPiece cannot cut (a long number, a picture in base64, a script it was not
+# taught) is one [UNK] to it. Byte-level tokenizers make about a token of every two bytes.
+BYTES_PER_UNKNOWN_TOKEN = 2
+_UNKNOWN = "[UNK]"
+
+
+def count_tokens(text: str) -> int:
+    """Rather too many than too few; 0 for an empty text. About 2 million characters a second."""
+    if not text:
+        return 0
+    tokenizer, unknown = _tokenizer()
+    encoding = tokenizer.encode(_readable(text), add_special_tokens=False)
+    ids = encoding.ids
+    count = len(ids) + text.count("\n")
+    if unknown in ids:
+        spans = [span for span, id_ in zip(encoding.offsets, ids, strict=True) if id_ == unknown]
+        unread = (len(_readable(text[start:end]).encode()) for start, end in spans)
+        count += sum(size // BYTES_PER_UNKNOWN_TOKEN for size in unread)
+    return max(1, round(count * SAFETY_FACTOR))
+
+
+def _readable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+@cache
+def _tokenizer() -> tuple[Tokenizer, int]:
+    tokenizer = Tokenizer.from_file(str(wheel_folder() / TOKENIZER_FILE))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    unknown: int = tokenizer.encode(_UNKNOWN, add_special_tokens=False).ids[0]
+    return tokenizer, unknown
