@@ -95,9 +95,9 @@ def _spoken(part: Any) -> str:
 
 def _pieces(content: dict[str, Any]) -> list[str]:
     objects = [part for part in as_list(content.get("parts")) if isinstance(part, dict)]
-    kinds = [part.get("content_type") for part in objects]
+    kinds = [str(part.get("content_type")) for part in objects]
     return [
-        (_PIECES.get(kind) if isinstance(kind, str) else None) or "piece of another kind"
+        _PIECES.get(kind, "piece of another kind")
         for kind in kinds
         if kind != "audio_transcription"
     ]
@@ -107,7 +107,7 @@ def _files(message: dict[str, Any]) -> list[str]:
     """Files one uploaded; images among them are parts of the message already."""
     attached = as_list(as_mapping(message.get("metadata")).get("attachments"))
     types = [as_mapping(file).get("mime_type") for file in attached]
-    return ["file" for kind in types if not (isinstance(kind, str) and kind.startswith("image/"))]
+    return ["file" for kind in types if not str(kind).startswith("image/")]
 
 
 def _role(author: dict[str, Any], recipient: object, kind: str) -> object:

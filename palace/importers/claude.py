@@ -76,7 +76,7 @@ def _add(gatherer: Gatherer, index: int, message: Any, said_at: datetime) -> Non
     elif not pasted:
         gatherer.skip(ONLY_UNSPOKEN)
     for number, pasted_text in enumerate(pasted):
-        gatherer.add(f"{external_id}/{number}", role, pasted_text, said_at)
+        gatherer.add(as_id(f"{external_id}/{number}"), role, pasted_text, said_at)
 
 
 def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
@@ -87,14 +87,13 @@ def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
     """
     spoken, others = [], 0
     for block in as_list(message.get("content")):
-        kind = as_mapping(block).get("type")
+        kind = str(as_mapping(block).get("type"))
         text = as_mapping(block).get("text")
         if kind in _SPOKEN and isinstance(text, str):
             spoken.append(text)
         else:
             others += 1
-            name = _UNSPOKEN.get(kind) if isinstance(kind, str) else None
-            gatherer.leave_out(name or "block of another kind")
+            gatherer.leave_out(_UNSPOKEN.get(kind, "block of another kind"))
     for _ in as_list(message.get("files")):
         others += 1
         gatherer.leave_out("file")

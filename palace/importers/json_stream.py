@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Never
 
@@ -21,6 +22,7 @@ LARGEST_ITEM = 128 << 20
 # No token but a string is longer than this, so an error well before the window's end is an error,
 # not merely the end of what has been read.
 _LONGEST_TOKEN = 64
+_NO_SPACE = re.compile(r"[^ \t\r\n]")
 _BOM = codecs.BOM_UTF8
 
 
@@ -38,9 +40,14 @@ def first_character(part: Part) -> str:
     return head.lstrip()[:1].decode("latin-1")
 
 
-def list_items(part: Part) -> Iterator[Any]:
-    """The items of the list that the file is, one at a time."""
-    window = _Window(part)
+def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -> Iterator[Any]:
+    """The items of the list that the file is, one at a time.
+
+    Args:
+        chunk: Bytes to read at a time, at least.
+        largest: Characters an item may have.
+    """
+    window = _Window(part, chunk, largest)
     if window.take() != "[":
         window.fail("does not begin with a list")
     if window.peek() == "]":
@@ -57,14 +64,17 @@ def list_items(part: Part) -> Iterator[Any]:
         window.fail("goes on after its list has ended")
 
 
-def line_items(part: Part) -> Iterator[tuple[int, Any]]:
-    """(line number from 1, what the line says), for every line that is not blank."""
+def line_items(part: Part, *, largest: int = LARGEST_ITEM) -> Iterator[tuple[int, Any]]:
+    """(line number from 1, what the line says), for every line that is not blank.
+
+    `largest` is how many bytes a line may have.
+    """
     number = 0
-    while line := part.stream.readline(LARGEST_ITEM):
+    while line := part.stream.readline(largest):
         number += 1
-        if len(line) >= LARGEST_ITEM:
+        if len(line) >= largest:
             raise BadImport(
-                f"Line {number} of {part.name} is longer than {LARGEST_ITEM >> 20} MB; "
+                f"Line {number} of {part.name} is longer than {largest >> 20} MB; "
                 "write one conversation a line."
             )
         if number == 1:
@@ -88,7 +98,9 @@ def _line(name: str, number: int, line: bytes) -> Any:
 class _Window:
     """The stretch of the file that is being decoded, as text."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, chunk: int, largest: int) -> None:
+        self._chunk = chunk
+        self._largest = largest
         self._name = part.name
         self._stream: io.BufferedReader = part.stream
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
@@ -102,11 +114,10 @@ class _Window:
     def peek(self) -> str:
         """The next character that is not space; empty at the end of the file."""
         while True:
-            rest = len(self._text)
-            while self._at < rest and self._text[self._at] in " \t\r\n":
-                self._at += 1
-            if self._at < rest:
-                return self._text[self._at]
+            if match := _NO_SPACE.search(self._text, self._at):
+                self._at = match.start()
+                return match.group()
+            self._at = len(self._text)
             if not self._more():
                 return ""
 
@@ -150,10 +161,10 @@ class _Window:
         if self._ended:
             return False
         kept = self._text[self._at :]
-        if len(kept) > LARGEST_ITEM:
-            self.fail(f"holds a conversation of more than {LARGEST_ITEM >> 20} MB")
+        if len(kept) > self._largest:
+            self.fail(f"holds a conversation of more than {self._largest >> 20} MB")
         self._bytes_before += len(self._text[: self._at].encode())
-        data = self._stream.read(max(CHUNK, len(kept)))
+        data = self._stream.read(max(self._chunk, len(kept)))
         self._ended = not data
         try:
             self._text = kept + self._decode(data, final=self._ended)
