@@ -1,0 +1,100 @@
+"""Reading a window without a language model: word lists, patterns and the local embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from palace.indexing.preference import preference_strength
+from palace.mining.extraction.base import (
+    Context,
+    Embed,
+    EntityFound,
+    Extraction,
+    TopicFound,
+    Vectors,
+)
+from palace.mining.extraction.lexicon import stem_all
+from palace.mining.extraction.names import find_entities
+from palace.mining.extraction.segments import segments
+from palace.mining.extraction.speakers import is_personal
+from palace.mining.extraction.subjects import find_wing
+from palace.mining.extraction.text import prose
+from palace.mining.extraction.times import times
+from palace.mining.extraction.titles import (
+    Read,
+    continues,
+    conversation_title,
+    is_real_title,
+    topic_titles,
+)
+from palace.transcripts import Turn
+
+_LETTERS = {"person": "p", "place": "l", "event": "e", "item": "i", "project": "i"}
+
+
+def extract(
+    window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
+) -> Extraction:
+    """Read a window of at least one turn; see `Extractor`."""
+    reads = [_read(turn) for turn in window]
+    entities = find_entities(reads, context)
+    topics = _topics(reads, vectors, context, embed)
+    title = " ".join(context.title.split())
+    return Extraction(
+        wing=find_wing(reads, vectors, context, embed),
+        title=title if is_real_title(title) else conversation_title(reads, topics),
+        topics=topics,
+        entities=entities,
+        tags=_tags([read.prose for read in reads], entities),
+        preferences=tuple(preference_strength(turn.text, turn.role) for turn in window),
+    )
+
+
+def _read(turn: Turn) -> Read:
+    asks = turn.role == "user" or is_personal(turn.speaker)
+    return Read(turn, prose(turn.text), asks)
+
+
+def _topics(
+    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
+) -> tuple[TopicFound, ...]:
+    spans = segments([read.turn for read in reads], vectors)
+    names = {*context.speakers, *(read.turn.speaker for read in reads)}
+    speakers = frozenset(stem_all([part for name in names for part in name.lower().split()]))
+    titles = topic_titles(reads, spans, vectors, embed, speakers)
+    if continues(reads[: spans[0][1] + 1], vectors, context, embed):
+        titles[0] = context.topic
+    topics = [TopicFound(title, *span) for title, span in zip(titles, spans, strict=True)]
+    return tuple(_joined(topics))
+
+
+def _joined(topics: Sequence[TopicFound]) -> Iterator[TopicFound]:
+    """Neighbours that turned out to be about the same thing become one."""
+    for _, same in groupby(topics, key=lambda topic: topic.title.casefold()):
+        run = list(same)
+        yield TopicFound(run[0].title, run[0].first, run[-1].last)
+
+
+def tags_of(
+    window: Sequence[Turn], entities: Sequence[EntityFound]
+) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    """AAAK tags of each turn: the entities named in it, and its time expressions."""
+    return _tags([prose(turn.text) for turn in window], entities)
+
+
+def _tags(
+    proses: Sequence[str], entities: Sequence[EntityFound]
+) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    tags: list[dict[str, tuple[str, ...]]] = [{} for _ in proses]
+    for entity in entities:
+        letter = _LETTERS.get(entity.kind)
+        if letter is None:
+            continue  # There is no tag for organisations.
+        for turn in sorted({span.turn for span in entity.spans}):
+            tags[turn][letter] = (*tags[turn].get(letter, ()), entity.name)
+    for tag, text in zip(tags, proses, strict=True):
+        spoken = times(text)
+        if spoken:
+            tag["t"] = spoken
+    return tuple(tags)

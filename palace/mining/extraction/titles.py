@@ -1,0 +1,219 @@
+"""Titles as a person would write them: a few of the speakers' own words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from palace.mining.extraction.base import Context, Embed, TopicFound, Vectors
+from palace.mining.extraction.lexicon import stem_all, stems
+from palace.mining.extraction.phrases import Phrase, candidate_phrases
+from palace.mining.extraction.segments import normalised
+from palace.mining.extraction.text import first_words, is_english, prose
+from palace.transcripts import Turn
+
+TITLE_CHARS = 60
+FALLBACK_CHARS = 42
+NAMELESS = "Conversation"
+
+# What titles may cost: characters of phrases to embed for each character of the window.
+_SHARE_EMBEDDED = 0.08
+# A phrase costs the embedder its two marker tokens besides its words.
+_OVERHEAD_CHARS = 8
+_LEAST_CANDIDATES, _MOST_CANDIDATES = 4, 12
+
+# Above this likeness to the topic, or to what was said last, a window goes on with it.
+_SAME_TOPIC = 0.35
+# "Thanks, that helps!" is about whatever came before.
+_FEW_WORDS = 4
+
+_GENERIC = frozenset(
+    "new chat|new conversation|untitled|untitled chat|untitled conversation|chat|conversation"
+    "|session|none|unnamed|no title|general|default|test|dm|direct message|thread".split("|")
+)
+_NUMBERED = re.compile(
+    r"(?:chat|session|conversation|conv|dialogue|thread|room|part|d|s)?[\s_#.:-]*[\d\s_#.:/-]+",
+    re.IGNORECASE,
+)
+_DATED = re.compile(
+    r"[\d\s.,:/TZ-]+(?:am|pm|evening|morning|afternoon|session|chat)?[\s\w]{0,10}", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A turn as the title makers see it."""
+
+    turn: Turn
+    prose: str
+    asks: bool  # Its words may become titles: a person's, not the assistant's.
+
+
+def is_real_title(title: str) -> bool:
+    """Whether a source's title says something, unlike "New chat", a date or an id."""
+    plain = " ".join(title.split())
+    if plain.lower() in _GENERIC or not re.search(r"[^\W\d_]{2}", plain):
+        return False
+    if _NUMBERED.fullmatch(plain) or _DATED.fullmatch(plain):
+        return False
+    is_id = " " not in plain and plain.isascii() and bool(re.search(r"[\d_]", plain))
+    return not is_id
+
+
+def topic_titles(
+    reads: Sequence[Read],
+    spans: Sequence[tuple[int, int]],
+    vectors: Vectors | None,
+    embed: Embed,
+    speakers: frozenset[str] = frozenset(),
+) -> list[str]:
+    """One title for each stretch of turns, in order.
+
+    Args:
+        speakers: Stems of the speakers' names: who talks is not what is talked about.
+    """
+    chars = sum(len(read.prose) for read in reads)
+    each = _SHARE_EMBEDDED * chars / len(spans)
+    shortlists = [_shortlist(reads[first : last + 1], each, speakers) for first, last in spans]
+    closeness = iter(_closeness(reads, spans, shortlists, vectors, embed))
+    return [
+        _best(shortlist, [next(closeness) for _ in shortlist])
+        or fallback_title(reads[first : last + 1])
+        for shortlist, (first, last) in zip(shortlists, spans, strict=True)
+    ]
+
+
+def conversation_title(reads: Sequence[Read], topics: Sequence[TopicFound]) -> str:
+    """What the conversation as a whole is called, from the titles of its topics.
+
+    Whoever asks an assistant says first what it is about; people come to it by and by, and
+    their talk is named after the two topics that took most of it.
+    """
+    if len(topics) == 1 or not all(read.turn.speaker for read in reads):
+        return topics[0].title
+    by_length = sorted(topics, key=lambda topic: (topic.first - topic.last, topic.first))
+    one, other = sorted(by_length[:2], key=lambda topic: topic.first)
+    joined = f"{one.title} and {_uncapitalised(other.title, reads)}"
+    fits = len(joined) <= TITLE_CHARS and " and " not in one.title + other.title
+    return joined if fits else by_length[0].title
+
+
+def continues(
+    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
+) -> bool:
+    """Whether these turns go on with the topic of the turns before the window."""
+    if not context.topic or not context.before:
+        return False
+    asked = " ".join(read.prose for read in reads if read.asks) or reads[0].prose
+    meaning = set(stem_all(re.findall(r"[^\W\d_]{3,}", asked.lower()))) - stems("function")
+    if len(meaning) < _FEW_WORDS or meaning & set(stem_all(context.topic.lower().split())):
+        return True
+    if vectors is None:
+        return False
+    latest = [turn for turn in context.before if turn.role == "user" or turn.speaker]
+    texts = [context.topic, *(prose(turn.text)[:300] for turn in latest[-1:])]
+    middle = normalised(vectors[: len(reads)].sum(axis=0))
+    return bool((embed(texts) @ middle).max() > _SAME_TOPIC)
+
+
+def _uncapitalised(title: str, reads: Sequence[Read]) -> str:
+    """As it would be written within a sentence: names and abbreviations keep their capital."""
+    first = title.split()[0]
+    if sum(map(str.isupper, first)) > 1 or not first[:1].isupper():
+        return title
+    lower = first[0].lower() + first[1:]
+    is_word = any(re.search(rf"\b{re.escape(lower)}\b", read.prose) for read in reads)
+    return lower + title[len(first) :] if is_word else title
+
+
+def fallback_title(reads: Sequence[Read]) -> str:
+    """The first words that a person wrote; for what has no phrases to choose from."""
+    own = [read for read in reads if read.asks] or list(reads)
+    for text in (*(read.prose for read in own), *(read.turn.text for read in own)):
+        plain = " ".join(text.split()).strip(" #*>-`'\"")
+        if re.search(r"\w", plain) or (plain and text is own[-1].turn.text):
+            return capitalised(first_words(plain, FALLBACK_CHARS))
+    return NAMELESS
+
+
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _shortlist(
+    reads: Sequence[Read], chars: float, speakers: frozenset[str]
+) -> list[tuple[float, Phrase]]:
+    """The phrases most likely to be titles by their words and places, the best first."""
+    seen: dict[str, tuple[float, Phrase]] = {}
+    common = _turns_with(reads)
+    asked = 0
+    for read in [read for read in reads if read.asks] or reads:
+        if not is_english(read.prose):
+            continue
+        for phrase in candidate_phrases(read.prose):
+            if phrase.stems <= speakers:
+                continue
+            score = _score(phrase, common, len(reads), asked)
+            key = phrase.text.lower()
+            if key not in seen or seen[key][0] < score:
+                seen[key] = (score, phrase)
+        asked += 1
+    ranked = sorted(seen.values(), key=lambda pair: (-pair[0], pair[1].text))
+    return ranked[: _affordable(ranked, chars)]
+
+
+def _affordable(ranked: Sequence[tuple[float, Phrase]], chars: float) -> int:
+    spent = 0
+    for count, (_, phrase) in enumerate(ranked):
+        spent += len(phrase.text) + _OVERHEAD_CHARS
+        if count >= _MOST_CANDIDATES or (spent > chars and count >= _LEAST_CANDIDATES):
+            return count
+    return len(ranked)
+
+
+def _turns_with(reads: Sequence[Read]) -> Counter[str]:
+    """How many turns each stem occurs in."""
+    counts: Counter[str] = Counter()
+    for read in reads:
+        counts.update(set(stem_all(re.findall(r"[^\W_]+", read.prose[:1000].lower()))))
+    return counts
+
+
+def _score(phrase: Phrase, common: Counter[str], turns: int, asked: int) -> float:
+    size = len(phrase.text.split())
+    spread = np.mean([common[stem] for stem in phrase.stems]) if phrase.stems else 0.0
+    score = 0.5 * float(np.log1p(spread) / np.log1p(turns))
+    score += 0.4 * phrase.cue + (0.45 if asked == 0 else 0.0)
+    score += {1: -0.2, 2: 0.1, 3: 0.12, 4: 0.05}.get(size, 0.0)
+    return score + (0.05 if phrase.proper else 0.0)
+
+
+def _closeness(
+    reads: Sequence[Read],
+    spans: Sequence[tuple[int, int]],
+    shortlists: Sequence[Sequence[tuple[float, Phrase]]],
+    vectors: Vectors | None,
+    embed: Embed,
+) -> list[float]:
+    """Cosine of each candidate to the middle of its stretch; zeros without vectors."""
+    texts = [phrase.text for shortlist in shortlists for _, phrase in shortlist]
+    if vectors is None or not texts:
+        return [0.0] * len(texts)
+    weights = np.array([min(len(read.prose), 200) * (1 + 2 * read.asks) for read in reads])
+    weighted = vectors * weights[:, None]
+    middles = normalised(np.vstack([weighted[a : b + 1].sum(axis=0) for a, b in spans]))
+    owners = [at for at, shortlist in enumerate(shortlists) for _ in shortlist]
+    return [float(cosine) for cosine in (embed(texts) * middles[owners]).sum(axis=1)]
+
+
+def _best(shortlist: Sequence[tuple[float, Phrase]], closeness: Sequence[float]) -> str:
+    if not shortlist:
+        return ""
+    scores = [score + 1.5 * close for (score, _), close in zip(shortlist, closeness, strict=True)]
+    best = shortlist[int(np.argmax(scores))][1]
+    text = best.text.lower() if best.text.isupper() and len(best.text) > 6 else best.text
+    return capitalised(text)
