@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palace.recall.time_phrases import read_phrases
+from palace.recall.time_spans import Span
 
 _READ_AT_EITHER_END = 1_000  # Characters: long pasted texts are read at their start and end only.
 
@@ -70,24 +71,35 @@ def read_time(question: str, now: datetime) -> TimeIntent:
     Weeks start on Monday; a month without a year is the latest that has begun; seasons are the
     northern hemisphere's. Quoted words are titles and are not read. Never raises for any text.
     """
-    text = _legible(question)
-    periods = tuple(
-        Period(
-            span.start.replace(tzinfo=now.tzinfo),
-            span.end.replace(tzinfo=now.tzinfo),
-            question[phrase.start_char : phrase.end_char],
-            phrase.start_char,
-            phrase.end_char,
-        )
-        for phrase in read_phrases(text, now.replace(tzinfo=None))
-        for span in phrase.spans
-    )
+    stretches = [(start, _legible(text)) for start, text in _ends(question)]
+
+    def said(words: re.Pattern[str]) -> bool:
+        return any(words.search(text) for _, text in stretches)
+
     return TimeIntent(
-        periods,
-        recent=_RECENT.search(text) is not None,
-        first=_FIRST.search(text) is not None,
-        last=_LAST.search(text) is not None,
+        tuple(
+            _period(question, phrase.start_char + start, phrase.end_char + start, span, now)
+            for start, text in stretches
+            for phrase in read_phrases(text, now.replace(tzinfo=None))
+            for span in phrase.spans
+        ),
+        recent=said(_RECENT),
+        first=said(_FIRST),
+        last=said(_LAST),
     )
+
+
+def _period(question: str, start_char: int, end_char: int, span: Span, now: datetime) -> Period:
+    start, end = (wall.replace(tzinfo=now.tzinfo) for wall in (span.start, span.end))
+    return Period(start, end, question[start_char:end_char], start_char, end_char)
+
+
+def _ends(question: str) -> list[tuple[int, str]]:
+    """What is read of it, each stretch with where it begins: all, or both ends of a long text."""
+    if len(question) <= 2 * _READ_AT_EITHER_END:
+        return [(0, question)]
+    tail = len(question) - _READ_AT_EITHER_END
+    return [(0, question[:_READ_AT_EITHER_END]), (tail, question[tail:])]
 
 
 _QUOTED = re.compile(
@@ -96,12 +108,9 @@ _QUOTED = re.compile(
 )
 
 
-def _legible(question: str) -> str:
-    """Same length and offsets; quotations, and the middle of very long texts, blotted out."""
-    if len(question) > 2 * _READ_AT_EITHER_END:
-        blot = "·" * (len(question) - 2 * _READ_AT_EITHER_END)
-        question = question[:_READ_AT_EITHER_END] + blot + question[-_READ_AT_EITHER_END:]
-    text = _QUOTED.sub(lambda quote: "·" * len(quote[0]), question)
+def _legible(text: str) -> str:
+    """Of the same length, with quotations blotted out."""
+    text = _QUOTED.sub(lambda quote: "·" * len(quote[0]), text)
     return text.replace("’", "'").replace("‘", "'")
 
 

@@ -290,7 +290,7 @@ def _read_operand(
     )
 
 
-def _read_relations(text: str, position: int, now: datetime, depth: int) -> Iterator[Phrase | None]:
+def _read_relations(text: str, position: int, now: datetime, depth: int) -> Iterator[Phrase]:
     for relation in RELATIONS:
         match = relation.pattern.match(text, position)
         if match is None:
@@ -298,7 +298,8 @@ def _read_relations(text: str, position: int, now: datetime, depth: int) -> Iter
         operand = _read_operand(text, match.end(), now, relation.kinds, depth + 1)
         if operand is not None:
             span = _built(relation.build, match, operand.spans[0], now)
-            yield Phrase((span,), position, operand.end_char) if span else None
+            if span:
+                yield Phrase((span,), position, operand.end_char)
 
 
 def _read_rules(text: str, position: int, now: datetime, kinds: frozenset[Kind]) -> Phrase | None:
@@ -340,7 +341,10 @@ def _joined(
     second = _read_operand(text, joint.end(), now, kinds, 1) if joint else None
     if joint is None or second is None:
         return None
-    first, second = _settle(text, at, first, joint.end(), second, now)
+    try:
+        first, second = _settle(text, at, first, joint.end(), second)
+    except OverflowError:  # At the very edge of the calendar.
+        return None
     start, end = first.spans[0].start, second.spans[0].end
     if start >= end:
         return None
@@ -348,22 +352,20 @@ def _joined(
 
 
 def _settle(
-    text: str, at: int, first: Phrase, second_at: int, second: Phrase, now: datetime
+    text: str, at: int, first: Phrase, second_at: int, second: Phrase
 ) -> tuple[Phrase, Phrase]:
     """Give the end that names no year the year of the other."""
-    first_fixed = _FIXED.search(text, at, first.end_char) is not None
-    second_fixed = _FIXED.search(text, second_at, second.end_char) is not None
-    if not first_fixed:
-        clock = second.spans[0].end - MOMENT
-        again = _read_operand(text, at, clock, _ALL, 1)
-        if again is not None and again.end_char == first.end_char:
-            first = again
-    elif not second_fixed:
-        clock = first.spans[0].start + 364 * DAY
-        again = _read_operand(text, second_at, clock, _ALL, 1)
-        if again is not None and again.end_char == second.end_char:
-            second = again
+    if not _FIXED.search(text, at, first.end_char):
+        return _again(text, at, first, second.spans[0].end - MOMENT), second
+    if not _FIXED.search(text, second_at, second.end_char):
+        return first, _again(text, second_at, second, first.spans[0].start + 364 * DAY)
     return first, second
+
+
+def _again(text: str, position: int, phrase: Phrase, clock: datetime) -> Phrase:
+    """The same words read at another time; as before if they then read otherwise."""
+    found = _read_operand(text, position, clock, _ALL, 1)
+    return found if found and found.end_char == phrase.end_char else phrase
 
 
 def _longest(readings: list[Phrase | None]) -> Phrase | None:
@@ -381,9 +383,8 @@ def _meant(
         meaning = build(match, now)
     except (ValueError, OverflowError):  # 31 June, or a year the calendar does not have.
         return ()
-    if isinstance(meaning, Span):
-        return (meaning,)
-    return meaning or ()
+    found = (meaning,) if isinstance(meaning, Span) else meaning or ()
+    return tuple(span for span in found if span.start < span.end)
 
 
 def _built(
@@ -393,6 +394,7 @@ def _built(
     now: datetime,
 ) -> Span | None:
     try:
-        return build(match, anchor, now)
+        span = build(match, anchor, now)
     except (ValueError, OverflowError):
         return None
+    return span if span and span.start < span.end else None
