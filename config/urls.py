@@ -3,5 +3,10 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
-urlpatterns: list[URLPattern | URLResolver] = [path("", include("palace.urls"))]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", RedirectView.as_view(pattern_name="memory"), name="home"),
+    path("", include("settings_app.urls")),
+    path("", include("palace.urls")),
+]

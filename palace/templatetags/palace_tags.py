@@ -1,0 +1,108 @@
+"""How the palace's pages write text, places, times and numbers."""
+
+from __future__ import annotations
+
+from django import template
+from django.templatetags.static import static
+from django.utils.dateformat import format as format_date
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from palace.aaak import TAGS, format_tags
+from palace.models import Closet, Drawer, Room
+
+register = template.Library()
+
+EXCERPT_LENGTH = 150
+ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
+
+SOURCES = {"chat": "a chat here", "chatgpt": "ChatGPT", "claude": "Claude", "plain": "a plain file"}
+
+
+@register.filter
+def verbatim_text(text: str) -> SafeString:
+    """`text` so that a browser holds exactly its characters.
+
+    Browsers read every raw carriage return as a line feed, but leave one written as a reference.
+    """
+    escaped = conditional_escape(text).replace("\r", "&#13;")
+    return mark_safe(escaped)  # noqa: S308 - escaped the line before.
+
+
+@register.filter
+def excerpt(text: str) -> str:
+    """The beginning of `text` on one line, cut between words."""
+    line = " ".join(text.split())
+    if len(line) > EXCERPT_LENGTH:
+        line = line[:EXCERPT_LENGTH].rsplit(" ", 1)[0] + " …"
+    return line or "(nothing visible)"
+
+
+@register.filter
+def counted(number: int, noun: str) -> str:
+    """`1 room`, `1,204 rooms`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@register.filter
+def said_by(drawer: Drawer) -> str:
+    return drawer.speaker or ROLES.get(drawer.role, drawer.role.capitalize())
+
+
+@register.filter
+def source_name(source: str) -> str:
+    return SOURCES.get(source, source)
+
+
+@register.filter
+def days(room: Room) -> str:
+    """When a room was held: `3 March 2025`, or `28 February – 2 March 2025`."""
+    start, end = room.started_at, room.ended_at
+    if start.date() == end.date():
+        return format_date(start, "j F Y")
+    if start.year == end.year:
+        same_month = start.month == end.month
+        first = format_date(start, "j" if same_month else "j F")
+        return f"{first}{'–' if same_month else ' – '}{format_date(end, 'j F Y')}"
+    return f"{format_date(start, 'j F Y')} – {format_date(end, 'j F Y')}"
+
+
+@register.filter
+def aaak_tags(drawer: Drawer) -> str:
+    return format_tags(drawer.tags)
+
+
+@register.filter
+def named_tags(drawer: Drawer) -> list[tuple[str, str, list[str]]]:
+    """Letter, name and values of each tag that has values."""
+    return [
+        (letter, name.capitalize(), drawer.tags[letter])
+        for letter, name in TAGS.items()
+        if drawer.tags.get(letter)
+    ]
+
+
+@register.filter
+def room_pointer(room: Room) -> str:
+    return f"§ W-{room.wing.number:03}/R-{room.number:02}"
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A drawing from the sheet of icons; whatever it stands for is also written beside it."""
+    return format_html(
+        '<svg class="icon" width="20" height="20" aria-hidden="true">'
+        '<use href="{}#{}"></use></svg>',
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.inclusion_tag("palace/_trail.html")
+def trail(place: Room | Closet | Drawer) -> dict[str, object]:
+    """The way from the palace to `place`, which itself is left out."""
+    if isinstance(place, Room):
+        return {"wing": place.wing}
+    if isinstance(place, Closet):
+        return {"wing": place.room.wing, "room": place.room}
+    return {"wing": place.room.wing, "room": place.room, "closet": place.closet}

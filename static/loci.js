@@ -1,0 +1,63 @@
+// What the pages do beyond htmx. Each works without this file as well.
+
+const notice = document.getElementById("notice");
+let timer;
+
+function say(sentence) {
+  clearTimeout(timer);
+  notice.textContent = sentence;
+  notice.classList.add("shown");
+  timer = setTimeout(() => notice.classList.remove("shown"), 6000);
+}
+
+function showCopyButtons() {
+  if (!navigator.clipboard) return; // Only where the page came safely, or from this machine.
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = document.getElementById(button.dataset.copy).textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    say(`Copied ${text}`);
+  } catch {
+    say("The browser did not allow copying. Select the pointer and copy it by hand.");
+  }
+});
+
+document.addEventListener("htmx:sendError", () => {
+  say("The server did not answer. Check that it still runs, then try again.");
+});
+
+document.addEventListener("htmx:responseError", (event) => {
+  const gone = event.detail.xhr.status === 404;
+  say(gone ? "This is no longer here. Load the page again." : "Something broke. Try again in a moment.");
+});
+
+// Focus follows what was asked for: the outcome of a search, or the first of the rows added.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.target.matches(".more")) {
+    event.detail.target.previousElementSibling?.classList.add("grown");
+  }
+});
+
+document.addEventListener("htmx:afterSettle", (event) => {
+  showCopyButtons();
+  if (event.detail.elt.id === "memory") {
+    const goal = document.getElementById("q-error")
+      ? document.getElementById("q")
+      : document.getElementById("results-title");
+    goal?.focus({ preventScroll: true });
+    document.title = document.getElementById("memory").dataset.title;
+    return;
+  }
+  const grown = document.querySelector(".grown");
+  if (grown) {
+    grown.classList.remove("grown");
+    grown.nextElementSibling?.querySelector("summary, a")?.focus();
+  }
+});
+
+showCopyButtons();
