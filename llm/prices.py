@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field
 
 TABLE = Path(__file__).with_name("prices.json")
@@ -19,13 +20,15 @@ _DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
 class Price(BaseModel):
-    """Of a million tokens, in US dollars, as published on `noted_on`."""
+    """Of a million tokens, in US dollars, as published on `noted_on` for common prompts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: Decimal = Field(ge=0)
     output: Decimal = Field(ge=0, default=Decimal(0))
     noted_on: date
+    # The last day of a price known to change; afterwards it is not known.
+    until: date | None = None
 
     def of(self, tokens_in: int, tokens_out: int) -> Decimal:
         return (tokens_in * self.input + tokens_out * self.output) / _MILLION
@@ -37,12 +40,13 @@ class PriceTable(BaseModel):
     unit: Literal["US dollars per million tokens"]
     models: dict[str, Price]
 
-    def find(self, model: str) -> Price | None:
+    def find(self, model: str, day: date) -> Price | None:
         """By name; failing that without its vendor (`openai/`) and without its date."""
         bare = model.rsplit("/", 1)[-1]
         for name in (model, bare, _DATE_SUFFIX.sub("", bare)):
-            if price := self.models.get(name):
-                return price
+            price = self.models.get(name)
+            if price:
+                return price if price.until is None or day <= price.until else None
         return None
 
 
@@ -53,5 +57,5 @@ def price_table() -> PriceTable:
 
 def cost_usd(model: str, tokens_in: int, tokens_out: int) -> Decimal | None:
     """None where the table has no such model."""
-    price = price_table().find(model)
+    price = price_table().find(model, timezone.now().date())
     return price.of(tokens_in, tokens_out) if price else None

@@ -128,8 +128,8 @@ def _vectors(answer: Any, expected: int, model: EmbeddingModel, endpoint: Endpoi
 def _decoded(embedding: Any) -> Vectors:
     """Numbers, or their little-endian float32 bytes in base64, which some servers always send."""
     if isinstance(embedding, str):
-        return np.frombuffer(base64.b64decode(embedding), dtype="<f4")
-    if not isinstance(embedding, list):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+    if not isinstance(embedding, list) or not embedding:
         raise ValueError("no vector")  # noqa: TRY004 - told as an answer we cannot read.
     return np.asarray(embedding, dtype=np.float32)
 

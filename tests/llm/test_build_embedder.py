@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from io import StringIO
+
+import numpy as np
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from llm.embedding import build, cores, weights
+from llm.embedding.local import LocalEmbedder
+from llm.errors import EmbedderMisconfigured
+
+
+def run_command():
+    output = StringIO()
+    call_command("build_embedder", stdout=output)
+    return output.getvalue()
+
+
+def test_it_builds_says_so_and_then_is_quiet(settings, tmp_path):
+    settings.MODELS_DIR = tmp_path / "models"
+    assert "checksum verified" in run_command()
+    folder = settings.MODELS_DIR / build.MODEL_NAME
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "built.json",
+        "model.onnx",
+        "tokenizer.json",
+    ]
+    vectors, _tokens = LocalEmbedder(folder).embed(["It works."])
+    assert np.isclose(np.linalg.norm(vectors), 1)
+    before = (folder / "model.onnx").stat().st_mtime_ns
+    assert run_command() == ""
+    assert (folder / "model.onnx").stat().st_mtime_ns == before
+
+
+def test_it_needs_no_database(settings, tmp_path):
+    # Without the `db` fixture any query would be an error.
+    settings.MODELS_DIR = tmp_path
+    assert "Built" in run_command()
+
+
+@pytest.mark.parametrize("damage", ["older builder", "other weights", "torn model", "no stamp"])
+def test_what_is_out_of_date_or_damaged_is_built_again(tmp_path, damage):
+    folder = build.ensure_built(tmp_path)
+    stamp = json.loads((folder / "built.json").read_text())
+    if damage == "older builder":
+        (folder / "built.json").write_text(json.dumps(stamp | {"builder": 0}))
+    elif damage == "other weights":
+        (folder / "built.json").write_text(json.dumps(stamp | {"weights_sha256": "00"}))
+    elif damage == "torn model":
+        (folder / "model.onnx").write_bytes(b"torn")
+    else:
+        (folder / "built.json").unlink()
+    assert not build.is_built(tmp_path)
+    build.ensure_built(tmp_path)
+    assert build.is_built(tmp_path)
+    assert json.loads((folder / "built.json").read_text()) == stamp
+
+
+def test_two_processes_may_build_at_once(tmp_path):
+    environment = os.environ | {"LOCI_MODELS_DIR": str(tmp_path)}
+    command = [sys.executable, "manage.py", "build_embedder"]
+    processes = [
+        subprocess.Popen(command, cwd=settings.BASE_DIR, env=environment, stdout=subprocess.DEVNULL)
+        for _ in range(2)
+    ]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert build.is_built(tmp_path)
+    folder = tmp_path / build.MODEL_NAME
+    assert len(list(folder.iterdir())) == 3  # Nothing is left lying about.
+
+
+def test_other_weights_are_refused(tmp_path):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    with pytest.raises(EmbedderMisconfigured, match=r"should have 53aa51172d14.*Reinstall"):
+        weights.read_weights(file)
+
+
+def test_a_folder_that_cannot_be_made_is_told(settings, tmp_path):
+    in_the_way = tmp_path / "models"
+    in_the_way.write_text("a file")
+    settings.MODELS_DIR = in_the_way
+    with pytest.raises(CommandError, match=r"cannot be written to .* set LOCI_MODELS_DIR"):
+        call_command("build_embedder", stdout=StringIO())
+
+
+def test_the_models_files_can_be_read_by_the_owner_and_the_folder_is_theirs(tmp_path):
+    folder = build.ensure_built(tmp_path)
+    mode = (folder / "model.onnx").stat().st_mode
+    assert stat.S_IMODE(mode) & 0o600 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("text", "quota"),
+    [("200000 100000\n", 2), ("50000 100000\n", 1), ("max 100000\n", None), ("", None)],
+)
+def test_a_containers_quota_is_read(tmp_path, text, quota):
+    file = tmp_path / "cpu.max"
+    file.write_text(text)
+    assert cores._quota(file) == quota
+    assert cores._quota(tmp_path / "missing") is None
+
+
+def test_there_is_at_least_one_core():
+    assert cores.available_cores() >= 1

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import base64
+import time
+
+from llm.tokens import count_tokens
+
+PROSE = (
+    "The ferryman said that the river had been higher in his grandfather's day, when nobody "
+    "crossed before May. We sat down to wait, and shared the bread and the last of the pears. "
+)
+
+
+def test_no_text_has_no_tokens_and_any_text_has_some():
+    assert count_tokens("") == 0
+    assert count_tokens(" ") == 1
+    assert count_tokens("a") == 1
+
+
+def test_prose_is_counted_with_a_margin():
+    words = len(PROSE.split())
+    assert words * 1.2 < count_tokens(PROSE) < words * 1.8
+
+
+def test_a_long_text_is_counted_whole():
+    assert count_tokens(PROSE * 100) > 95 * count_tokens(PROSE)
+
+
+def test_what_wordpiece_cannot_read_is_not_counted_as_one_token():
+    noise = base64.b64encode(bytes(range(256)) * 12).decode()
+    assert count_tokens(noise) > len(noise) / 4
+    assert count_tokens("ประเทศไทยอากาศร้อนมากวันนี้") > 15
+
+
+def test_lines_count():
+    assert count_tokens("a\n" * 50) >= 100
+
+
+def test_half_a_surrogate_pair_is_counted():
+    assert count_tokens("oh \ud83d no") >= 3
+
+
+def test_a_long_page_is_counted_in_milliseconds():
+    page = PROSE * 20
+    count_tokens(page)
+    started = time.perf_counter()
+    for _ in range(10):
+        count_tokens(page)
+    assert (time.perf_counter() - started) / 10 < 0.05
