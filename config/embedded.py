@@ -48,6 +48,7 @@ POSTGRES_OPTIONS = {
 
 # Started by this process, by home folder, so that it can reap them once they have ended.
 _children: defaultdict[Path, list[subprocess.Popen[bytes]]] = defaultdict(list)
+_guardians: dict[Path, subprocess.Popen[bytes]] = {}
 
 
 class ServiceError(Exception):
@@ -175,9 +176,13 @@ def revive(layout: Layout) -> None:
     Raises:
         ServiceError: it could not be started, perhaps not yet.
     """
+    _watch(layout)
     if layout.postgres.pid() is None or layout.redis.pid() is None:
+        for child in _children[layout.home]:
+            child.poll()  # What has died must be reaped, or its number seems to be in use.
         with _turn(layout):
-            _start(layout)
+            _start_redis(layout)
+            _start_postgres(layout)
 
 
 @contextlib.contextmanager
@@ -193,10 +198,17 @@ def _start(layout: Layout) -> None:
         return
     _check_disk(layout)
     # First of all, so that a start that is killed half-way leaves nothing running either.
-    watch = guardian.command(layout.users_lock, [layout.redis, layout.postgres])
-    _children[layout.home].append(_detached(watch, subprocess.DEVNULL))
-    _start_postgres(layout)
+    _watch(layout)
     _start_redis(layout)
+    _start_postgres(layout)
+
+
+def _watch(layout: Layout) -> None:
+    """Have a guardian, unless the one this process started is still there."""
+    running = _guardians.get(layout.home)
+    if running is None or running.poll() is not None:
+        command = guardian.command(layout.users_lock, [layout.redis, layout.postgres])
+        _guardians[layout.home] = _detached(command, subprocess.DEVNULL)
 
 
 def _leave(layout: Layout, users: IO[str]) -> None:
@@ -208,6 +220,8 @@ def _leave(layout: Layout, users: IO[str]) -> None:
         return
     layout.redis.stop()
     layout.postgres.stop()
+    if layout.home in _guardians:
+        _children[layout.home].append(_guardians.pop(layout.home))
     for child in _children.pop(layout.home, []):
         # Left are the guardian, which has nothing to do now, and what failed to start.
         child.kill()
@@ -230,8 +244,9 @@ def _start_postgres(layout: Layout) -> None:
     if not (layout.postgres_data / "PG_VERSION").exists():
         _init_postgres(layout, prefix)
     if layout.postgres.pid() is None:
-        # Left by a crash. Postgres takes it for its own if its number is in use again.
-        layout.postgres.pid_file.unlink(missing_ok=True)
+        # Left by a crash. If their number is in use again, Postgres thinks that it runs already.
+        for left in (layout.postgres.pid_file, layout.sockets / ".s.PGSQL.5432.lock"):
+            left.unlink(missing_ok=True)
     options = {**POSTGRES_OPTIONS, "unix_socket_directories": str(layout.sockets)}
     if os.environ.get("LOCI_EMBEDDED_FSYNC") == "off":  # For tests: their data need not survive.
         options["fsync"] = "off"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# A predecessor that was killed may still be closing its doors.
+# How long a predecessor that was killed may take to close its doors.
 PORT_PATIENCE_S = 5
 
 
@@ -21,8 +21,8 @@ class CannotStart(Exception):
 
 
 @contextlib.contextmanager
-def only_one(home: Path, address: str) -> Iterator[None]:
-    """Nobody else runs Loci on `home` while inside this block.
+def only_one(home: Path, address: str) -> Iterator[bool]:
+    """Nobody else runs Loci on `home` while inside this block; yields if the last one was killed.
 
     Raises:
         CannotStart: somebody does.
@@ -34,10 +34,11 @@ def only_one(home: Path, address: str) -> Iterator[None]:
         except BlockingIOError:
             lock.seek(0)
             raise CannotStart(_already_running(home, lock.read())) from None
+        was_killed = lock.tell() > 0
         lock.truncate(0)
         json.dump({"pid": os.getpid(), "address": address}, lock)
         lock.flush()
-        yield
+        yield was_killed
         lock.truncate(0)
 
 
@@ -53,10 +54,10 @@ def _already_running(home: Path, written: str) -> str:
     )
 
 
-def check_port(host: str, port: int) -> None:
+def check_port(host: str, port: int, *, patience_s: float) -> None:
     if not 0 < port < 2**16:
         raise CannotStart(f"{port} is not a port. Choose another: `make run PORT=8001`.")
-    deadline = time.monotonic() + PORT_PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while (error := _bind_error(host, port)) is not None:
         if error.errno == errno.EACCES:
             raise CannotStart(f"Port {port} is for root only. Choose one above 1023.")

@@ -42,12 +42,13 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, **options: Any) -> None:
         alone = single.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
-        with StopSignals() as signals, contextlib.suppress(Stopped), alone:
+        with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
+            patience_s = single.PORT_PATIENCE_S if last_was_killed else 0
+            single.check_port(HOST, port, patience_s=patience_s)
             self._run(port, signals)
         self._say("Loci has stopped; everything is kept for the next start.")
 
     def _run(self, port: int, signals: StopSignals) -> None:
-        single.check_port(HOST, port)
         with self._services() as held:
             with self._step("Bringing the tables up to date"):
                 call_command("migrate", verbosity=0)

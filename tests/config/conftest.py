@@ -1,0 +1,82 @@
+"""Loci started as people start it: as programs, each house in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 60) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class House:
+    """A home folder, the programs started on it, and whatever else runs there."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {**os.environ, "LOCI_HOME": str(home), "NO_COLOR": "1"}
+        self.environment.pop("LOCI_EMBEDDED_FSYNC", None)
+
+    def manage(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=check, timeout=120
+        )
+
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:
+        command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
+        return subprocess.Popen(command, env=self.environment, **options)
+
+    def processes(self) -> list[psutil.Process]:
+        """All that use this folder: its name is in their command or their environment."""
+        return [process for process in psutil.process_iter() if self._lives_here(process)]
+
+    def _lives_here(self, process: psutil.Process) -> bool:
+        if process.pid == os.getpid():
+            return False
+        with contextlib.suppress(psutil.Error):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return False
+            words = [*process.cmdline(), process.environ().get("LOCI_HOME", "")]
+            return any(str(self.home) in word for word in words)
+        return False
+
+    def names(self) -> list[str]:
+        """What runs, by the last part of each command."""
+        return sorted(" ".join(process.cmdline()) for process in self.processes())
+
+    def tear_down(self) -> None:
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    built = House(tmp_path / "home")
+    yield built
+    built.tear_down()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

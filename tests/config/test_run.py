@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import http.client
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from tests.config.conftest import PROJECT, House, wait_until
+
+
+class Terminal:
+    """`manage.py run` in a terminal of its own; `said` is all it showed so far."""
+
+    def __init__(self, house: House, port: int) -> None:
+        self.port = port
+        self.said = ""
+        self.pid, self._screen = pty.fork()
+        if self.pid == 0:
+            command = [sys.executable, str(PROJECT / "manage.py"), "run", "--port", str(port)]
+            os.execve(command[0], command, house.environment)  # noqa: S606
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        # A terminal whose programs have all ended answers with an error.
+        while True:
+            try:
+                shown = os.read(self._screen, 65536)
+            except OSError:
+                return
+            self.said += shown.decode(errors="replace").replace("\r\n", "\n")
+
+    def press_ctrl_c(self) -> None:
+        os.write(self._screen, b"\x03")
+
+    def close(self) -> None:
+        """Close the window."""
+        os.close(self._screen)
+
+    def shows(self, text: str, timeout_s: float = 60) -> bool:
+        return wait_until(lambda: text in self.said, timeout_s)
+
+    def link(self) -> str:
+        assert self.shows("Ctrl-C stops everything."), self.said
+        (found,) = re.findall(rf"http://127\.0\.0\.1:{self.port}(/\S+/once/\S+)", self.said)
+        return found
+
+    def ends(self, timeout_s: float = 30) -> int | None:
+        """Its exit code, or None if it goes on for longer."""
+        result = (0, 0)
+
+        def has_ended() -> bool:
+            nonlocal result
+            result = os.waitpid(self.pid, os.WNOHANG)
+            return result[0] != 0
+
+        return os.waitstatus_to_exitcode(result[1]) if wait_until(has_ended, timeout_s) else None
+
+
+def get(port: int, path: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    response.read()
+    connection.close()
+    return response
+
+
+def opens(port: int, path: str) -> bool:
+    return "sessionid" in (get(port, path).getheader("Set-Cookie") or "")
+
+
+def answers(port: int) -> bool:
+    try:
+        return get(port, "/health").status == 200
+    except OSError:
+        return False
+
+
+def test_one_command_starts_everything_and_ctrl_c_leaves_nothing_running(house, free_port):
+    terminal = Terminal(house, free_port)
+    link = terminal.link()
+
+    assert opens(free_port, link), "The printed address must sign its bearer in."
+    assert not opens(free_port, link), "It works once."
+
+    second = house.manage("run", "--port", str(free_port), check=False)
+    assert second.returncode != 0
+    assert f"already running on {house.home} (process {terminal.pid})" in second.stderr
+    assert f"http://127.0.0.1:{free_port}/" in second.stderr
+    assert "Traceback" not in second.stderr
+
+    terminal.press_ctrl_c()
+    assert terminal.shows("Stopping", 10)
+    terminal.press_ctrl_c()  # An impatient second one changes nothing.
+    assert terminal.ends(15) == 0, terminal.said
+    assert house.names() == []
+    assert terminal.shows("everything is kept for the next start", 5)
+
+
+def test_what_dies_is_started_again_and_a_killed_start_leaves_nothing_running(house, free_port):
+    terminal = Terminal(house, free_port)
+    link = terminal.link()
+
+    the_program(house, "uvicorn").kill()
+    assert terminal.shows("web      | was ended by SIGKILL; starting it again", 10)
+    assert wait_until(lambda: answers(free_port), 30)
+
+    for words in ("guardian.py", "redis-server unixsocket", "postgres -D"):
+        the_program(house, words).kill()
+    assert wait_until(lambda: not answers(free_port), 5)
+    assert wait_until(lambda: answers(free_port), 30), "Postgres and Redis are started again too."
+
+    os.kill(terminal.pid, signal.SIGKILL)
+    assert terminal.ends(5) == -signal.SIGKILL
+    assert wait_until(lambda: house.names() == [], 30), house.names()
+
+    again = Terminal(house, free_port)
+    again.link()
+    assert opens(free_port, link), "The next start has all data: the old link is still good."
+    again.close()
+    assert again.ends(20) == 0, "A closed window stops everything too."
+    assert wait_until(lambda: house.names() == [], 5), house.names()
+
+
+def the_program(house: House, words: str) -> psutil.Process:
+    found = [process for process in house.processes() if words in " ".join(process.cmdline())]
+    return min(found, key=lambda process: process.create_time())
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.6, 1.2, 2.0])
+def test_stopping_half_way_through_the_first_start_leaves_nothing(house, free_port, seconds):
+    starting = house.start(
+        "run", "--port", str(free_port), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    wait_until(lambda: False, seconds)
+    starting.send_signal(signal.SIGTERM)
+    said, _ = starting.communicate(timeout=30)
+    assert b"Traceback" not in said
+    assert wait_until(lambda: house.names() == [], 5), house.names()
+
+
+def test_a_busy_port_gets_a_sentence_before_anything_is_started(house, free_port):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", free_port))
+        other.listen()
+        refused = house.manage("run", "--port", str(free_port), check=False)
+    assert refused.returncode != 0
+    assert refused.stderr.startswith(f"Loci: Port {free_port} is taken by another program")
+    assert f"make run PORT={free_port + 1}" in refused.stderr
+    assert not (house.home / "postgres").exists()
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1"])
+def test_an_impossible_port_gets_a_sentence(house, port):
+    refused = house.manage("run", f"--port={port}", check=False)
+    assert refused.stderr.startswith(f"Loci: {port} is not a port.")
