@@ -128,7 +128,17 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
-CELERY_BEAT_SCHEDULE: dict[str, Any] = {}
+CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "take up what a killed worker left": {
+        "task": "palace.tasks.take_up_unfinished",
+        "schedule": 60,
+    },
+    "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
+    "forget old cached vectors": {
+        "task": "palace.tasks.prune_embedding_cache",
+        "schedule": 24 * 3600,
+    },
+}
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

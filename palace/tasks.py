@@ -13,12 +13,14 @@ from llm.errors import EmbedderUnavailable
 from palace import import_jobs
 from palace.indexing import backfill, postings
 from palace.mining.mine import mine_room as mine_room_now
-from palace.models import Drawer, ImportJob, Palace, Room
+from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 
 logger = logging.getLogger(__name__)
 
 # What a task left half-done is picked up by the periodic ones after this long.
 UNFINISHED_AFTER = timedelta(minutes=1)
+# Batches of drawers that one reembedding task does before others get their turn.
+REEMBED_BATCHES = 10
 # Rooms and jobs that one sweep queues; the next sweep takes more.
 SWEEP = 200
 
@@ -77,3 +79,14 @@ def embed_missing() -> None:
 @shared_task
 def prune_embedding_cache() -> None:
     prune()
+
+
+@shared_task(autoretry_for=(EmbedderUnavailable,), retry_backoff=True, max_retries=None)
+def reembed(space_id: int) -> None:
+    """Embed a while in a new model's space, then queue the rest; at the end, switch to it."""
+    space = EmbeddingSpace.objects.get(pk=space_id)
+    for batches, _ in enumerate(backfill.build_space(space), start=1):
+        if batches == REEMBED_BATCHES:
+            reembed.delay(space_id)
+            return
+    backfill.switch_to(space)

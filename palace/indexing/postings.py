@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from palace.indexing.analyzer import analyze
 from palace.models import Drawer, Palace, Posting
+from palace.models.locks import hold_until_commit
 
 # The term that every drawer has: its segments give the number of drawers and their mean length.
 EVERY = ""
@@ -70,8 +71,7 @@ def needs_compaction(palace: Palace) -> bool:
 
 def _rewrite_alone(palace: Palace) -> None:
     """Rewriting is done by one transaction at a time, or it would miss what another just wrote."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('postings'), %s)", [palace.pk])
+    hold_until_commit(f"rewrite postings of {palace.pk}")
 
 
 @transaction.atomic

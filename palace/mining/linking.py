@@ -93,10 +93,11 @@ class Linker:
 def wing_for(palace: Palace, found: WingFound) -> Wing:
     """The wing of that name or alias, made if there is none; call it holding the palace."""
     slugs = list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
-    alias = WingAlias.objects.filter(palace=palace, slug__in=slugs).order_by("pk").first()
-    wing = Wing.objects.filter(palace=palace, slug=slugs[0]).first() or (alias and alias.wing)
+    wings = Wing.objects.filter(palace=palace)
+    wing = wings.filter(slug=slugs[0]).first()
+    wing = wing or wings.filter(aliases__slug__in=slugs).order_by("number").first()
     if wing is None:
-        number = Wing.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
+        number = wings.aggregate(Max("number"))["number__max"] or 0
         wing = Wing.objects.create(
             palace=palace,
             number=number + 1,

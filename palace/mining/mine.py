@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from palace.indexing import postings
@@ -21,6 +20,8 @@ from palace.mining.linking import Landed, Linker
 from palace.mining.reading import Reading, read
 from palace.mining.windows import WHOLE, WINDOWS_A_BATCH, windows
 from palace.models import Activity, Drawer, Palace, Room
+from palace.models.hierarchy import DrawerQuerySet
+from palace.models.locks import held_if_free
 from palace.transcripts import Transcript
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ def mine_room(room: Room) -> Mined:
     made: Counter[str] = Counter()
     notes: dict[str, None] = {}
     while _unmined(room).exists():
-        with _only_one(room) as ours:
+        with held_if_free(f"mine room {room.pk}") as ours:
             if not ours:
                 break
             for batch in _batches(room):
@@ -118,23 +119,8 @@ def _write(
     return landed
 
 
-def _unmined(room: Room) -> Drawer.objects.__class__:
+def _unmined(room: Room) -> DrawerQuerySet:
     return Drawer.objects.filter(palace=room.palace_id, room=room).unmined()
-
-
-@contextmanager
-def _only_one(room: Room) -> Iterator[bool]:
-    """A lock on mining this room that dies with its holder; False if another has it."""
-    key = ["mine", room.pk]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", key)
-        ours = cursor.fetchone() == (True,)
-    try:
-        yield ours
-    finally:
-        if ours:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", key)
 
 
 def _report(room: Room, made: Counter[str], notes: tuple[str, ...]) -> None:

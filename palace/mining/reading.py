@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from django.utils.text import slugify
 
@@ -25,7 +26,7 @@ from palace.mining.extraction.local import extract
 from palace.mining.extraction.model import extract_with_model
 from palace.mining.windows import BEFORE
 from palace.models import Drawer, Entity, Palace, Room, Wing
-from palace.transcripts import Turn
+from palace.transcripts import Role, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def _embedder(palace: Palace) -> Embed:
 
 
 def _turn(drawer: Drawer) -> Turn:
-    return Turn(drawer.external_id, drawer.role, drawer.text, drawer.said_at, drawer.speaker)
+    role = cast(Role, drawer.role)  # Filing stores no other.
+    return Turn(drawer.external_id, role, drawer.text, drawer.said_at, drawer.speaker)
 
 
 def _context(room: Room, first: Drawer) -> Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from django.db import models
 from django.db.models import Q
@@ -10,17 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.aaak import Pointer
-from palace.models.palace import InPalace, Palace
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 TITLE_LENGTH = 200
-
-
-class HierarchyQuerySet(models.QuerySet[Any]):
-    def within(self, palace: Palace) -> Self:
-        return self.filter(palace=palace)
 
 
 class Wing(InPalace):
@@ -43,7 +38,7 @@ class Wing(InPalace):
     kind = models.CharField(max_length=10, choices=Kind.choices)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = HierarchyQuerySet.as_manager()
+    objects = InPalaceQuerySet["Wing"].as_manager()
 
     class Meta:
         ordering = ["number"]
@@ -95,7 +90,7 @@ class Room(InPalace):
     ended_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = HierarchyQuerySet.as_manager()
+    objects = InPalaceQuerySet["Room"].as_manager()
 
     class Meta:
         ordering = ["started_at", "number"]
@@ -124,7 +119,7 @@ class Closet(InPalace):
     title = models.CharField(max_length=TITLE_LENGTH)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = HierarchyQuerySet.as_manager()
+    objects = InPalaceQuerySet["Closet"].as_manager()
 
     class Meta:
         ordering = ["pk"]
@@ -141,7 +136,7 @@ class Closet(InPalace):
         return reverse("closet_detail", args=[self.uuid])
 
 
-class DrawerQuerySet(HierarchyQuerySet):
+class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
     def kept(self) -> Self:
         """Not in the trash."""
         return self.filter(trashed_at=None)
@@ -162,7 +157,7 @@ class DrawerQuerySet(HierarchyQuerySet):
 
 
 class Drawer(InPalace):
-    """One message or note, verbatim to the byte. It may move or be trashed; its text never changes."""
+    """One message or note, verbatim to the byte. It may move or be trashed, never change."""
 
     room = models.ForeignKey(Room, models.CASCADE, related_name="drawers", db_constraint=False)
     closet = models.ForeignKey(

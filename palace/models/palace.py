@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import User
+
+
+Row = TypeVar("Row", bound=models.Model)
 
 
 class PalaceQuerySet(models.QuerySet["Palace"]):
-    def owned_by(self, owner: AbstractBaseUser) -> Self:
+    def owned_by(self, owner: User) -> Self:
         return self.filter(owner=owner)
 
-    def own(self, owner: AbstractBaseUser) -> Palace:
+    def own(self, owner: User) -> Palace:
         """The signed-in user's own palace, made on first use."""
         palace, _ = self.get_or_create(owner=owner, subject="")
         return palace
@@ -49,6 +52,11 @@ class Palace(models.Model):
         Readers, and writers of passages and postings, are not held up.
         """
         Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
+
+
+class InPalaceQuerySet(models.QuerySet[Row]):
+    def within(self, palace: Palace) -> Self:
+        return self.filter(palace=palace)
 
 
 class InPalace(models.Model):

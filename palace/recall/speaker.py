@@ -11,8 +11,8 @@ from palace.recall.semantic import Scores
 
 def users_own(intent: Intent, candidates: Candidates) -> Scores:
     """1 for the person's own words, 0 for others'; the reverse when the question is about those."""
-    own = (candidates.roles == "user").astype(np.float32)
-    return 1 - own if intent.asks_assistant and not intent.asks_user else own
+    about_others = intent.asks_assistant and not intent.asks_user
+    return np.asarray((candidates.roles == "user") != about_others, dtype=np.float32)
 
 
 def named_speaker(intent: Intent, candidates: Candidates) -> Scores:

@@ -1,0 +1,112 @@
+"""`manage.py recall "question"`: what is found, why, and the block a model would be given."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from palace.errors import PalaceError
+from palace.management.people import add_user_argument, palace_of
+from palace.recall.recall import DEFAULT_TOP_K, Hit, Recollection, recall
+
+SNIPPET = 160
+# A full bar stands for this share of the score.
+BAR, BAR_WIDTH = 4.0, 12
+
+
+class Command(BaseCommand):
+    help = "Ask the palace: hits with their signals, and the context block."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("question")
+        add_user_argument(parser)
+        parser.add_argument("--top-k", type=int, default=DEFAULT_TOP_K, metavar="N")
+        parser.add_argument("--recipe", default="default")
+        parser.add_argument(
+            "--now", type=_moment, help="ISO date or time the question is asked at."
+        )
+        parser.add_argument("--as-of", type=_moment, help="Leave out what was said later.")
+        parser.add_argument("--budget", type=int, metavar="TOKENS", help="Of the context block.")
+        parser.add_argument("--json", action="store_true", help="For programs.")
+
+    def handle(self, *, question: str, user: str, **options: Any) -> None:
+        try:
+            found = recall(
+                palace_of(user),
+                question,
+                top_k=options["top_k"],
+                now=options["now"],
+                as_of=options["as_of"],
+                recipe=options["recipe"],
+                budget_tokens=options["budget"],
+            )
+        except PalaceError as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(as_json(found), ensure_ascii=False))
+        else:
+            self._show(found)
+
+    def _show(self, found: Recollection) -> None:
+        for place, hit in enumerate(found.hits, start=1):
+            self._show_hit(place, hit)
+        for note in found.notes:
+            self.stdout.write(self.style.WARNING(note))
+        if found.context:
+            self.stdout.write(f"{found.context}\n({found.context_tokens} tokens)")
+        else:
+            self.stdout.write(
+                "Nothing in the palace answers that; a model would be given no block."
+            )
+        self.stdout.write(f"{found.duration_ms:.0f} ms · recollection {found.uuid}")
+
+    def _show_hit(self, place: int, hit: Hit) -> None:
+        drawer, (start, end) = hit.drawer, hit.passage
+        who = drawer.speaker or drawer.role
+        self.stdout.write(
+            self.style.MIGRATE_HEADING(
+                f"{place}. {hit.pointer}  {drawer.said_at:%d %b %Y}  {who}  score {hit.score:.2f}"
+            )
+        )
+        room = drawer.room
+        self.stdout.write(f"   {room.wing.name} › {room.title}")  # noqa: RUF001
+        self.stdout.write(f"   “{' '.join(drawer.text[start:end].split())[:SNIPPET]}”")
+        for name, share in hit.signals.items():
+            if abs(share) >= 0.005:
+                bar = "█" * min(round(abs(share) / BAR * BAR_WIDTH), BAR_WIDTH)
+                self.stdout.write(f"   {name:<11}{share:+6.2f} {bar}")
+        self.stdout.write("")
+
+
+def as_json(found: Recollection) -> dict[str, Any]:
+    return {
+        "recollection": str(found.uuid),
+        "query": found.query,
+        "hits": [
+            {
+                "drawer": str(hit.drawer.uuid),
+                "pointer": str(hit.pointer),
+                "score": hit.score,
+                "signals": dict(hit.signals),
+                "said_at": hit.drawer.said_at.isoformat(),
+                "speaker": hit.drawer.speaker,
+                "role": hit.drawer.role,
+                "text": hit.drawer.text,
+                "passage": list(hit.passage),
+            }
+            for hit in found.hits
+        ],
+        "context": found.context,
+        "context_tokens": found.context_tokens,
+        "notes": list(found.notes),
+        "duration_ms": found.duration_ms,
+    }
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

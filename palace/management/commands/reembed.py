@@ -1,0 +1,52 @@
+"""`manage.py reembed`: switch to the embedding model the settings name, while recall goes on."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from llm.embedding import deployment_model
+from llm.errors import LLMError
+from palace import tasks
+from palace.indexing import backfill
+from palace.indexing.spaces import active_space, space_for
+from palace.models import EmbeddingSpace
+
+
+class Command(BaseCommand):
+    help = (
+        "Embed every palace anew with the model that LOCI_EMBEDDING_* name. Recall answers from "
+        "the old model until all is done. May be stopped and called again."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--background", action="store_true", help="Leave the work to the running worker."
+        )
+
+    def handle(self, *, background: bool, **options: Any) -> None:
+        space = space_for(deployment_model())
+        missing = backfill.lacking(space)
+        if space == active_space() and not missing:
+            self.stdout.write(f"Everything is embedded with {space} already.")
+            return
+        if background:
+            tasks.reembed.delay(space.pk)
+            self.stdout.write(f"Queued: {missing} drawers to embed with {space}.")
+            return
+        self._build(space, missing)
+        backfill.switch_to(space)
+        self.stdout.write(f"Done: recall now searches {space}. Restart Loci if it is running.")
+
+    def _build(self, space: EmbeddingSpace, missing: int) -> None:
+        try:
+            with tqdm(total=missing, unit="drawer", disable=None) as bar:
+                for done in backfill.build_space(space):
+                    bar.update(done)
+        except LLMError as error:
+            raise CommandError(
+                f"{error} What was done so far is kept; run the command again to go on."
+            ) from error

@@ -1,0 +1,43 @@
+"""Whose palace a command is about."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.db.models import Q
+
+from palace.models import Palace
+from settings_app.owner import find_owner
+
+
+def add_user_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--user",
+        default="",
+        metavar="NAME_OR_EMAIL",
+        help="Whose palace; without it the owner's.",
+    )
+
+
+def palace_of(name: str) -> Palace:
+    """The own palace of the user with this name or address; of the owner for an empty one."""
+    return Palace.objects.own(_find(name))
+
+
+def _find(name: str) -> User:
+    if not name:
+        owner = find_owner()
+        if owner is None:
+            raise CommandError(
+                "Nobody has signed up here yet. Start Loci once with `make run`, "
+                "which makes the owner, or name somebody with --user."
+            )
+        return owner
+    users = get_user_model().objects.filter(Q(username=name) | Q(email__iexact=name))[:2]
+    if len(users) != 1:
+        many = "More than one user has" if users else "There is no user with"
+        raise CommandError(f"{many} the name or address {name!r}; give --user a user name.")
+    return users[0]
