@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, cast
 
 import openai
@@ -15,6 +15,9 @@ from llm.errors import BadModelOutput, ModelUnavailable
 from llm.messages import Ask, Completion, Message
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
+
+# More than a call can cost; beyond it the answer is nonsense, and no column would hold it.
+MAX_COST_USD = 100_000
 
 
 def ask(messages: Sequence[Message], how: Ask) -> Completion:
@@ -44,8 +47,6 @@ def ask_for_stream(messages: Sequence[Message], how: Ask) -> Iterator[str]:
         reader = _StreamReader()
         try:
             chunks = _request(messages, how, stream=True)
-            if not isinstance(chunks, openai.Stream):
-                raise ModelUnavailable(client.not_the_protocol(how.endpoint))
             with chunks, client.translated(how.endpoint):
                 yield from reader.read(chunks)
         finally:
@@ -95,11 +96,12 @@ def _request(messages: Sequence[Message], how: Ask, *, stream: bool) -> Any:
     dialect = dialects.of(how.endpoint)
     create = cast(Any, client.connect(how.endpoint).chat.completions.create)
     with client.translated(how.endpoint):
-        for _step in range(dialects.MAX_STEPS):
+        # Ends: each refusal takes something away from the dialect, or is raised.
+        while True:
             try:
-                return create(
+                answer = create(
                     model=how.endpoint.model,
-                    messages=list(messages),
+                    messages=_sendable(messages),
                     timeout=client.timeout(how.timeout_s),
                     **dialect.parameters(
                         max_tokens=how.max_tokens,
@@ -109,12 +111,24 @@ def _request(messages: Sequence[Message], how: Ask, *, stream: bool) -> Any:
                     ),
                 )
             except (openai.BadRequestError, openai.UnprocessableEntityError) as refusal:
-                instead = dialect.after(refusal)
-                if instead is None:
+                simpler = dialect.after(refusal)
+                if simpler is None:
                     raise
-                dialect = instead
+                dialect = simpler
+            else:
                 dialects.learn(how.endpoint, dialect)
-    raise AssertionError("a dialect has fewer steps back than MAX_STEPS")
+                return answer
+
+
+def _sendable(messages: Sequence[Message]) -> list[Message]:
+    """With a question mark for half a surrogate pair, which has no UTF-8 form."""
+    return [
+        {
+            "role": message["role"],
+            "content": message["content"].encode("utf-8", "replace").decode(),
+        }
+        for message in messages
+    ]
 
 
 def _first_choice(answer: ChatCompletion) -> tuple[str, str]:
@@ -151,9 +165,6 @@ def _count(meter: usage.Meter, told: Any, messages: Sequence[Message], text: str
 def _told_cost(told: Any) -> Decimal | None:
     """OpenRouter says in `usage.cost` what it charged, in dollars."""
     cost = getattr(told, "cost", None)
-    if not isinstance(cost, int | float) or isinstance(cost, bool):
+    if not isinstance(cost, int | float) or not 0 <= cost < MAX_COST_USD:
         return None
-    try:
-        return round(Decimal(str(cost)), 8)
-    except InvalidOperation:
-        return None
+    return round(Decimal(str(cost)), 8)

@@ -14,9 +14,6 @@ import openai
 
 from llm.providers import Endpoint
 
-# Every step back is taken once at most: five at the very worst.
-MAX_STEPS = 5
-
 
 @dataclass(frozen=True)
 class Dialect:

@@ -96,10 +96,20 @@ def endpoint(provider: str, model: str, api_key: str = "") -> Endpoint:
 
 
 def deployment_endpoint() -> Endpoint | None:
-    """The operator's choice (LOCI_LLM_*), or None where there is none and the local paths serve."""
+    """The operator's choice (LOCI_LLM_*), or None where there is none and the local paths serve.
+
+    Raises:
+        ModelRefused: it cannot work as it is set; says what to set.
+    """
     if not settings.LLM_PROVIDER:
         return None
-    return endpoint(settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY)
+    try:
+        return endpoint(settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY)
+    except ModelRefused as error:
+        raise ModelRefused(f"{error} {_LLM_SETTINGS}") from None
+
+
+_LLM_SETTINGS = "The chat model is set by LOCI_LLM_PROVIDER, LOCI_LLM_MODEL and LOCI_LLM_API_KEY."
 
 
 def is_self_hosted(provider: str) -> bool:

@@ -23,9 +23,11 @@ GET  /v1/models             `server.models`
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -204,6 +206,14 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     model_server: ModelServer
 
+    def setup(self) -> None:
+        super().setup()
+        self.model_server.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self.model_server.connections.discard(self.connection)
+        super().finish()
+
     def do_GET(self) -> None:
         self._handle({})
 
@@ -271,6 +281,7 @@ class ModelServer:
         self.models: Sequence[str] = ["test-model"]
         self.requests: list[Request] = []
         self.stopped = threading.Event()
+        self.connections: set[socket.socket] = set()
         self._standing: Reply = "OK."
         self._scripts: dict[str, deque[Reply]] = {CHAT: deque(), EMBEDDINGS: deque()}
         self._lock = threading.Lock()
@@ -287,6 +298,10 @@ class ModelServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        # Connections that clients keep for later would go on being answered.
+        for connection in list(self.connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     @property
     def base_url(self) -> str:

@@ -13,19 +13,26 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from llm import providers, usage
+from llm.embedding import build
 from llm.embedding import cache as _cache
 from llm.embedding.cache import forget, prune
-from llm.errors import EmbedderMisconfigured
+from llm.errors import EmbedderMisconfigured, ModelRefused
 from llm.models import Usage
 
 __all__ = [
     "EmbeddingModel",
+    "check",
     "deployment_model",
     "embed",
     "forget",
     "max_passage_chars",
     "prune",
 ]
+
+SETTINGS_HINT = (
+    "The embedding model is set by LOCI_EMBEDDING_PROVIDER, LOCI_EMBEDDING_MODEL, "
+    "LOCI_EMBEDDING_DIMENSIONS and LOCI_EMBEDDING_API_KEY."
+)
 
 # Little-endian half precision: what is kept, and what everyone gets.
 _STORED = np.dtype("<f2")
@@ -53,6 +60,30 @@ def deployment_model() -> EmbeddingModel:
         dimensions=settings.EMBEDDING_DIMENSIONS,
         api_key=settings.EMBEDDING_API_KEY,
     )
+
+
+def check(model: EmbeddingModel) -> None:
+    """See, without computing or calling anything, whether the model can work as it is set.
+
+    Raises:
+        EmbedderMisconfigured: it cannot; says what to set.
+    """
+    if not model.is_local:
+        try:
+            providers.endpoint(model.provider, model.name, model.api_key)
+        except ModelRefused as error:
+            raise EmbedderMisconfigured(f"{error} {SETTINGS_HINT}") from None
+    elif model.name != build.MODEL_NAME:
+        raise EmbedderMisconfigured(
+            f"There is no local embedding model {model.name!r}; "
+            f"set LOCI_EMBEDDING_MODEL to {build.MODEL_NAME}, or LOCI_EMBEDDING_PROVIDER to "
+            "the provider that has it."
+        )
+    elif model.dimensions != build.DIMENSIONS:
+        raise EmbedderMisconfigured(
+            f"{build.MODEL_NAME} makes vectors of {build.DIMENSIONS} dimensions, not "
+            f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {build.DIMENSIONS}."
+        )
 
 
 def embed(
@@ -119,17 +150,7 @@ def _local(texts: Sequence[str], model: EmbeddingModel) -> tuple[NDArray[np.floa
     # ONNX Runtime is 45 MB that the web server's and the scheduler's processes need not carry.
     from llm.embedding import local  # noqa: PLC0415
 
-    if model.name != local.MODEL_NAME:
-        raise EmbedderMisconfigured(
-            f"There is no local embedding model {model.name!r}; "
-            f"set LOCI_EMBEDDING_MODEL to {local.MODEL_NAME}, or LOCI_EMBEDDING_PROVIDER to "
-            "the provider that has it."
-        )
-    if model.dimensions != local.DIMENSIONS:
-        raise EmbedderMisconfigured(
-            f"{local.MODEL_NAME} makes vectors of {local.DIMENSIONS} dimensions, not "
-            f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {local.DIMENSIONS}."
-        )
+    check(model)
     return local.embedder().embed(texts)
 
 
@@ -137,7 +158,11 @@ def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> 
     # The openai library takes half a second to import; most deployments embed locally.
     from llm.embedding import remote  # noqa: PLC0415
 
-    return remote.embed(texts, model, meter)
+    check(model)
+    try:
+        return remote.embed(texts, model, meter)
+    except EmbedderMisconfigured as error:
+        raise EmbedderMisconfigured(f"{error} {SETTINGS_HINT}") from None
 
 
 def _readable(text: str) -> str:

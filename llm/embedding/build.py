@@ -19,6 +19,7 @@ from llm.embedding import weights
 from llm.errors import EmbedderMisconfigured
 
 MODEL_NAME = "all-MiniLM-L6-v2"
+DIMENSIONS = 384
 # Raised when the graph changes, so that what an older builder left is built again.
 BUILDER = 1
 

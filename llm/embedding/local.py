@@ -16,8 +16,6 @@ from tokenizers import Encoding, Tokenizer
 from llm.embedding import build
 from llm.embedding.cores import available_cores
 
-MODEL_NAME = build.MODEL_NAME
-DIMENSIONS = 384
 # The model was trained on this many; what comes after is not seen.
 MAX_TOKENS = 256
 # Rows times the longest row: small enough to stay in the caches, large enough to keep busy.
@@ -47,7 +45,7 @@ class LocalEmbedder:
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read."""
-        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        vectors = np.empty((len(texts), build.DIMENSIONS), dtype=np.float32)
         tokens = 0
         for start in range(0, len(texts), CHUNK_TEXTS):
             encoded = self._tokenizer.encode_batch_fast(texts[start : start + CHUNK_TEXTS])

@@ -11,7 +11,7 @@ import openai
 from numpy.typing import NDArray
 
 from llm import client, providers
-from llm.errors import EmbedderMisconfigured, EmbedderUnavailable, ModelRefused
+from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
 from llm.usage import Meter
@@ -38,30 +38,18 @@ def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
 
     Raises:
         EmbedderUnavailable: down, slow or busy, also after retries, or talking nonsense.
-        EmbedderMisconfigured: a wrong key, model, address or dimension; says what to set.
+        EmbedderMisconfigured: a wrong key, model, address or dimension.
     """
-    try:
-        endpoint = providers.endpoint(model.provider, model.name, model.api_key)
-    except ModelRefused as error:
-        raise EmbedderMisconfigured(f"{error} {_SETTINGS}") from None
+    endpoint = providers.endpoint(model.provider, model.name, model.api_key)
     readable = [text if text.strip() else _BLANK for text in texts]
-    try:
-        with client.translated(
-            endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured
-        ):
-            batches = [
-                _batch(readable[start : start + BATCH_TEXTS], model, endpoint, meter)
-                for start in range(0, len(readable), BATCH_TEXTS)
-            ]
-    except EmbedderMisconfigured as error:
-        raise EmbedderMisconfigured(f"{error} {_SETTINGS}") from None
+    with client.translated(
+        endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured
+    ):
+        batches = [
+            _batch(readable[start : start + BATCH_TEXTS], model, endpoint, meter)
+            for start in range(0, len(readable), BATCH_TEXTS)
+        ]
     return np.concatenate(batches)
-
-
-_SETTINGS = (
-    "The embedding model is set by LOCI_EMBEDDING_PROVIDER, LOCI_EMBEDDING_MODEL, "
-    "LOCI_EMBEDDING_DIMENSIONS and LOCI_EMBEDDING_API_KEY."
-)
 
 
 def _batch(
@@ -130,7 +118,7 @@ def _decoded(embedding: Any) -> Vectors:
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     if not isinstance(embedding, list) or not embedding:
-        raise ValueError("no vector")  # noqa: TRY004 - told as an answer we cannot read.
+        raise ValueError("no vector")
     return np.asarray(embedding, dtype=np.float32)
 
 

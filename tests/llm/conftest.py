@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from llm import providers
+from llm import dialects, providers
 from tests.model_server import ModelServer
 
 KEY = "sk-this-is-a-secret-key"
+
+
+@pytest.fixture(autouse=True)
+def nothing_learnt():
+    """A port may come up again; what was learnt of the server there before must not."""
+    dialects._learnt.clear()
 
 
 @pytest.fixture

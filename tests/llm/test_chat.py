@@ -13,7 +13,17 @@ from llm import chat, dialects, providers
 from llm.errors import BadModelOutput, LLMError, ModelRefused, ModelUnavailable
 from llm.models import Usage
 from tests.llm.conftest import KEY
-from tests.model_server import CHAT, NO_CHOICES, CutOff, Json, NotJson, Slow, Status, Text
+from tests.model_server import (
+    CHAT,
+    NO_CHOICES,
+    CutOff,
+    Json,
+    ModelServer,
+    NotJson,
+    Slow,
+    Status,
+    Text,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -242,6 +252,22 @@ def test_the_providers_own_bill_goes_before_the_price_table(endpoint, model_serv
     assert Usage.objects.get().cost_usd == Decimal("0.0123")
 
 
+@pytest.mark.parametrize("cost", [-1, "free", float("nan"), 1e12])
+def test_a_bill_that_makes_no_sense_is_not_kept(endpoint, model_server, cost):
+    told = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18, "cost": cost}
+    model_server.script([Text("Yes.", usage=told)])
+    complete(endpoint)
+    assert Usage.objects.get().cost_usd == Decimal("0.00000585")
+
+
+def test_a_wrong_key_is_refused_without_repeating_it(settings):
+    with ModelServer(api_key="the-right-one") as server:
+        with pytest.raises(ModelRefused, match="refused the API key") as raised:
+            complete(providers.endpoint(server.base_url, "any", KEY))
+        assert KEY not in str(raised.value)
+        assert complete(providers.endpoint(server.base_url, "any", "the-right-one")).text == "OK."
+
+
 def test_nul_bytes_are_left_out(endpoint, model_server):
     model_server.answer("a\x00b")
     assert complete(endpoint).text == "ab"
@@ -271,6 +297,36 @@ def test_a_parameter_the_model_refuses_is_left_out_and_remembered(
     for body in bodies[1:]:
         assert body == {"model": "gpt-4o-mini", "messages": MESSAGES, **asked_then}
     assert Usage.objects.count() == 2
+
+
+def test_what_did_not_help_is_not_remembered(endpoint, model_server):
+    model_server.answer(Status(400, "Too long: 9000 tokens in messages, 50 in max_tokens."))
+    with pytest.raises(ModelRefused):
+        complete(endpoint, max_tokens=50)
+    assert dialects.of(endpoint) == dialects.Dialect()
+
+
+def test_a_model_that_refuses_everything_special_is_asked_plainly(endpoint, model_server):
+    def plain(request):
+        for name in ("stream_options", "temperature", "max_tokens"):
+            if name in request.body:
+                return Status(400, f"Unknown parameter: {name}", param=name)
+        return "Plainly."
+
+    model_server.answer(plain)
+    assert "".join(stream(endpoint, max_tokens=9)) == "Plainly."
+    assert set(model_server.requests[-1].body) == {
+        "model",
+        "messages",
+        "stream",
+        "max_completion_tokens",
+    }
+
+
+def test_half_a_surrogate_pair_can_be_sent(endpoint, model_server):
+    messages = [{"role": "user", "content": "cut \ud83d"}]
+    chat.complete(messages, endpoint=endpoint, purpose="chat")
+    assert model_server.requests[0].prompt == "cut ?"
 
 
 def test_a_server_without_stream_options_is_asked_without(endpoint, model_server):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from decimal import Decimal
 
@@ -160,3 +161,26 @@ def test_a_vector_takes_two_bytes_a_dimension():
     with connection.cursor() as cursor:
         cursor.execute("SELECT octet_length(vector) FROM llm_cachedembedding")
         assert cursor.fetchone() == (768,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_may_embed_the_same_texts_at_once():
+    texts = [f"Lamp {number} is lit." for number in range(60)]
+    orders = [texts, texts[::-1], texts[30:] + texts[:30], texts[::2] + texts[1::2]]
+    found = {}
+
+    def work(place):
+        try:
+            found[place] = embed(orders[place], MODEL)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    expected = dict(zip(texts, embed(texts, MODEL), strict=True))
+    assert CachedEmbedding.objects.count() == 60
+    for place, order in enumerate(orders):
+        assert np.allclose(found[place], [expected[text] for text in order], atol=2e-3)

@@ -4,6 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 from pydantic import ValidationError
 
 from llm import prices, usage
@@ -20,7 +21,7 @@ def test_the_table_is_whole_and_says_when_each_price_was_noted():
     for name, price in TABLE.models.items():
         assert price.input > 0
         assert price.output >= price.input or "embedding" in name
-        assert date(2025, 1, 1) <= price.noted_on <= TODAY
+        assert date(2025, 1, 1) <= price.noted_on <= timezone.now().date()
 
 
 def test_a_model_is_found_without_its_vendor_and_its_date():
@@ -43,7 +44,7 @@ def test_a_price_known_to_end_is_not_used_afterwards():
     [
         '{"input": "-1", "output": "1", "noted_on": "2026-01-01"}',
         '{"input": "1", "output": "1"}',
-        '{"input": "1", "output": "1", "noted_on": "2026-01-01", "ouput": "1"}',
+        '{"input": "1", "output": "1", "noted_on": "2026-01-01", "cents": "1"}',
     ],
 )
 def test_a_wrong_table_is_refused(row):
