@@ -14,7 +14,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("Loci: its packages are missing. Run `make setup`, then `.venv/bin/python manage.py`.")
 
-from config import embedded
+from config import embedded, single
 
 # These need no database, or see to it themselves.
 WITHOUT_SERVICES = {
@@ -25,7 +25,6 @@ WITHOUT_SERVICES = {
     "--version",
     "run",
     "build_embedder",
-    "collectstatic",
 }
 # What the disk may answer, and a person can mend.
 DISK_ERRORS = {
@@ -40,7 +39,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         _run_command()
-    except (embedded.ServiceError, ImproperlyConfigured) as error:
+    except (embedded.ServiceError, single.CannotStart, ImproperlyConfigured) as error:
         sys.exit(f"Loci: {error}")
     except OSError as error:
         if error.errno not in DISK_ERRORS:

@@ -262,10 +262,11 @@ def _start_postgres(layout: Layout) -> None:
 
 
 def _init_postgres(layout: Layout, prefix: list[str]) -> None:
-    # Made aside and renamed, so that a killed first start leaves no half-made cluster behind.
-    scratch = layout.home / "postgres.new"
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(mode=0o700)
+    # Made aside and renamed, so that a killed first start leaves no half-made cluster behind. Its
+    # initdb may still be at work there: each attempt has a folder of its own.
+    for left in layout.home.glob("postgres.new.*"):
+        shutil.rmtree(left, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix="postgres.new.", dir=layout.home))
     if prefix:
         _give(scratch, layout.sockets.stat().st_uid)
     command = [

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-# How long a program has to end by itself before it is killed.
-GRACE_S = 8.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
 # A program that ran this long was in order: its next pause is short again.
@@ -47,14 +45,21 @@ class Supervisor:
 
     Args:
         inherited: Open files every program shares, such as a lock to be held until the last ends.
+        grace_s: How long a program has to end by itself before it is killed.
     """
 
     def __init__(
-        self, programs: Iterable[Program], logs: dict[str, Path], *, inherited: Iterable[int] = ()
+        self,
+        programs: Iterable[Program],
+        logs: dict[str, Path],
+        *,
+        inherited: Iterable[int] = (),
+        grace_s: float = 8.0,
     ) -> None:
         self.programs = list(programs)
         self.logs = logs
         self.inherited = tuple(inherited)
+        self.grace_s = grace_s
         self._stop = asyncio.Event()
         self._prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only.
         names = [program.name for program in self.programs] + list(logs)
@@ -157,7 +162,7 @@ class Supervisor:
     ) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(how)
-        await asyncio.wait({ended}, timeout=GRACE_S)
+        await asyncio.wait({ended}, timeout=self.grace_s)
         if not ended.done():
             _signal_group(process.pid, signal.SIGKILL)
 

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.config.conftest import PROJECT, wait_until
+
+
+def test_a_command_brings_its_own_services_and_takes_them_away(house):
+    house.manage("migrate", "--verbosity=0")
+    counted = house.manage(
+        "shell", "-c", "from palace.models import Palace; print(Palace.objects.count())"
+    )
+    assert counted.stdout.splitlines()[-1] == "0"
+    assert house.names() == []
+
+
+def test_of_two_commands_at_once_the_one_that_ends_first_takes_nothing_from_the_other(house):
+    house.manage("migrate", "--verbosity=0")
+    ask = "from palace.models import Palace; print(Palace.objects.count(), flush=True)"
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    slow = house.start("shell", "-v0", "-c", f"{ask}\ninput()\n{ask}", **options)
+    assert slow.stdout.readline() == "0\n"
+    assert house.manage("shell", "-v0", "-c", ask).stdout == "0\n"
+    out, _ = slow.communicate("\n", timeout=60)
+    assert (slow.returncode, out) == (0, "0\n")
+    assert wait_until(lambda: house.names() == [], 10), house.names()
+
+
+def test_help_starts_nothing(house):
+    assert "run" in house.manage("help").stdout
+    assert not (house.home / "postgres").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("LOCI_DEBUG", "maybe", "LOCI_DEBUG is 'maybe'; it must be true or false."),
+        ("LOCI_LLM_TIMEOUT_S", "long", "LOCI_LLM_TIMEOUT_S is 'long'; it must be a number."),
+        ("DATABASE_URL", "postgresql://elsewhere/loci", "Set LOCI_SECRET_KEY"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_gets_a_sentence(house, name, value, sentence):
+    house.environment[name] = value
+    refused = house.manage("check", check=False)
+    assert refused.returncode != 0
+    assert refused.stderr.startswith(f"Loci: {sentence}")
+
+
+def test_without_its_packages_it_says_what_to_do():
+    bare = shutil.which("python3", path="/usr/bin") or sys.executable
+    refused = subprocess.run(
+        [bare, "-I", "-S", str(PROJECT / "manage.py"), "check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Run `make setup`" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="Root may write everywhere.")
+def test_a_folder_that_may_not_be_written_gets_a_sentence(house):
+    house.home.parent.chmod(0o500)
+    refused = house.manage("check", check=False)
+    house.home.parent.chmod(0o700)
+    assert "run Loci as the user it belongs to" in refused.stderr
+    assert "Traceback" not in refused.stderr

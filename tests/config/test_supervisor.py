@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+
+import psutil
+import pytest
+
+from config.supervisor import Program, Supervisor
+from tests.config.conftest import wait_until
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+
+
+def python(name, code, **options):
+    return Program(name, [sys.executable, "-u", "-c", code], **options)
+
+
+class Watched(Supervisor):
+    """Keeps what is said, and stops once it was told to."""
+
+    def __init__(self, programs, logs=None, *, stop_after="", **options):
+        super().__init__(programs, logs or {}, **options)
+        self.said = []
+        self.stop_after = stop_after
+
+    def say(self, text, name=""):
+        self.said.append(f"{name}: {text}")
+        if self.stop_after in self.said:
+            self.stop()
+
+
+def test_each_line_is_shown_with_its_program():
+    supervisor = Watched(
+        [python("one", "print('hello'); import time; time.sleep(60)")], stop_after="one: hello"
+    )
+    asyncio.run(supervisor.run())
+    assert supervisor.said == ["one: hello"]
+
+
+def test_an_endless_line_and_odd_bytes_do_no_harm():
+    code = (
+        "import sys; sys.stdout.buffer.write(b'x' * 200_000 + b'\\n\\xff odd\\nlast\\n'); input()"
+    )
+    supervisor = Watched([python("one", code)], stop_after="one: last")
+    asyncio.run(supervisor.run())
+    assert "one: \N{REPLACEMENT CHARACTER} odd" in supervisor.said
+
+
+def test_what_ends_is_started_again():
+    supervisor = Watched([python("one", "print('hello'); exit(3)")])
+
+    async def stop_at_the_second_hello():
+        while supervisor.said.count("one: hello") < 2:
+            await asyncio.sleep(0.02)
+        supervisor.stop()
+
+    asyncio.run(supervisor.run(stop_at_the_second_hello()))
+    assert supervisor.said[:2] == ["one: hello", "one: ended with code 3; starting it again in 1 s"]
+
+
+def test_one_that_will_not_stop_is_killed_with_all_it_started():
+    sleep = f"{STUBBORN}print('up'); time.sleep(61.5)"
+    code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]); {sleep}"
+    supervisor = Watched([python("one", code)], stop_after="one: up", grace_s=0.5)
+    started = time.monotonic()
+    asyncio.run(supervisor.run())
+    assert time.monotonic() - started < 5
+
+    def is_left(process):
+        return "61.5" in " ".join(process.info["cmdline"] or [])
+
+    assert not [p for p in psutil.process_iter(["cmdline"]) if is_left(p)]
+
+
+def test_a_program_is_asked_to_end_by_its_own_signal():
+    code = "import signal; print('up'); print(signal.sigwait({signal.SIGQUIT, signal.SIGTERM}))"
+    block = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT}); "
+    supervisor = Watched(
+        [python("one", block + code, end_with=signal.SIGQUIT)], stop_after="one: up"
+    )
+    asyncio.run(supervisor.run())
+    assert supervisor.said[-1] == f"one: {int(signal.SIGQUIT)}"
+
+
+def test_an_error_beside_the_programs_stops_them_and_is_passed_on():
+    supervisor = Watched([python("one", "input()"), python("two", "import time; time.sleep(60)")])
+
+    async def fail():
+        raise LookupError("no such door")
+
+    with pytest.raises(LookupError, match="no such door"):
+        asyncio.run(supervisor.run(fail()))
+
+
+def test_a_log_is_followed_from_its_end_even_if_it_is_cut(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("long ago\n")
+    idle = python("one", "import time; time.sleep(60)")
+    supervisor = Watched([idle], {"log": log}, stop_after="log: anew")
+
+    async def write():
+        await asyncio.sleep(0.1)
+        with log.open("a") as file:
+            file.write("first\nhalf a ")
+            file.flush()
+            await asyncio.sleep(0.7)
+            file.write("line\n")
+        await asyncio.sleep(0.7)
+        log.write_text("anew\n")
+
+    asyncio.run(supervisor.run(write()))
+    assert supervisor.said == ["log: first", "log: half a line", "log: anew"]
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="Only Linux tells of a parent's end."
+)
+def test_programs_end_with_a_supervisor_that_is_killed():
+    code = (
+        "import asyncio, sys\n"
+        "from config.supervisor import Program, Supervisor\n"
+        "sleep = [sys.executable, '-c', 'import time; time.sleep(62.5)']\n"
+        "asyncio.run(Supervisor([Program('one', sleep)], {}).run())"
+    )
+    parent = psutil.Popen([sys.executable, "-c", code])
+    assert wait_until(lambda: any("62.5" in " ".join(p.cmdline()) for p in parent.children()), 20)
+    (child,) = parent.children()
+    parent.kill()
+    parent.wait()
+    assert wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 10)
