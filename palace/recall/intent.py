@@ -36,8 +36,9 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
 
 
 _TOLD = (
-    r"(?:suggest|recommend|mention|recall|list|provid|creat|describ|nam|quot|explain|"
-    r"outlin|propos|advis|shar|generat|translat|summari[sz]|play|includ|point)ed\b"
+    r"(?:suggested|recommended|mentioned|recalled|listed|provided|created|described|named|quoted|"
+    r"explained|outlined|proposed|advised|shared|generated|translated|summari[sz]ed|played|"
+    r"included|pointed)\b"
 )
 _TOLD_IRREGULAR = (
     r"(?:tell|told|say|said|give|gave|wrote|write|made|make|show|shown|came up with|chose)\b"

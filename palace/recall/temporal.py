@@ -17,7 +17,7 @@ _READ_AT_EITHER_END = 1_000  # Characters: long pasted texts are read at their s
 _RECENT = re.compile(
     r"\b(?:latest|newest|most\s+recent(?:ly)?|recent(?:ly)?|lately|currently|nowadays|"
     r"current(?!\s+(?:events?|affairs)\b)|now|these\s+days|at\s+(?:the\s+moment|present)|"
-    r"as\s+of\s+(?:now|today)|so\s+far|any\s?more|any\s+longer|still(?!\s+(?:life|lifes|image)\b)|"
+    r"as\s+of\s+(?:now|today)|so\s+far|any\s?more|any\s+longer|still(?!\s+(?:life|image)\b)|"
     r"up[\s\-]to[\s\-]date|just\s+(?:now|recently))\b",
     re.IGNORECASE,
 )

@@ -66,7 +66,7 @@ COUNT = (
 )
 _UNIT = rf"(?P<unit>{one_of(UNITS)})s?"
 _ORDINAL = one_of(ORDINALS)
-_DAY = rf"(?P<day>[0-9]{{1,2}}(?:st|nd|rd|th)?|{_ORDINAL})"
+_DAY = rf"(?P<day>[0-9]{{1,2}}(?:st|[nr]d|th)?|{_ORDINAL})"
 _DAY_2 = _DAY.replace("<day>", "<day2>")
 _DIRECTION = rf"(?P<direction>{one_of(DIRECTIONS)})"
 # "May I", "may be": the verb.
@@ -115,7 +115,7 @@ _ROWS: tuple[tuple[Kind, str, Builder], ...] = (
      means.day_and_month),
     (Kind.CLEAR, rf"{_MONTH} (?:the )?{_DAY}{_UP_TO}(?:the )?{_DAY_2}(?![%:/]){_OF_YEAR}?",
      means.day_and_month),
-    (Kind.DAY_OF_MONTH, rf"the (?P<day>[0-9]{{1,2}}(?:st|nd|rd|th)){_CLAUSE_END}",
+    (Kind.DAY_OF_MONTH, rf"the (?P<day>[0-9]{{1,2}}(?:st|[nr]d|th)){_CLAUSE_END}",
      means.day_of_month),
     # Months, seasons, holidays.
     (Kind.CLEAR, rf"(?:the month of )?{_MONTH}{_OF_YEAR}", means.recurring),

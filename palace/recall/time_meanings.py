@@ -29,7 +29,8 @@ _HABIT = re.compile(
 )
 _POSSESSIVE = re.compile(r"\b(?:my|his|her|our|their|your|its)\s+$", re.IGNORECASE)
 _VERB_LAST = re.compile(
-    r"\b(?:would|will|to|did|does|do|it|only|could|can|should|may|might|usually)\s+$",
+    r"\b(?:to|did|do|it|only|may|usually)\s+$"
+    r"|\b(?:would|will|does|could|can|should|might)\s+(?:\w+\s+){0,3}$",
     re.IGNORECASE,
 )
 _DATE_BEFORE = re.compile(
@@ -327,7 +328,9 @@ def day_of_month(match: re.Match[str], now: datetime) -> Span | None:
 
 
 def this_time(match: re.Match[str], now: datetime) -> Span:
-    return spans.count_off(now, -1, -1, match["unit"].lower())
+    unit = match["unit"].lower()
+    back, unit = (-12, "month") if unit == "year" else (-1, unit)
+    return spans.count_off(now, back, back, unit)
 
 
 def the_weekend(_match: re.Match[str], now: datetime) -> Span:

@@ -222,7 +222,7 @@ _FIRST_WORD = re.compile(
 _TIME_WORD = re.compile(
     rf"\b(?:{one_of((*MONTHS, *WEEKDAYS, *SEASONS, *HOLIDAYS, *UNITS, *DAY_PARTS, *DECADES))}"
     r"|today|tonight|yesterday|tomorrow|q[1-4]|h[12])".replace(" ", r"[\s\-]+")
-    + r"|[0-9]{4}|'[0-9]{2}|[0-9]0s|[0-9]/[0-9]|[0-9][./\-][0-9]|[0-9](?:st|nd|rd|th)\b",
+    + r"|[0-9]{4}|'[0-9]{2}|[0-9]0s|[0-9]/[0-9]|[0-9][./\-][0-9]|[0-9](?:st|[nr]d|th)\b",
     re.IGNORECASE,
 )
 

@@ -38,6 +38,7 @@ DAYS = [
     ("Where was I on 29 February?", "on 29 February", "2020-02-29", "2020-02-29"),
     ("How long had I been ill as of 27 March, 2022?", "as of 27 March, 2022", "2022-03-27",
      "2022-03-27"),
+    ("Which bills fell due in 2023-05?", "in 2023-05", "2023-05-01", "2023-05-31"),
     # Days counted from today.
     ("What did I cook today?", "today", "2023-11-15", "2023-11-15"),
     ("What did I cook yesterday?", "yesterday", "2023-11-14", "2023-11-14"),
@@ -195,6 +196,14 @@ DAYS = [
     ("Which songs came in the late 80s?", "in the late 80s", "1986-09-01", "1989-12-31"),
     ("Where did dad live in the summer of '69?", "in the summer of '69", "1969-06-01",
      "1969-08-31"),
+    ("Where do we ski this winter?", "this winter", "2023-12-01", "2024-02-29"),
+    ("What changed a year or two ago?", "a year or two ago", "2021-08-23", "2023-02-07"),
+    ("What is planned later this year?", "later this year", "2023-11-15", "2023-12-31"),
+    ("What did we earn in H1 2023?", "in H1 2023", "2023-01-01", "2023-06-30"),
+    ("Where did he work from 2015-2018?", "from 2015-2018", "2015-01-01", "2018-12-31"),
+    ("What did I do this time last year?", "this time last year", "2022-10-16", "2022-12-15"),
+    ("What is due at the end of the month?", "at the end of the month", "2023-11-25",
+     "2023-11-30"),
     # Holidays.
     ("Whom did we visit over Christmas?", "over Christmas", "2022-12-25", "2022-12-25"),
     ("Whom did we visit at Christmas 2020?", "at Christmas 2020", "2020-12-25", "2020-12-25"),
@@ -234,6 +243,8 @@ HOURS = [
     ("Who rang the night before last?", "2023-11-13T18", "2023-11-14T06"),
     ("Who rang on Saturday night?", "2023-11-11T18", "2023-11-12T06"),
     ("Who rang on the morning of 5 May?", "2023-05-05T05", "2023-05-05T12"),
+    ("Who rang the evening before 5 May?", "2023-05-04T17", "2023-05-05T00"),
+    ("Who rang the hour before last?", "2023-11-15T12", "2023-11-15T13"),
     ("What shall we watch tonight?", "2023-11-15T18", "2023-11-16T06"),
     ("Who rang three hours ago?", "2023-11-15T10", "2023-11-15T12"),
 ]
@@ -264,6 +275,10 @@ I fall asleep on trains, what helps?
 Can the sun damage leather?
 The cat sat on the mat, did it not?
 What does a second opinion cost?
+Would the paint last two weeks outside?
+The march 31 miles long, who led it?
+Does it last 10 days in the fridge?
+Which years are on the plate, 2003-1999?
 Add 2 cups of flour and 3 eggs.
 What happens after 10 days of rain?
 Does version 2.0 support plugins?
