@@ -70,9 +70,13 @@ def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
 
 
 def explained(hits: Sequence[Hit]) -> list[tuple[str, str]]:
-    """Label and explanation of every signal that plays a part in `hits`."""
-    used = dict.fromkeys(chain.from_iterable(hit.signals for hit in hits))
-    return [SIGNALS[name] for name in used if name in SIGNALS]
+    """Label and explanation of every signal that has a bar somewhere in `hits`."""
+    drawn = {name for hit in hits for name, share in hit.signals.items() if _is_drawn(share)}
+    return [words for name, words in SIGNALS.items() if name in drawn]
+
+
+def _is_drawn(share: float) -> bool:
+    return abs(share) >= SMALLEST_SHARE
 
 
 def _bars(signals: Mapping[str, float], low: float, high: float) -> tuple[Bar, ...]:
@@ -86,7 +90,7 @@ def _bars(signals: Mapping[str, float], low: float, high: float) -> tuple[Bar, .
             width=round(abs(share) * scale, 1),
         )
         for name, share in signals.items()
-        if abs(share) >= SMALLEST_SHARE
+        if _is_drawn(share)
     )
 
 

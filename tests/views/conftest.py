@@ -29,12 +29,12 @@ def bobs(bob):
 
 @pytest.fixture
 def wing(palace):
-    return WingFactory(palace=palace, number=42, name="Efoil rebuild", slug="efoil-rebuild")
+    return WingFactory(palace=palace, number=9042, name="Efoil rebuild", slug="efoil-rebuild")
 
 
 @pytest.fixture
 def room(wing):
-    return RoomFactory(wing=wing, number=11, title="Evening by the lake")
+    return RoomFactory(wing=wing, number=9011, title="Evening by the lake")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def drawer(closet):
     return DrawerFactory(
         room=closet.room,
         closet=closet,
-        number=7,
+        number=9007,
         text="The wire overheated.",
         tags={"p": ["Derek"]},
     )

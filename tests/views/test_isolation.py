@@ -16,7 +16,7 @@ SOMEBODYS = {
     "closet_detail": lambda drawer: drawer.closet.get_absolute_url(),
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
-    "pointer_path": lambda drawer: reverse("pointer_path", args=["W-042/R-11/D-007"]),
+    "pointer_path": lambda drawer: reverse("pointer_path", args=["W-9042/R-9011/D-9007"]),
 }
 
 

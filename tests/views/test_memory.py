@@ -78,7 +78,7 @@ def test_an_empty_question_is_answered_with_what_to_do(alices, drawer):
     assert wing_names(response) == ["Efoil rebuild"]
 
 
-@pytest.mark.parametrize("text", ["§ W-042/R-11/D-007", "w-42/r-11/d-7"])
+@pytest.mark.parametrize("text", ["§ W-9042/R-9011/D-9007", "w-09042/r-9011/d-9007"])
 def test_a_pointer_in_the_search_box_leads_to_its_drawer(alices, drawer, text):
     assert alices.get(MEMORY, {"q": text}).url == drawer.get_absolute_url()
 
