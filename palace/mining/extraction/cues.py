@@ -21,7 +21,7 @@ _BEFORE_PERSON = re.compile(
 )
 _BEFORE_PLACE = re.compile(
     r"\b(?:(?:live|lives|lived|living|born|based|located|stayed|staying|vacation|vacationing|holiday"
-    r"|apartment|house|grew up|hometown|arrived) (?:in|at|near|to)"
+    r"|apartment|flat|house|grew up|hometown|arrived) (?:in|at|near|to)"
     r"|(?:move|moves|moved|moving|travel|traveled|travelled|traveling|travelling|trip|trips|flight"
     r"|flights|fly|flew|flying|drive|drove|driving|relocate|relocated|relocating"
     r"|tour|road trip) (?:to|from|around|through)"
@@ -41,7 +41,8 @@ _GREETING = re.compile(
 )
 _AFTER_PERSON = re.compile(
     r"(?:['’]s (?:birthday|house|place|wedding|mom|dad|sister|brother|wife|husband|party|baby"
-    rf"|family|room)\b|,? who\b| and I\b| said\b| told\b| thinks\b| asked\b|, my (?:\w+ )?{_KIN}\b)"
+    rf"|family|room)\b|,? who\b| and I\b| said\b| says\b| told\b| thinks\b| asked\b"
+    rf"|, my (?:\w+ )?{_KIN}\b)"
 )
 
 

@@ -13,7 +13,7 @@ _ENDINGS = {
         "place": "park beach lake river island islands mountain mountains street avenue square"
         " valley bay canyon forest desert museum gallery cathedral temple palace castle airport"
         " station bridge harbor harbour zoo garden gardens falls coast peninsula county village"
-        " library theater theatre stadium arena cafe café restaurant hotel mall plaza",
+        " library theater theatre stadium arena cafe café restaurant hotel mall plaza house",
         "organisation": "inc corp corporation llc ltd gmbh university college institute bank"
         " foundation company association hospital academy committee agency society council"
         " department ministry school church clinic airlines records studios ventures brewery"
@@ -39,12 +39,20 @@ _WORDS_TOO = frozenset(
 )
 
 
+# What these make is no thing to own.
+_MAKES_NO_ITEMS = frozenset(
+    "mit stanford harvard yale princeton caltech ucla unicef unesco nato fbi cia nasa disney bbc"
+    " cnn espn nbc cbs universal studios".split()
+)
+
+
 @dataclass(slots=True)
 class Evidence:
     """What speaks for a name in one window."""
 
     within: int = 0  # Times within a sentence, where a capital means something.
     opening: int = 0
+    lowercase: bool = False  # The window has it without capitals, too.
     cues: Counter[str] = field(default_factory=Counter)
 
 
@@ -83,7 +91,9 @@ def _by_ending(name: str, seen: Evidence) -> str | None:
         return None
     if parts[-1] in _ENDINGS:
         return _ENDINGS[parts[-1]]
-    if parts[0] in words("organisations") or " ".join(parts[:2]) in words("organisations"):
+    if parts[0] in _MAKES_NO_ITEMS:
+        return "organisation"
+    if parts[0] in words("organisations") - _WORDS_TOO or parts[0] == "amazon":
         return "event" if parts[-1] in ("day", "sale", "sales") else "item"
     return _FRONTS.get(parts[0])
 
@@ -93,9 +103,11 @@ def _as_person(name: str, seen: Evidence) -> str | None:
     if len(parts) > 3 or not all(map(_could_be_someones, parts)):
         return None
     if parts[0].lower() in words("first_names"):
-        return "person" if len(parts) > 1 or _proves_first_name(name, seen) else None
+        is_named = all(map(_is_odd, parts[1:])) if parts[1:] else _proves_first_name(name, seen)
+        return "person" if is_named else None
     is_called_so = seen.cues["person"] > seen.cues["place"] and len(parts) <= 2
-    return "person" if is_called_so and all(map(_is_odd, parts)) else None
+    is_name = len(parts[0]) > 2 and all(map(_is_odd, parts)) and not seen.lowercase
+    return "person" if is_called_so and is_name else None
 
 
 def _could_be_someones(part: str) -> bool:
@@ -108,17 +120,27 @@ def _proves_first_name(name: str, seen: Evidence) -> bool:
         return False
     if is_word_too(name):
         return bool(seen.cues["person"]) or (seen.within > 0 and bool(seen.cues["someone"]))
-    return bool(seen.within or seen.cues or seen.opening > 1)
+    return bool(seen.within or seen.cues or seen.opening)
 
 
 def _is_odd(word: str) -> bool:
     """Not an everyday English word that happened to get a capital."""
     plain = word.lower()
-    everyday = ("verbs", "verbs_or_nouns", "empty", "software", "organisations", "bland")
-    return len(plain) > 2 and not any(plain in words(listing) for listing in everyday)
+    everyday = (
+        "verbs",
+        "verbs_or_nouns",
+        "empty",
+        "software",
+        "organisations",
+        "bland",
+        "activities",
+    )
+    return not any(
+        plain in words(listing) or plain.removesuffix("s") in words(listing) for listing in everyday
+    )
 
 
 def _by_cue(name: str, seen: Evidence) -> str | None:
-    if not seen.within or any(map(str.isdigit, name)) or name.isupper():
+    if not seen.within or seen.lowercase or any(map(str.isdigit, name)) or name.isupper():
         return None
     return next((kind for kind in ("organisation", "place") if seen.cues[kind]), None)

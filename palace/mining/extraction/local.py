@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from llm.errors import LLMError
 from palace.indexing.preference import preference_strength
 from palace.mining.extraction.base import (
     Context,
@@ -14,7 +16,6 @@ from palace.mining.extraction.base import (
     TopicFound,
     Vectors,
 )
-from palace.mining.extraction.lexicon import stem_all
 from palace.mining.extraction.names import find_entities
 from palace.mining.extraction.segments import segments
 from palace.mining.extraction.speakers import is_personal
@@ -25,6 +26,7 @@ from palace.mining.extraction.titles import (
     Read,
     continues,
     conversation_title,
+    fallback_title,
     is_real_title,
     topic_titles,
 )
@@ -36,7 +38,20 @@ _LETTERS = {"person": "p", "place": "l", "event": "e", "item": "i", "project": "
 def extract(
     window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
 ) -> Extraction:
-    """Read a window of at least one turn; see `Extractor`."""
+    """Read a window of at least one turn; see `Extractor`.
+
+    Without an embedder topics run through, and titles and wings are told by words alone.
+    """
+    try:
+        return _extract(window, vectors, context, embed)
+    except LLMError as error:
+        note = f"Topics and wing were found by words alone. {error}"
+        return dataclasses.replace(_extract(window, None, context, embed), notes=(note,))
+
+
+def _extract(
+    window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
+) -> Extraction:
     reads = [_read(turn) for turn in window]
     entities = find_entities(reads, context)
     topics = _topics(reads, vectors, context, embed)
@@ -61,12 +76,22 @@ def _topics(
 ) -> tuple[TopicFound, ...]:
     spans = segments([read.turn for read in reads], vectors)
     names = {*context.speakers, *(read.turn.speaker for read in reads)}
-    speakers = frozenset(stem_all([part for name in names for part in name.lower().split()]))
+    speakers = frozenset(part for name in names for part in name.lower().split())
     titles = topic_titles(reads, spans, vectors, embed, speakers)
     if continues(reads[: spans[0][1] + 1], vectors, context, embed):
         titles[0] = context.topic
+    titles = _filled(titles) or [fallback_title(reads)] * len(spans)
     topics = [TopicFound(title, *span) for title, span in zip(titles, spans, strict=True)]
     return tuple(_joined(topics))
+
+
+def _filled(titles: Sequence[str]) -> list[str]:
+    """A stretch without a title of its own belongs to the one before, or else after it."""
+    known = [title for title in titles if title]
+    filled: list[str] = []
+    for title in titles if known else ():
+        filled.append(title or (filled[-1] if filled else known[0]))
+    return filled
 
 
 def _joined(topics: Sequence[TopicFound]) -> Iterator[TopicFound]:

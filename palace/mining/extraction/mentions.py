@@ -65,10 +65,15 @@ def _longer(name: str, people: Iterable[str], speakers: Sequence[str]) -> str | 
     """The one full name or speaker that a short name stands for: "Mel", of Melanie."""
     if " " in name:
         return None
-    full = {other for other in people if other != name and other.split()[0] == name}
+    full = {other for other in people if " " in other and name in _first_and_last(other)}
     if not full and len(name) >= _LEAST_SHORT and name not in speakers:
         full = {other for other in speakers if other.startswith(name)}
     return full.pop() if len(full) == 1 else None
+
+
+def _first_and_last(name: str) -> tuple[str, str]:
+    parts = name.split()
+    return parts[0], parts[-1]
 
 
 def _spans(names: Iterable[str], proses: Sequence[str]) -> Iterator[tuple[str, Span]]:

@@ -32,6 +32,7 @@ TITLE_CHARS = 80
 NAME_CHARS = 80
 _MOST_ENTITIES = 60
 _MOST_TOKENS = 2500
+_LEAST_NAMING = 2
 
 _ENTITY_KINDS = {
     kind: kind for kind in ("person", "place", "organisation", "project", "event", "item")
@@ -116,6 +117,8 @@ def _topics(answered: Sequence[TopicAnswer], turns: int) -> tuple[TopicFound, ..
         title = _line(topic.title, TITLE_CHARS)
         if title and topic.first_turn < turns:
             starts.setdefault(max(topic.first_turn, 0) if starts else 0, capitalised(title))
+    if not starts:
+        return ()
     firsts = list(starts)
     lasts = [*(first - 1 for first in firsts[1:]), turns - 1]
     return tuple(
@@ -134,11 +137,17 @@ def _wing(
     for wing in known:
         if name and key_of(name) in map(key_of, (wing.name, *wing.aliases)):
             return wing
-    spoken = [context.title, *(turn.text for turn in window), *context.speakers]
-    is_named = bool(name) and any(name.casefold() in text.casefold() for text in spoken)
-    if answered.kind in ("person", "project") and is_named:
+    if answered.kind in ("person", "project") and name and _is_theme(name, window, context):
         return WingFound(answered.kind, name)
     return own
+
+
+def _is_theme(name: str, window: Sequence[Turn], context: Context) -> bool:
+    """Named by the source or in turn after turn; one message alone founds no wing."""
+    plain = name.casefold()
+    asked = [turn.text.casefold() for turn in window if turn.role != "assistant"]
+    in_title = is_real_title(context.title) and plain in context.title.casefold()
+    return in_title or sum(plain in text for text in asked) >= _LEAST_NAMING
 
 
 def _entities(answered: Sequence[EntityAnswer], window: Sequence[Turn]) -> Iterator[EntityFound]:

@@ -15,11 +15,14 @@ from palace.mining.extraction.speakers import is_personal
 from palace.mining.extraction.titles import Read
 
 _UPPER = r"A-ZÀ-ÖØ-ÞĀĆČĐĒĞİŁŃÓŌŘŚŞŠŪŽŹŻ"
-_WORD = rf"(?:[{_UPPER}][\w’'&.-]*\w|[{_UPPER}])"
+_WORD = rf"(?:[{_UPPER}][\w’'&.-]*\w|[{_UPPER}]\.?)"
 _JOINT = r"(?:(?:of|the|de|da|del|della|di|la|le|van|von|der|&|and)[ ]){0,2}"
 # Capitalised words in a row, with the small words that names are joined by.
 _RUN = re.compile(rf"(?<![\w’'@#/.-]){_WORD}(?:[ ]{_JOINT}(?:{_WORD}|\d{{1,4}}\b))*")
 _TRAILING_JOINT = re.compile(r"(?: (?:of|the|de|da|la|le|van|von|der|di|&))+$")
+_LEADING_JOINT = re.compile(r"(?:of|the|de|da|la|le|van|von|der|di|&) ")
+# Of the words of a sentence; headings have more.
+_MOST_CAPITALS = 0.75
 _MOST_WORDS = 6
 # What is longer is pasted matter more than its writer's own words.
 _READ_CHARS = 4000
@@ -66,6 +69,9 @@ def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:
         if read.asks and not _is_shouted(read.prose):
             for line in filter(_is_plain, read.prose[:_READ_CHARS].split("\n")):
                 _gather_from(line, evidence)
+    everything = " ".join(read.prose for read in reads if read.asks)
+    for name, seen in evidence.items():
+        seen.lowercase = f" {name.lower()}" in everything
     return dict(evidence)
 
 
@@ -73,7 +79,7 @@ def _is_plain(line: str) -> bool:
     """Written in sentences: in headings and lists of titles every word has a capital."""
     found = re.findall(r"[^\W\d_]+", line)
     capitals = sum(word[0].isupper() for word in found)
-    return len(found) <= 3 or capitals <= 0.5 * len(found)
+    return len(found) <= 3 or capitals <= _MOST_CAPITALS * len(found)
 
 
 def _is_shouted(prose: str) -> bool:
@@ -83,7 +89,8 @@ def _is_shouted(prose: str) -> bool:
 
 def _gather_from(line: str, evidence: dict[str, Evidence]) -> None:
     for match in _RUN.finditer(line):
-        for start, name in _names_in(match.group(), match.start()):
+        opens = opens_sentence(line[: match.start()][-5:])
+        for start, name in _names_in(match.group(), match.start(), opens=opens):
             before = line[max(0, start - 40) : start]
             after = line[start + len(name) : start + len(name) + 30]
             seen = evidence[name]
@@ -94,7 +101,7 @@ def _gather_from(line: str, evidence: dict[str, Evidence]) -> None:
             seen.cues.update(cues(before, after))
 
 
-def _names_in(run: str, start: int) -> Iterator[tuple[int, str]]:
+def _names_in(run: str, start: int, *, opens: bool) -> Iterator[tuple[int, str]]:
     """A run of capitalised words without what only opened the sentence; "A and B" are two."""
     offset = 0
     for part in re.split(r"( and (?:the )?)", run):
@@ -102,12 +109,21 @@ def _names_in(run: str, start: int) -> Iterator[tuple[int, str]]:
         if part.startswith(" and "):
             continue
         name = part
-        while name and _is_no_name(name.split(" ", 1)[0]) and not listed_kind(name):
-            skipped = len(name.split(" ", 1)[0]) + 1
-            begin, name = begin + skipped, name[skipped:]
+        while name and not _is_listed(name):
+            first = name.split(" ", 1)[0]
+            # "Will" within a sentence is not the verb.
+            if not _is_no_name(first) or (is_word_too(first) and not opens):
+                break
+            begin, name = begin + len(first) + 1, name[len(first) + 1 :]
         name = _without_tail(name)
+        if _LEADING_JOINT.match(name):
+            continue
         if len(name) > 1 and len(name.split()) <= _MOST_WORDS:
             yield begin, name
+
+
+def _is_listed(name: str) -> bool:
+    return listed_kind(name) is not None and not name.startswith("The ")
 
 
 def _without_tail(name: str) -> str:

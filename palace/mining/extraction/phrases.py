@@ -30,8 +30,20 @@ _PREPOSITIONS = {"of": "o", "for": "f", "in": "i", "with": "w", "on": "n", "abou
 _BEFORE_VERBS = frozenset(
     "i you we they he she it to will would can could should must may might i'll i'd you'd we'll"
     " they'll don't didn't doesn't can't won't let's who not please do does did and/or they'd"
-    " couldn't wouldn't shouldn't".split()
+    " couldn't wouldn't shouldn't help helped helping".split()
 )
+_BEFORE_OBJECTS = _DETERMINERS - {"that", "no", "such"}
+_THIRD_PERSON = frozenset("sounds looks feels means seems helps makes keeps".split())
+# After a noun and before "to", these are what somebody does.
+_BEFORE_TO = frozenset(
+    "love loves plan plans hope hopes aim aims fail fails wish wishes start starts offer offers"
+    " attempt attempts".split()
+)
+# "How did religion impact trade": rarely nouns between nouns.
+_RELATING = frozenset("impact impacts influence influences shape shapes help helps".split())
+_AFTER_DOING = ("o", "f", "i", "w", "t", "C")
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+_SHAPELESS = frozenset("thing things way ways stuff".split())
 _OBJECTS = frozenset("me it us them him you everything something anything up out off".split())
 # Words in -ly that name something.
 _NOT_ADVERBS = frozenset(
@@ -56,13 +68,19 @@ _ASKING = stems("verbs") & {
 # N noun or unknown, C capitalised within a sentence, G word in -ing, M number, A adjective,
 # E noun that says little, J adjective that says little, V verb, D determiner, x other, "." a stop;
 # prepositions have letters of their own.
-_PHRASE = re.compile(r"([J]?)([NCGMEA]*[NCGE])(?:([ofiwt&])([DJ]?)([NCGMA]*[NC]))?")
+_PHRASE = re.compile(
+    r"([J]?)([NCGMEA]*[NCGE])(?:([ofiwt&])([DJ]?)([NCGMAE]*(?:[NCE]|(?<=[NCA])G)))?"
+)
+
+# "Looong", "sooo".
+_STRETCHED = re.compile(r"(.)\1{2,}")
 
 # Nouns made from verbs share their stems.
 _NOUN_ENDING = re.compile(
     r"(?:[ts]ions?|ments?|ness(?:es)?|[ae]nces?|it(?:y|ies)|[eo]rs?|ists?|ships?|isms?|als?|ures?)$"
 )
-_ADJECTIVE_ENDING = re.compile(r"(?:ful|ous|less|[ai]ble|al|ive|ic|ish|iest)$")
+_ADVERB_OR_ADJECTIVE = re.compile(r"(?<=...)(?:ly|ful|ous|less|[ai]ble)$")
+_ADJECTIVE_ENDING = re.compile(r"(?:al|ive|ic|ish|iest)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +136,7 @@ def _forms(tags: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Token ranges (end exclusive): with what is joined on, the head alone, both trimmed."""
     (head_first, head_last), (tail_first, tail_last) = match.span(2), match.span(5)
     if match.group(3):
-        head_says_enough = set(match.group(2)) & set("NC") or match.group(2) == "G"
+        head_says_enough = set(match.group(2)) & set("NC") and set(match.group(5)) & set("NC")
         # "Trip to Europe", but not "way to school".
         joins = match.group(3) != "t" or "C" in match.group(5)
         if head_says_enough and joins and tail_last - head_first <= MOST_WORDS:
@@ -134,13 +152,18 @@ def _forms(tags: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
 def _phrase(
     prose: str, tokens: list[_Token], tags: str, first: int, last: int, cue: float
 ) -> Phrase | None:
-    while first < last and tags[first] in "M&D" and last - first > 1:
+    while last - first > 1 and (tags[first] in "MD" or tags[first : first + 2] == "EC"):
         first += 1
     kinds = tags[first:last]
-    if not ("N" in kinds or "C" in kinds or kinds == "G"):
+    is_activity = kinds == "G" and tokens[first].lower in words("activities")
+    if not ("N" in kinds or "C" in kinds or is_activity):
         return None
-    if kinds[0] == "G" and kinds[1:2] in ("o", "f", "i", "w"):
-        return None  # "Staying in the city" says what is done, not what it is about.
+    if any(token.lower in _SHAPELESS for token in tokens[first:last]):
+        return None
+    if kinds[0] == "J" and tokens[first].lower in words("hollow"):
+        return None  # The shorter form says the same.
+    if kinds[0] == "G" and kinds[1:2] in _AFTER_DOING:
+        return None  # "Visiting Rome", "staying in town": what is done, not what it is about.
     text = " ".join(prose[tokens[first].start : tokens[last - 1].end].split())
     text = text.removesuffix("'s").removesuffix("’s")
     if len(text) < 3 or len(text) > 60:
@@ -174,9 +197,23 @@ def _tags(tokens: list[_Token]) -> str:
     tags = ""
     for at, token in enumerate(tokens):
         before = tokens[at - 1].lower if at else ""
-        after = tokens[at + 1].lower if at + 1 < len(tokens) else ""
-        tags += _tag(token, before, after, tags[-1:] or ".")
+        following = tokens[at + 1 : at + 2]
+        after = following[0].lower if following else ""
+        if _is_in_name(token, following, tags[-1:]):
+            tags += "C"
+        else:
+            tags += _tag(token, before, after, tags[-1:] or ".")
     return tags
+
+
+def _is_in_name(token: _Token, following: list[_Token], tag_before: str) -> bool:
+    """The "New" of "New York": no word of a sentence, whatever it means elsewhere."""
+    return (
+        tag_before not in ("", ".")
+        and token.text.istitle()
+        and any(next_.text[0].isupper() for next_ in following)
+        and _class_of(token.lower) in "JAE?"
+    )
 
 
 def _tag(token: _Token, before: str, after: str, tag_before: str) -> str:
@@ -185,13 +222,13 @@ def _tag(token: _Token, before: str, after: str, tag_before: str) -> str:
         return _tag_of_either(token.lower, before, after, tag_before)
     if known in "Gg":
         return _tag_of_ing(known, before, after, tag_before)
-    if known in "NA" and token.text[0].isupper() and tag_before != ".":
+    if known == "N" and token.text[0].isupper() and tag_before != ".":
         return "C"
     return known
 
 
 def _tag_of_ing(known: str, before: str, after: str, tag_before: str) -> str:
-    if before in _BEING or after in _DETERMINERS or after in _OBJECTS:
+    if before in _BEING or after in _BEFORE_OBJECTS or after in _OBJECTS:
         return "V"
     if known == "g":
         # "Machine learning", "pet grooming": but alone, the word says what is done.
@@ -203,10 +240,14 @@ def _tag_of_either(word: str, before: str, after: str, tag_before: str) -> str:
     """A word that can be a verb or a noun."""
     if before in _BEFORE_VERBS:
         return "V"
-    has_object = after in _DETERMINERS or after in _OBJECTS
-    if has_object and tag_before not in "DJA":
+    has_object = after in _BEFORE_OBJECTS or after in _OBJECTS
+    if tag_before not in "DJA" and (has_object or word in _THIRD_PERSON):
         return "V"
-    if after == "to" and tag_before in "NC":
+    if after == "to" and tag_before in "NC" and word in _BEFORE_TO:
+        return "V"
+    if word == "love" and tag_before == ".":
+        return "V"
+    if word in _RELATING and tag_before in "NC" and after not in ("of", "on"):
         return "V"
     if tag_before == "." and after in ("on", "for", "all's"):
         return "V"
@@ -214,13 +255,14 @@ def _tag_of_either(word: str, before: str, after: str, tag_before: str) -> str:
 
 
 def _is_empty(word: str) -> bool:
-    return word in words("empty") or word.removesuffix("s") in words("empty")
+    singular = f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+    return word in words("empty") or singular in words("empty")
 
 
 @lru_cache(maxsize=50_000)
 def _class_of(word: str) -> str:
     """The class of a word by itself; "?" can be verb or noun, "g" is a verb in -ing."""
-    base = word.removesuffix("'s")
+    base = _STRETCHED.sub(r"\1", word.removesuffix("'s"))
     for known, tag in _closed().items():
         if base in known:
             return tag
@@ -231,22 +273,33 @@ def _class_of(word: str) -> str:
     if word[0].isdigit():
         return "M"
     can_be_verb = stem(word) in stems("verbs_or_nouns") and not word.endswith("ing")
-    if _is_empty(word) and not can_be_verb:
+    if _is_empty(base) and not can_be_verb:
         return "E"
     return _class_by_ending(word)
 
 
 def _class_by_ending(word: str) -> str:
     root = stem(word)
-    if word.endswith("ing") and len(word) > 5 and root != word:
-        is_pure = root in stems("verbs") and root not in stems("verbs_or_nouns")
-        return "g" if is_pure else "G"
+    is_inflected = root != word and len(word) > 4
+    if is_inflected and word.endswith("ing"):
+        return _class_of_ing(word, root)
     if _NOUN_ENDING.search(word) and not _is_listed_verb(word):
         return "A" if word.endswith("al") and word not in words("not_adjectives") else "N"
-    if word.endswith("ly") and len(word) > 4 and word not in _NOT_ADVERBS:
-        return "x"
-    if word.endswith("ed") and len(word) > 4 and root != word:
+    if is_inflected and word.endswith("ed"):
         return "V"
+    ending = _ADVERB_OR_ADJECTIVE.search(word)
+    if ending and word not in words("not_adjectives") | _NOT_ADVERBS:
+        return "x" if ending.group() == "ly" else "A"
+    return _class_by_root(word, root)
+
+
+def _class_of_ing(word: str, root: str) -> str:
+    if word in words("activities") or root in stems("verbs_or_nouns"):
+        return "G"
+    return "g" if root in stems("verbs") else "G"
+
+
+def _class_by_root(word: str, root: str) -> str:
     if root in stems("verbs_or_nouns"):
         return "?"
     if root in stems("verbs"):
@@ -267,5 +320,6 @@ def _closed() -> dict[frozenset[str], str]:
         _DETERMINERS: "D",
         (words("function") | words("adverbs") | words("greetings")) - prepositions: "x",
         words("bland"): "J",
+        _WEEKDAYS: "E",
         frozenset(("using", "looking", "having", "wondering", "starting")): "V",
     }

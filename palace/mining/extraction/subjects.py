@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from palace.mining.extraction.base import Context, Embed, Vectors, WingFound
-from palace.mining.extraction.lexicon import stem_all
+from palace.mining.extraction.lexicon import stem_all, words
 from palace.mining.extraction.segments import normalised
 from palace.mining.extraction.speakers import is_personal, is_program
 from palace.mining.extraction.titles import Read, is_real_title
@@ -24,14 +24,17 @@ from palace.mining.extraction.titles import Read, is_real_title
 EVERYDAY = WingFound("topic", "Everyday talk")
 
 # Below this likeness to every area, none of them is meant.
-_LEAST_LIKENESS = 0.2
+_LEAST_LIKENESS = 0.22
+# Where there is no likeness to go by: as much as two words of an area.
+_LEAST_KEYWORDS = 1.5
+# Fewer words than this are about nothing: "ok, do that".
+_LEAST_WORDS = 3
 # A known subject is what a conversation is about when this share of a person's turns name it.
 _SHARE_NAMING = 0.3
 _LEAST_NAMING = 2
 # Likeness to an area is that to its closest examples.
 _CLOSEST = 3
 _KEYWORD_WEIGHT = 0.08
-_READ_TURNS = 12
 
 _PROJECT_TITLE = re.compile(
     r"(?:(?:the|my|our) )?(?P<what>[\w'’-]+(?: [\w'’-]+){0,2}) "
@@ -130,7 +133,9 @@ def _area_wing(
     reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
 ) -> WingFound:
     scores = _KEYWORD_WEIGHT * _keyword_scores(reads, context)
-    least = _KEYWORD_WEIGHT * 2
+    if not scores.any() and _says_little(reads, context):
+        return EVERYDAY
+    least = _KEYWORD_WEIGHT * _LEAST_KEYWORDS
     if vectors is not None:
         scores = scores + _likeness(reads, vectors, context, embed)
         least = _LEAST_LIKENESS
@@ -138,21 +143,27 @@ def _area_wing(
     return EVERYDAY if scores[best] < least else WingFound("topic", areas()[best].name)
 
 
+def _says_little(reads: Sequence[Read], context: Context) -> bool:
+    """Also what is written in an alphabet that the embedder and the word lists do not know."""
+    asked = " ".join([context.title, *(read.prose[:600] for read in reads if read.asks)])
+    letters = re.findall(r"[^\W\d_]", asked)
+    if sum(letter < "\u0250" for letter in letters) < len(letters) / 2:
+        return True
+    said = set(re.findall(r"[^\W\d_]{2,}", asked.lower()))
+    return len(said - words("function") - words("greetings")) < _LEAST_WORDS
+
+
 def _likeness(reads: Sequence[Read], vectors: Vectors, context: Context, embed: Embed) -> Vectors:
-    """Of the conversation to each area; people's turns and a real title count most."""
-    rows, weights = vectors[:_READ_TURNS], np.array([_weight(read) for read in reads[:_READ_TURNS]])
-    weights[next((at for at, read in enumerate(reads[:_READ_TURNS]) if read.asks), 0)] *= 2
+    """Of the conversation to each area; people's turns, the first and a real title count most."""
+    weights = np.array([_weight(read) for read in reads], np.float32)
+    opening = next((at for at, read in enumerate(reads) if read.asks), 0)
+    rows = [(vectors * weights[:, None]).sum(axis=0), vectors[opening]]
     if is_real_title(context.title):
-        rows = np.vstack([rows, embed([context.title])])
-        weights = np.append(weights, max(1.0, weights.sum() / 3))
-    cosines = rows @ prototypes(embed).T
-    by_area = np.stack(
-        [np.sort(cosines[:, a:b], axis=1)[:, -_CLOSEST:].mean(axis=1) for a, b in _area_columns()]
-    )
-    middle = normalised((rows * weights[:, None]).sum(axis=0))
-    of_middle = prototypes(embed) @ middle
-    middles = np.array([np.sort(of_middle[a:b])[-_CLOSEST:].mean() for a, b in _area_columns()])
-    return np.asarray((by_area @ weights / weights.sum() + middles) / 2, np.float32)
+        rows.append(embed([context.title])[0])
+    # Not the matrix product: its threads wait for one another on busy cores.
+    cosines = np.einsum("rd,pd->rp", normalised(np.stack(rows)), prototypes(embed))
+    by_area = [np.sort(cosines[:, a:b])[:, -_CLOSEST:].mean() for a, b in _area_columns()]
+    return np.array(by_area, np.float32)
 
 
 def _weight(read: Read) -> float:

@@ -41,6 +41,8 @@ _TIME = re.compile(
     rf")(?!\w)",
     re.IGNORECASE,
 )
+# What is longer is pasted matter or an essay, full of dates that are nobody's.
+_READ_CHARS = 1500
 # Nearly every time expression holds one of these; most messages hold none.
 _MAYBE = re.compile(
     r"day|week|month|year|night|\d|last|next|ago|in (?:early|mid|late|the|[A-Z])|tomorrow|[a-z]er\b"
@@ -49,6 +51,8 @@ _MAYBE = re.compile(
 
 def times(prose: str) -> tuple[str, ...]:
     """Each expression once, in the order of the text, as written."""
-    if not _MAYBE.search(prose):
+    read = prose[:_READ_CHARS]
+    if not _MAYBE.search(read):
         return ()
-    return tuple(dict.fromkeys(" ".join(match.group().split()) for match in _TIME.finditer(prose)))
+    found = (" ".join(match.group().split()) for match in _TIME.finditer(read))
+    return tuple(dict.fromkeys(time.rstrip(".") for time in found))

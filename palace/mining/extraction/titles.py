@@ -20,6 +20,8 @@ TITLE_CHARS = 60
 FALLBACK_CHARS = 42
 NAMELESS = "Conversation"
 
+_BULLET = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+", re.MULTILINE)
+
 # What titles may cost: characters of phrases to embed for each character of the window.
 _SHARE_EMBEDDED = 0.08
 # A phrase costs the embedder its two marker tokens besides its words.
@@ -28,6 +30,8 @@ _LEAST_CANDIDATES, _MOST_CANDIDATES = 4, 12
 
 # Above this likeness to the topic, or to what was said last, a window goes on with it.
 _SAME_TOPIC = 0.35
+# Shorter words are nobody's short name.
+_LEAST_SHORT = 3
 # "Thanks, that helps!" is about whatever came before.
 _FEW_WORDS = 4
 
@@ -71,20 +75,16 @@ def topic_titles(
     embed: Embed,
     speakers: frozenset[str] = frozenset(),
 ) -> list[str]:
-    """One title for each stretch of turns, in order.
+    """One title for each stretch of turns, in order; empty where nothing in it makes one.
 
     Args:
-        speakers: Stems of the speakers' names: who talks is not what is talked about.
+        speakers: Words of the speakers' names: who talks is not what is talked about.
     """
     chars = sum(len(read.prose) for read in reads)
     each = _SHARE_EMBEDDED * chars / len(spans)
     shortlists = [_shortlist(reads[first : last + 1], each, speakers) for first, last in spans]
     closeness = iter(_closeness(reads, spans, shortlists, vectors, embed))
-    return [
-        _best(shortlist, [next(closeness) for _ in shortlist])
-        or fallback_title(reads[first : last + 1])
-        for shortlist, (first, last) in zip(shortlists, spans, strict=True)
-    ]
+    return [_best(shortlist, [next(closeness) for _ in shortlist]) for shortlist in shortlists]
 
 
 def conversation_title(reads: Sequence[Read], topics: Sequence[TopicFound]) -> str:
@@ -134,7 +134,7 @@ def fallback_title(reads: Sequence[Read]) -> str:
     """The first words that a person wrote; for what has no phrases to choose from."""
     own = [read for read in reads if read.asks] or list(reads)
     for text in (*(read.prose for read in own), *(read.turn.text for read in own)):
-        plain = " ".join(text.split()).strip(" #*>-`'\"")
+        plain = " ".join(_BULLET.sub("", text).split()).strip(" #*>-`'\"")
         if re.search(r"\w", plain) or (plain and text is own[-1].turn.text):
             return capitalised(first_words(plain, FALLBACK_CHARS))
     return NAMELESS
@@ -155,7 +155,7 @@ def _shortlist(
         if not is_english(read.prose):
             continue
         for phrase in candidate_phrases(read.prose):
-            if phrase.stems <= speakers:
+            if all(_is_of_name(stem, speakers) for stem in phrase.stems):
                 continue
             score = _score(phrase, common, len(reads), asked)
             key = phrase.text.lower()
@@ -164,6 +164,11 @@ def _shortlist(
         asked += 1
     ranked = sorted(seen.values(), key=lambda pair: (-pair[0], pair[1].text))
     return ranked[: _affordable(ranked, chars)]
+
+
+def _is_of_name(stem: str, names: frozenset[str]) -> bool:
+    """Also "Mel", of Melanie."""
+    return len(stem) >= _LEAST_SHORT and any(name.startswith(stem) for name in names)
 
 
 def _affordable(ranked: Sequence[tuple[float, Phrase]], chars: float) -> int:
@@ -188,8 +193,10 @@ def _score(phrase: Phrase, common: Counter[str], turns: int, asked: int) -> floa
     spread = np.mean([common[stem] for stem in phrase.stems]) if phrase.stems else 0.0
     score = 0.5 * float(np.log1p(spread) / np.log1p(turns))
     score += 0.4 * phrase.cue + (0.45 if asked == 0 else 0.0)
-    score += {1: -0.2, 2: 0.1, 3: 0.12, 4: 0.05}.get(size, 0.0)
-    return score + (0.05 if phrase.proper else 0.0)
+    if size == 1 and spread < 2 < turns and not phrase.proper:
+        score -= 0.3  # Said once, it may be any word; even a verb that was not known as one.
+    score += {1: -0.3, 2: 0.1, 3: 0.12, 4: 0.05}.get(size, 0.0)
+    return score + (0.1 if phrase.proper else 0.0)
 
 
 def _closeness(
