@@ -9,7 +9,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from llm.embedding.cache import prune
-from llm.errors import EmbedderUnavailable
+from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
 from palace.indexing import backfill, postings
 from palace.mining.mine import mine_room as mine_room_now
@@ -72,7 +72,7 @@ def embed_missing() -> None:
     try:
         while backfill.fill_missing():
             pass
-    except EmbedderUnavailable as error:
+    except LLMError as error:
         logger.warning("Passages still wait for the embedder: %s", error)
 
 

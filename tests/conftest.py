@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth import get_user_model
 
+from llm import dialects
 from palace.models import Palace
+from tests.model_server import ModelServer
 
 
 @pytest.fixture
@@ -21,3 +23,12 @@ def bob(db):
 @pytest.fixture
 def palace(alice):
     return Palace.objects.own(alice)
+
+
+@pytest.fixture
+def model_server():
+    """A language model we play: a real server that says what the test tells it to."""
+    # A port may come up again; what was learnt of the server there before must not.
+    dialects._learnt.clear()
+    with ModelServer() as server:
+        yield server

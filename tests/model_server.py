@@ -316,6 +316,11 @@ class ModelServer:
         with self._lock:
             self._scripts[path].extend(replies)
 
+    def recover(self, path: str = CHAT) -> None:
+        """Forget what is still scripted, and answer as usual."""
+        with self._lock:
+            self._scripts[path].clear()
+
     def requests_to(self, path: str) -> list[Request]:
         return [request for request in self.requests if request.path == path]
 

@@ -16,7 +16,7 @@ MAX_TERM_LENGTH = 64
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Scripts written without spaces are read as overlapping pairs of characters.
-_UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿가-힣฀-๿]+")
+UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿가-힣฀-๿]+")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _STEMMERS = threading.local()  # A stemmer keeps state: one for each thread.
 
@@ -47,7 +47,7 @@ def _words(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).lower().replace("’", "'")
     words: list[str] = []
     for word in _WORD.findall(folded):
-        if _UNSPACED.search(word):
+        if UNSPACED.search(word):
             words += _pairs(word)
         else:
             words.append(word if word in STOPWORDS else _POSSESSIVE.sub("", word))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ EMPTY = "empty message"
 UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
+# Of the columns that hold ids of other systems.
+ID_LENGTH = 200
 UNTITLED = "Untitled conversation"
 
 
@@ -43,6 +47,7 @@ def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
     The drawers wait in their room, a new one in the unsorted wing, until `mine_room` has read them.
     """
     skipped: Counter[str] = Counter()
+    transcript = _with_storable_names(transcript)
     turns = _storable(transcript, skipped)
     if not turns:
         return Filed(None, 0, 0, skipped)
@@ -72,6 +77,39 @@ def _storable(transcript: Transcript, skipped: Counter[str]) -> list[tuple[int, 
         else:
             turns[clean.external_id] = (position, clean)
     return list(turns.values())
+
+
+def _with_storable_names(transcript: Transcript) -> Transcript:
+    """Ids, title and names are labels, not words of the conversation: they may be shortened."""
+    return dataclasses.replace(
+        transcript,
+        external_id=_key(transcript.external_id),
+        title=_label(transcript.title),
+        agent=_label(transcript.agent),
+        turns=tuple(
+            dataclasses.replace(
+                turn, external_id=_key(turn.external_id), speaker=_label(turn.speaker)
+            )
+            for turn in transcript.turns
+        ),
+    )
+
+
+def _label(text: str) -> str:
+    return _readable(text).strip()[:TITLE_LENGTH]
+
+
+def _key(text: str) -> str:
+    """An id that fits its column; a longer one ends in its digest, so that it stays its own."""
+    readable = _readable(text)
+    if readable == text and len(text) <= ID_LENGTH:
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+    return f"{readable[: ID_LENGTH - 33]}~{digest}"
+
+
+def _readable(text: str) -> str:
+    return text.replace("\0", "").encode(errors="ignore").decode()
 
 
 def is_storable(text: str) -> bool:
@@ -104,8 +142,8 @@ def _room(palace: Palace, transcript: Transcript, turns: Sequence[Turn]) -> Room
             number=number + 1,
             source=transcript.source,
             external_id=transcript.external_id,
-            agent=transcript.agent[:TITLE_LENGTH],
-            title=transcript.title.strip()[:TITLE_LENGTH] or UNTITLED,
+            agent=transcript.agent,
+            title=transcript.title or UNTITLED,
             started_at=first,
             ended_at=last,
         )
@@ -145,7 +183,7 @@ def _add_drawers(
             external_id=turn.external_id,
             position=offset + position,
             role=turn.role,
-            speaker=turn.speaker[:TITLE_LENGTH],
+            speaker=turn.speaker,
             text=turn.text,
             said_at=turn.said_at,
         )

@@ -6,7 +6,7 @@ import numpy as np
 
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.semantic import Ids, Meaning, Scores
+from palace.recall.semantic import Meaning, Scores
 
 
 def exchange_words(candidates: Candidates, words: Words) -> Scores:
@@ -28,14 +28,3 @@ def room_best(candidates: Candidates, scores: Scores) -> Scores:
     best = np.full(len(rooms), -np.inf, dtype=np.float32)
     np.maximum.at(best, places, scores)
     return np.asarray(best[places], dtype=np.float32)
-
-
-def room_sum(candidates: Candidates, scores: Scores, number: int = 5) -> Scores:
-    """For each candidate the sum of the `number` best scores of its room's candidates."""
-    rooms, places = np.unique(candidates.rooms, return_inverse=True)
-    order = np.lexsort((-scores, places))
-    starts = np.searchsorted(places[order], np.arange(len(rooms)))
-    rank: Ids = np.arange(len(order)) - starts[places[order]]
-    kept = np.where(rank < number, scores[order], 0.0)
-    sums = np.bincount(places[order], weights=kept, minlength=len(rooms)).astype(np.float32)
-    return np.asarray(sums[places], dtype=np.float32)

@@ -25,18 +25,19 @@ class Recipe:
 # from a linear listwise fit over questions of three kinds (people's talk, chats with an assistant,
 # long technical chats), one weighting for all of them.
 _DEFAULT = {
-    "meaning.best": 0.12,
-    "meaning.first": 0.52,
-    "words.message": 0.18,
-    "exchange.words": 0.17,
-    "exchange.meaning": 0.47,
-    "room.words": 0.3,
-    "room.meaning": 0.15,
-    "speaker.user": 1.4,
-    "time.said": 2.7,
+    "meaning.best": 0.18,
+    "meaning.first": 0.58,
+    "words.message": 0.19,
+    "exchange.words": 0.14,
+    "exchange.meaning": 0.35,
+    "room.words": 0.28,
+    "room.meaning": 0.05,
+    "speaker.user": 1.7,
+    "speaker.named": 1.6,
+    "time.said": 2.6,
     "preference.stated": 1.0,
-    "length.terms": 0.5,
-    "length.passages": -1.6,
+    "length.terms": 0.44,
+    "length.passages": -1.44,
 }
 
 RECIPES = {

@@ -32,7 +32,6 @@ def features(
         "exchange.meaning": meaning.standardised(neighbours.exchange_meaning(candidates, meaning)),
         "room.words": neighbours.room_best(candidates, message),
         "room.meaning": neighbours.room_best(candidates, best),
-        "room.words_sum": neighbours.room_sum(candidates, np.maximum(message, 0)),
         "speaker.user": users_own(query.intent, candidates),
         "speaker.named": named_speaker(query.intent, candidates),
         "time.said": time_scores(candidates.said_at, query.time, query.now),

@@ -2,22 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from llm import dialects, providers
-from tests.model_server import ModelServer
+from llm import providers
 
 KEY = "sk-this-is-a-secret-key"
-
-
-@pytest.fixture(autouse=True)
-def nothing_learnt():
-    """A port may come up again; what was learnt of the server there before must not."""
-    dialects._learnt.clear()
-
-
-@pytest.fixture
-def model_server():
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture

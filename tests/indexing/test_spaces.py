@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+
+from llm.embedding import deployment_model
+from palace.errors import EmbeddingMismatch
+from palace.indexing import backfill
+from palace.indexing.spaces import active_space, space_for, verify
+from palace.mining.mine import mine
+from palace.models import EmbeddingSpace, Passage
+from palace.recall.recall import recall
+from tests.talk import BATTERY, SOURDOUGH
+
+
+@pytest.fixture
+def other_model(settings, model_server):
+    """The operator now names another model, of another dimension."""
+
+    def choose():
+        settings.EMBEDDING_PROVIDER = model_server.base_url
+        settings.EMBEDDING_MODEL = "other-model"
+        settings.EMBEDDING_DIMENSIONS = model_server.dimensions = 96
+        settings.EMBEDDING_API_KEY = "key"
+
+    return choose
+
+
+def test_settings_that_agree_may_go_on(palace):
+    mine(palace, BATTERY)
+    verify()
+
+
+def test_another_model_is_refused_with_its_cure(palace, other_model):
+    mine(palace, BATTERY)
+    other_model()
+    with pytest.raises(EmbeddingMismatch, match=r"manage.py reembed.*LOCI_EMBEDDING_MODEL=all"):
+        verify()
+
+
+def test_reembedding_switches_models_and_recall_goes_on(palace, other_model):
+    mine(palace, BATTERY)
+    mine(palace, SOURDOUGH)
+    old = active_space()
+    other_model()
+    assert recall(palace, "silicone wire overheated").hits[0].drawer.text == BATTERY.turns[0].text
+    call_command("reembed")
+    assert active_space().model == "other-model"
+    assert active_space() != old
+    verify()
+    assert not Passage.objects.filter(space=old).exists()
+    assert Passage.objects.filter(space=active_space()).exclude(embedding=None).count() == 8
+    hit = recall(palace, "silicone wire overheated").hits[0]
+    assert hit.drawer.text == BATTERY.turns[0].text
+    assert "meaning" in hit.signals
+
+
+def test_reembedding_goes_on_where_it_was_stopped(palace, other_model):
+    mine(palace, BATTERY)
+    old = active_space()
+    other_model()
+    space = space_for(deployment_model())
+    steps = backfill.build_space(space, batch=3)
+    assert next(steps) == 3
+    steps.close()
+    assert active_space() == old
+    assert backfill.lacking(space) == 1
+    assert list(backfill.build_space(space, batch=3)) == [1]
+    assert list(backfill.build_space(space, batch=3)) == []
+
+
+def test_what_is_mined_meanwhile_is_taken_along(palace, other_model):
+    mine(palace, BATTERY)
+    other_model()
+    space = space_for(deployment_model())
+    steps = backfill.build_space(space)
+    next(steps)
+    mine(palace, SOURDOUGH)
+    assert list(steps) == [4]
+
+
+def test_only_one_space_is_active(db):
+    first = active_space()
+    second = EmbeddingSpace.objects.create(provider="x", model="y", dimensions=3)
+    backfill.activate(second)
+    assert list(EmbeddingSpace.objects.filter(active=True)) == [second]
+    backfill.activate(first)
+    assert list(EmbeddingSpace.objects.filter(active=True)) == [first]

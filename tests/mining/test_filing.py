@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from palace.mining.filing import DIFFERS, EMPTY, REPEATED, UNSTORABLE, file_transcript
+from palace.models import Drawer, Room, Wing
+from palace.recall.packing import BLOCK_END, BLOCK_START
+from palace.transcripts import Transcript
+from tests.talk import BATTERY, START, transcript
+
+ODD_TEXTS = [
+    "\n\n  leading and trailing blanks \t\n",
+    "carriage\r\nreturns\rand\ttabs",
+    "emoji 👩‍👩‍👧 and a zero\u200bwidth, right-to-left \u202eabc, e\u0301 decomposed",
+    "<b>&amp; not HTML</b> 'quotes' \\n %s {braces}",
+    "x" * 100_000,
+    "I wrote about <memory_context> myself.",
+]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
+def test_a_message_is_kept_to_the_byte(palace, text):
+    file_transcript(palace, transcript(text))
+    assert Drawer.objects.get().text.encode() == text.encode()
+
+
+def test_an_empty_conversation_makes_nothing(palace):
+    filed = file_transcript(palace, transcript())
+    assert filed.room is None
+    assert not Room.objects.exists()
+    assert not Wing.objects.exists()
+
+
+def test_a_conversation_of_blank_messages_makes_nothing_and_says_why(palace):
+    filed = file_transcript(palace, transcript("", " \n"))
+    assert filed.room is None
+    assert filed.skipped == {EMPTY: 2}
+    assert not Room.objects.exists()
+
+
+def test_filing_twice_adds_nothing(palace):
+    first = file_transcript(palace, BATTERY)
+    second = file_transcript(palace, BATTERY)
+    assert (first.stored, first.present) == (4, 0)
+    assert (second.stored, second.present) == (0, 4)
+    assert Drawer.objects.count() == 4
+    assert Room.objects.count() == 1
+
+
+def test_more_of_a_conversation_continues_its_room(palace):
+    file_transcript(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]))
+    filed = file_transcript(palace, BATTERY)
+    assert (filed.stored, filed.present) == (2, 2)
+    drawers = Drawer.objects.order_by("position")
+    assert [d.text for d in drawers] == [turn.text for turn in BATTERY.turns]
+    assert [d.number for d in drawers] == [1, 2, 3, 4]
+
+
+def test_new_turns_alone_come_after_those_already_here(palace):
+    file_transcript(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]))
+    file_transcript(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[2:]))
+    drawers = Drawer.objects.order_by("position")
+    assert [d.text for d in drawers] == [turn.text for turn in BATTERY.turns]
+
+
+def test_a_changed_message_is_reported_and_the_first_one_kept(palace):
+    file_transcript(palace, transcript("The first words."))
+    filed = file_transcript(palace, transcript("Other words."))
+    assert filed.skipped == {DIFFERS: 1}
+    assert Drawer.objects.get().text == "The first words."
+
+
+def test_what_postgres_cannot_hold_is_skipped_with_its_reason(palace):
+    filed = file_transcript(palace, transcript("a\0b", "lone \ud800 surrogate", "fine"))
+    assert filed.skipped == {UNSTORABLE: 2}
+    assert Drawer.objects.get().text == "fine"
+
+
+def test_an_id_that_comes_twice_is_filed_once(palace):
+    [turn, *_] = BATTERY.turns
+    doubled = dataclasses.replace(BATTERY, turns=(turn, turn))
+    filed = file_transcript(palace, doubled)
+    assert (filed.stored, filed.skipped) == (1, {REPEATED: 1})
+
+
+def test_memory_that_recall_put_in_is_taken_out_again(palace):
+    block = f"{BLOCK_START}\n…\n[§ W-001/R-01/D-001] something old\n{BLOCK_END}\n\n"
+    file_transcript(palace, transcript(block + "What about the wires?"))
+    assert Drawer.objects.get().text == "What about the wires?"
+
+
+def test_overlong_names_and_ids_are_shortened_without_running_together(palace):
+    for last in "ab":
+        turn = dataclasses.replace(
+            BATTERY.turns[0], external_id="m" * 300 + last, speaker="s" * 300
+        )
+        conversation = "c" * 300
+        file_transcript(palace, Transcript("plain", conversation, "t" * 300 + "\0", (turn,)))
+    assert Drawer.objects.count() == 2
+    assert Room.objects.count() == 1
+
+
+def test_the_same_conversation_id_from_another_source_is_another_room(palace):
+    file_transcript(palace, transcript("Here.", source="plain"))
+    file_transcript(palace, transcript("There.", source="claude"))
+    assert Room.objects.count() == 2
+
+
+def test_a_room_spans_its_messages(palace):
+    filed = file_transcript(palace, BATTERY)
+    assert filed.room.started_at == START
+    assert filed.room.ended_at == BATTERY.turns[-1].said_at

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import pytest
+from django.db import connection
+
+from palace.indexing import postings
+from palace.indexing.passages import split
+from palace.mining.filing import file_transcript
+from palace.mining.mine import mine, mine_room
+from palace.models import (
+    Activity,
+    Closet,
+    Drawer,
+    Entity,
+    Mention,
+    Passage,
+    Posting,
+    Room,
+    Wing,
+)
+from tests.talk import BATTERY, EVERYTHING, long_transcript, transcript
+
+
+def picture(palace):
+    """Everything a palace says, without the keys and times of its rows."""
+    drawers = (
+        Drawer.objects.within(palace).with_place().order_by("source", "conversation", "position")
+    )
+    every = Posting.objects.filter(palace=palace, term=postings.EVERY)
+    return {
+        "drawers": [
+            (
+                d.text,
+                str(d.pointer),
+                d.room.wing.name,
+                d.room.title,
+                d.closet.title,
+                d.tags,
+                d.terms,
+            )
+            for d in drawers
+        ],
+        "passages": [
+            (p.drawer.text, p.ordinal, p.start, p.end, list(p.embedding))
+            for p in Passage.objects.filter(palace=palace)
+            .select_related("drawer")
+            .order_by("drawer__conversation", "drawer__position", "ordinal")
+        ],
+        "entities": sorted(Entity.objects.filter(palace=palace).values_list("kind", "slug")),
+        "mentions": sorted(
+            Mention.objects.filter(palace=palace).values_list(
+                "drawer__text", "entity__slug", "start", "end"
+            )
+        ),
+        "in postings": sorted(key for posting in every for key in posting.drawers)
+        == sorted(drawer.pk for drawer in drawers),
+        "wings": list(Wing.objects.within(palace).values_list("number", "name")),
+        "closets": sorted(Closet.objects.within(palace).values_list("room__title", "slug")),
+    }
+
+
+def test_every_message_lands_in_one_drawer_with_its_place(palace):
+    for one in EVERYTHING:
+        mine(palace, one)
+    drawers = Drawer.objects.within(palace).with_place()
+    assert sorted(d.text for d in drawers) == sorted(
+        t.text for one in EVERYTHING for t in one.turns
+    )
+    for drawer in drawers:
+        assert drawer.mined_at is not None
+        assert drawer.closet.room_id == drawer.room_id
+        assert drawer.room.wing.number != Wing.UNSORTED
+        assert drawer.passages.exclude(embedding=None).count() == len(split(drawer.text, 900))
+
+
+def test_mentions_are_exactly_the_words_in_the_drawer(palace):
+    for one in EVERYTHING:
+        mine(palace, one)
+    mentions = Mention.objects.filter(palace=palace).select_related("drawer", "entity")
+    assert {m.entity.name for m in mentions} >= {"Derek", "Lisbon"}
+    for mention in mentions:
+        named = mention.drawer.text[mention.start : mention.end]
+        assert named.casefold() in {
+            name.casefold() for name in (mention.entity.name, *mention.entity.aliases)
+        }
+
+
+def test_an_activity_says_what_landed(palace):
+    mine(palace, BATTERY)
+    activity = Activity.objects.get(palace=palace)
+    assert activity.kind == Activity.Kind.MEMORY_MINED
+    assert activity.summary.startswith("Remembered 4 messages of")
+    assert activity.detail["made"]["drawers"] == 4
+
+
+def test_an_empty_conversation_makes_nothing(palace):
+    mine(palace, transcript())
+    assert not Activity.objects.exists()
+    assert not Room.objects.exists()
+
+
+def test_mining_twice_leaves_the_same_palace(palace):
+    for one in EVERYTHING:
+        mine(palace, one)
+    before = picture(palace)
+    for one in EVERYTHING:
+        mine(palace, one)
+    assert picture(palace) == before
+    assert Activity.objects.count() == len(EVERYTHING)
+
+
+def test_another_palace_gets_the_same_of_its_own(palace, bob):
+    others = type(palace).objects.own(bob)
+    mine(palace, BATTERY)
+    mine(others, BATTERY)
+    assert picture(palace) == picture(others)
+    assert Drawer.objects.within(palace).count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mining_at_once_in_many_places_leaves_the_same_palace(palace, bob):
+    alone = type(palace).objects.own(bob)
+    talk = long_transcript(70)
+    mine(alone, talk)
+
+    def work():
+        try:
+            mine(palace, talk)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test must tell.
+            errors.append(error)
+        finally:
+            connection.close()
+
+    errors = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    mine_room(Room.objects.get(palace=palace))  # Whoever was turned away may have been the last.
+    assert picture(palace) == picture(alone)
+
+
+def test_a_conversation_that_grows_is_mined_as_it_grows(palace):
+    for length in range(1, len(BATTERY.turns) + 1):
+        mine(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[:length]))
+    assert Drawer.objects.within(palace).count() == 4
+    assert not Drawer.objects.unmined().exists()
+    assert Room.objects.get().drawers.count() == 4
+
+
+def test_what_was_filed_and_not_mined_is_mined_by_the_next_run(palace):
+    room = file_transcript(palace, BATTERY).room
+    assert room.wing.number == Wing.UNSORTED
+    mine_room(room)
+    assert Room.objects.get().wing.number == 1
+    assert not Drawer.objects.unmined().exists()
+
+
+def test_a_long_conversation_is_read_in_windows(palace):
+    filed, mined = mine(palace, long_transcript(120))
+    assert (filed.stored, mined.made["drawers"]) == (120, 120)
+    assert Closet.objects.filter(palace=palace).count() > 1
+    assert Drawer.objects.within(palace).filter(closet=None).count() == 0
