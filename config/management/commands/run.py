@@ -22,6 +22,8 @@ from django.db import connections
 from config import embedded, single
 from config.stopping import Stopped, StopSignals
 from config.supervisor import Program, Supervisor
+from palace.errors import EmbeddingMismatch
+from palace.indexing import spaces
 from settings_app.owner import find_owner
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 
@@ -35,12 +37,12 @@ REVIVE_INTERVAL_S = 5
 
 class Command(BaseCommand):
     help = "Start Loci and print an address that signs the owner in. Ctrl-C stops everything."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="The web's port (8000).")
 
     def handle(self, *, port: int, **options: Any) -> None:
+        self._say(f"Loci {settings.VERSION}")
         alone = single.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
             patience_s = single.PORT_PATIENCE_S if last_was_killed else 0
@@ -52,6 +54,7 @@ class Command(BaseCommand):
         with self._services() as held:
             with self._step("Bringing the tables up to date"):
                 call_command("migrate", verbosity=0)
+                _check_embedding_model()
                 owner = find_owner() or _make_owner()
                 link = one_time_link(owner, lasts=FIRST_LINK_LASTS)
                 connections.close_all()
@@ -125,6 +128,13 @@ def _programs(port: int) -> list[Program]:
         Program("worker", [*celery, "worker", *level, "--concurrency", WORKERS], signal.SIGQUIT),
         Program("beat", [*celery, "beat", *level]),
     ]
+
+
+def _check_embedding_model() -> None:
+    try:
+        spaces.verify()
+    except EmbeddingMismatch as error:
+        raise single.CannotStart(str(error)) from None
 
 
 def _make_owner() -> User:

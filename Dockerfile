@@ -1,0 +1,23 @@
+# One image for the web, the worker and the clock: docker-compose.yml says which it is to be.
+FROM python:3.12-slim
+
+ENV PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    LOCI_HOME=/data \
+    LOCI_MODELS_DIR=/opt/models
+
+RUN useradd --uid 1000 --create-home loci \
+    && install --directory --owner=loci --mode=700 /data
+WORKDIR /app
+
+COPY requirements.lock .
+RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock
+
+COPY . .
+# The key is for this line only, so that none is made and kept in the image.
+RUN LOCI_SECRET_KEY=only-for-building python manage.py build_embedder
+
+USER loci
+VOLUME /data
+EXPOSE 8000
+CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off"]

@@ -1,0 +1,76 @@
+"""The documents keep up with the code: settings, commands, doors, versions and links."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+PROJECT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
+
+
+def words_of(pages: list[Path]) -> str:
+    return "\n".join(page.read_text() for page in pages)
+
+
+def settings_read() -> set[str]:
+    """The names of environment variables the code reads."""
+    sources = [PROJECT / "manage.py"]
+    for package in ("config", "llm", "settings_app", "palace", "bench", "chat"):
+        sources += (PROJECT / package).rglob("*.py")
+    names = re.findall(r'"(LOCI_[A-Z0-9_]+|DATABASE_URL|REDIS_URL)"', words_of(sources))
+    return set(names)
+
+
+def commands() -> list[str]:
+    found = PROJECT.glob("*/management/commands/*.py")
+    return sorted(path.stem for path in found if not path.stem.startswith("_"))
+
+
+def test_settings_are_found():
+    assert {"LOCI_HOME", "LOCI_LLM_MODEL", "DATABASE_URL"} <= settings_read()
+
+
+@pytest.mark.parametrize("name", sorted(settings_read()))
+def test_every_setting_is_documented(name):
+    assert f"| `{name}` |" in (PROJECT / "docs" / "configuration.md").read_text()
+
+
+def test_no_setting_is_documented_that_is_not_there():
+    documented = re.findall(r"`(LOCI_[A-Z0-9_]+)`", words_of(PAGES))
+    assert set(documented) <= settings_read()
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_documented(name):
+    pages = words_of(PAGES)
+    assert f"`{name}`" in pages, "docs/configuration.md has a table of them."
+
+
+def test_the_version_is_the_newest_in_the_changes():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == settings.VERSION
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_every_link_leads_somewhere(page):
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_every_decision_is_listed():
+    decisions = {page.name for page in (PROJECT / "docs" / "adr").glob("0*.md")}
+    listed = (PROJECT / "docs" / "adr" / "README.md").read_text()
+    assert decisions == set(re.findall(r"\]\((0[^)]+)\)", listed))
+
+
+def test_every_target_of_make_explains_itself():
+    makefile = (PROJECT / "Makefile").read_text()
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    explained = re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)
+    assert sorted(phony.split()) == sorted(explained)
