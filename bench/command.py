@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import abstractmethod
 from argparse import ArgumentParser
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -20,8 +20,12 @@ from bench.schema import own_schema
 class BenchmarkCommand(BaseCommand):
     """Conversations in, questions asked, one JSON line on standard output."""
 
-    load: ClassVar[Callable[[Path], Dataset]]
     help = "Measure recall. Progress goes to standard error, one JSON line to standard output."
+
+    @staticmethod
+    @abstractmethod
+    def load(path: Path) -> Dataset:
+        """Read the data set at `path`, a file or a folder."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("step", choices=["full"], help="full: everything, in order.")
@@ -45,7 +49,7 @@ class BenchmarkCommand(BaseCommand):
     ) -> None:
         if not data.exists():
             raise CommandError(f"{data} does not exist.")
-        dataset, run = type(self).load(data), Run(recipe)
+        dataset, run = self.load(data), Run(recipe)
         with own_schema(f"bench_{dataset.name}_{run_id}", keep=keep) as is_new:
             for case in islice(dataset.cases, limit):
                 if is_new:

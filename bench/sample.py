@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from palace.transcripts import Transcript, Turn
+from palace.transcripts import Role, Transcript, Turn
 
 _WHO = ("my sister", "Derek", "our neighbour", "the plumber", "Amira", "my old teacher", "Tomas")
 _DID = (
@@ -61,5 +61,5 @@ def _turns(draw: random.Random, length: int, start: datetime) -> Iterator[Turn]:
         who, did, what = (draw.choice(words) for words in (_WHO, _DID, _WHAT))
         ending = " ".join(draw.sample(_AND, k=draw.randint(1, 2)))
         text = f"{who.capitalize()} {did} {what} {draw.choice(_WHEN)}. {ending}"
-        role = "user" if place % 2 == 0 else "assistant"
+        role: Role = "user" if place % 2 == 0 else "assistant"
         yield Turn(str(place), role, text, start + timedelta(minutes=place))

@@ -137,6 +137,8 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
+# What a killed worker left half-done is taken up by another after this long.
+TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "take up what a killed worker left": {
         "task": "palace.tasks.take_up_unfinished",

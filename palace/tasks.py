@@ -6,6 +6,7 @@ import logging
 from datetime import timedelta
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from llm.embedding.cache import prune
@@ -17,8 +18,6 @@ from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 
 logger = logging.getLogger(__name__)
 
-# What a task left half-done is picked up by the periodic ones after this long.
-UNFINISHED_AFTER = timedelta(minutes=1)
 # Batches of drawers that one reembedding task does before others get their turn.
 REEMBED_BATCHES = 10
 # Rooms and jobs that one sweep queues; the next sweep takes more.
@@ -58,7 +57,7 @@ def compact_postings(palace_id: int) -> None:
 @shared_task
 def take_up_unfinished() -> None:
     """Queue what a killed worker left: rooms with unmined drawers, imports that stand still."""
-    since = timezone.now() - UNFINISHED_AFTER
+    since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     for room_id in unmined.values_list("room_id", flat=True).distinct()[:SWEEP]:
         mine_room.delay(room_id)

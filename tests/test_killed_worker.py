@@ -1,0 +1,139 @@
+"""A worker that is killed, again and again, loses nothing and does nothing twice."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from urllib.parse import quote
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from bench.sample import conversations
+from palace import tasks
+from palace.import_jobs import preview, receipt, start
+from palace.indexing import postings
+from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
+from palace.recall.recall import recall
+
+MESSAGES = 500
+KILLS = 10
+FINISH_TIMEOUT_S = 240
+
+
+@pytest.fixture
+def palace(transactional_db):
+    return Palace.objects.own(get_user_model().objects.create_user("alice"))
+
+
+@pytest.fixture
+def spawn_worker():
+    """Start real workers on the test's database; each in a process group of its own."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATABASE_URL": "postgresql://postgres@{}/{}".format(
+            quote(str(settings.EMBEDDED.sockets), safe=""), connection.settings_dict["NAME"]
+        ),
+        "REDIS_URL": settings.REDIS_URL,
+        "LOCI_SECRET_KEY": settings.SECRET_KEY,
+        "LOCI_TAKE_UP_AFTER_S": "0",
+    }
+    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "2"]
+    workers = []
+
+    def spawn():
+        worker = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=settings.BASE_DIR,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        workers.append(worker)
+        return worker
+
+    yield spawn
+    for worker in workers:
+        kill(worker)
+
+
+def kill(worker):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def export_file(path):
+    """500 messages of made-up talk, as plain JSON Lines."""
+    with path.open("w", encoding="utf-8") as lines:
+        for talk in conversations(MESSAGES):
+            messages = [
+                {"role": t.role, "text": t.text, "said_at": t.said_at.isoformat()}
+                for t in talk.turns
+            ]
+            lines.write(json.dumps({"id": talk.external_id, "messages": messages}) + "\n")
+    return path
+
+
+def wait_until_begun(job, drawers):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        mined = Drawer.objects.exclude(mined_at=None).count()
+        if mined > drawers or mined == MESSAGES:
+            return
+        time.sleep(0.05)
+    pytest.fail("The worker did not begin to mine within a minute.")
+
+
+def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker, tmp_path):
+    job = preview(palace, export_file(tmp_path / "talk.jsonl"))
+    start(job)
+    draw = random.Random()
+    amid = 0
+    for _ in range(KILLS):
+        worker = spawn_worker()
+        tasks.take_up_unfinished.delay()
+        wait_until_begun(job, Drawer.objects.exclude(mined_at=None).count())
+        time.sleep(draw.uniform(0, 0.3))
+        kill(worker)
+        job.refresh_from_db()
+        amid += job.status == ImportJob.Status.RUNNING
+    assert amid >= KILLS // 2, "Most kills came too late to prove anything."
+
+    spawn_worker()
+    deadline = time.monotonic() + FINISH_TIMEOUT_S
+    while time.monotonic() < deadline:
+        tasks.take_up_unfinished.delay()
+        time.sleep(1)
+        job.refresh_from_db()
+        if job.status == ImportJob.Status.DONE and not Drawer.objects.unmined().exists():
+            break
+
+    said = receipt(job)
+    assert (said["in"], said["stored"], said["present"], said["waiting"]) == (MESSAGES, MESSAGES, 0, 0)
+    drawers = list(Drawer.objects.within(palace).select_related("room__wing"))
+    wanted = {
+        (talk.external_id, turn.external_id, turn.text)
+        for talk in conversations(MESSAGES)
+        for turn in talk.turns
+    }
+    assert {(d.conversation, d.external_id, d.text) for d in drawers} == wanted
+    assert len(drawers) == MESSAGES
+    assert all(d.closet_id and d.mined_at for d in drawers)
+    assert all(d.room.wing.number != Wing.UNSORTED for d in drawers)
+    assert Room.objects.within(palace).count() == len({d.conversation for d in drawers})
+    assert Passage.objects.filter(palace=palace, embedding=None).count() == 0
+    assert Passage.objects.filter(palace=palace).values("drawer").distinct().count() == MESSAGES
+    posted = [key for p in Posting.objects.filter(term=postings.EVERY) for key in p.drawers]
+    assert sorted(posted) == sorted(d.pk for d in drawers)
+    assert recall(palace, "Who wants to borrow money for the piano?").hits
