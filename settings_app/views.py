@@ -11,6 +11,8 @@ from django.views.decorators.http import require_GET
 
 from settings_app.sign_in import LinkRefused, redeem
 
+# How browsers say that they only fetch ahead; the second is Safari's.
+PURPOSE_HEADERS = ("Sec-Purpose", "Purpose")
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -22,7 +24,7 @@ class SignIn(LoginView):
 @never_cache
 @require_GET  # Not HEAD: whoever only looks whether the link exists must not use it up.
 def sign_in_once(request: HttpRequest, token: str) -> HttpResponse:
-    if "prefetch" in request.headers.get("Sec-Purpose", ""):
+    if any("prefetch" in request.headers.get(name, "") for name in PURPOSE_HEADERS):
         return _private(HttpResponse(status=503))
     try:
         user = redeem(token)

@@ -88,7 +88,7 @@ def test_what_goes_wrong_has_a_page_of_ours(db, address, status, title):
     assert response.status_code == status
     assert f"<h1>{title}</h1>" in response.text
     assert "a secret detail" not in response.text
-    assert "loci.css" in response.text
+    assert "base.css" in response.text
 
 
 @pytest.mark.urls("tests.settings_app.test_pages")

@@ -49,3 +49,10 @@ def test_without_a_database_the_answer_is_503_and_no_traceback(
     assert response.status_code == 503
     assert response.json()["status"] == "unavailable"
     assert response.json()["database"] == "away"
+
+
+def test_a_remote_embedder_is_named_and_not_called(client, db, settings):
+    settings.EMBEDDING_PROVIDER = "http://127.0.0.1:9/v1"  # Nobody listens there.
+    response = client.get("/health")
+    assert response.json()["embedder"] == "remote"
+    assert response.json()["status"] == "ok"
