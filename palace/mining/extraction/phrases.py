@@ -43,6 +43,10 @@ _BEFORE_TO = frozenset(
 _RELATING = frozenset("impact impacts influence influences shape shapes help helps".split())
 _AFTER_DOING = ("o", "f", "i", "w", "t", "C")
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+_LEADING_TO = frozenset(
+    "trip trips flight flights drive tour tours travel visit journey move guide introduction letter"
+    " road relocation bus train ferry".split()
+)
 _SHAPELESS = frozenset("thing things way ways stuff".split())
 _OBJECTS = frozenset("me it us them him you everything something anything up out off".split())
 # Words in -ly that name something.
@@ -120,7 +124,7 @@ def candidate_phrases(prose: str) -> Iterator[Phrase]:
         cue = _cue(tags, tokens, match.start())
         if tokens[match.start()].start >= aside:
             cue -= 0.5
-        for first, last in _forms(tags, match):
+        for first, last in _forms(tags, tokens, match):
             phrase = _phrase(prose, tokens, tags, first, last, cue)
             if phrase is not None:
                 yield phrase
@@ -132,13 +136,14 @@ def _aside_from(prose: str) -> int:
     return found.start() if found and found.start() > 0 else len(prose)
 
 
-def _forms(tags: str, match: re.Match[str]) -> Iterator[tuple[int, int]]:
+def _forms(tags: str, tokens: list[_Token], match: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Token ranges (end exclusive): with what is joined on, the head alone, both trimmed."""
     (head_first, head_last), (tail_first, tail_last) = match.span(2), match.span(5)
     if match.group(3):
         head_says_enough = set(match.group(2)) & set("NC") and set(match.group(5)) & set("NC")
-        # "Trip to Europe", but not "way to school".
-        joins = match.group(3) != "t" or "C" in match.group(5)
+        # "Trip to Europe", but not "boots to Zara".
+        leads_there = tags[head_last - 1] == "C" or tokens[head_last - 1].lower in _LEADING_TO
+        joins = match.group(3) != "t" or ("C" in match.group(5) and leads_there)
         if head_says_enough and joins and tail_last - head_first <= MOST_WORDS:
             yield head_first, tail_last
         yield max(tail_first, tail_last - 4), tail_last

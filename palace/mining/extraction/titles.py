@@ -19,11 +19,15 @@ from palace.transcripts import Turn
 TITLE_CHARS = 60
 FALLBACK_CHARS = 42
 NAMELESS = "Conversation"
+# Of a text, as many characters as surely hold its first words.
+_BEGINNING = 1000
 
-_BULLET = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+", re.MULTILINE)
+_BULLET = re.compile(r"^[ \t]*(?:[-*•#>]+|\d+[.)])[ \t]+", re.MULTILINE)
 
 # What titles may cost: characters of phrases to embed for each character of the window.
 _SHARE_EMBEDDED = 0.08
+# Of an answer, where the question has no phrases ("please continue"): it says first what it is.
+_ANSWER_CHARS = 300
 # A phrase costs the embedder its two marker tokens besides its words.
 _OVERHEAD_CHARS = 8
 _LEAST_CANDIDATES, _MOST_CANDIDATES = 4, 12
@@ -134,7 +138,7 @@ def fallback_title(reads: Sequence[Read]) -> str:
     """The first words that a person wrote; for what has no phrases to choose from."""
     own = [read for read in reads if read.asks] or list(reads)
     for text in (*(read.prose for read in own), *(read.turn.text for read in own)):
-        plain = " ".join(_BULLET.sub("", text).split()).strip(" #*>-`'\"")
+        plain = " ".join(_BULLET.sub("", text.lstrip()[:_BEGINNING]).split()).strip(" #*>-`'\"")
         if re.search(r"\w", plain) or (plain and text is own[-1].turn.text):
             return capitalised(first_words(plain, FALLBACK_CHARS))
     return NAMELESS
@@ -148,22 +152,23 @@ def _shortlist(
     reads: Sequence[Read], chars: float, speakers: frozenset[str]
 ) -> list[tuple[float, Phrase]]:
     """The phrases most likely to be titles by their words and places, the best first."""
-    seen: dict[str, tuple[float, Phrase]] = {}
     common = _turns_with(reads)
-    asked = 0
-    for read in [read for read in reads if read.asks] or reads:
-        if not is_english(read.prose):
-            continue
-        for phrase in candidate_phrases(read.prose):
-            if all(_is_of_name(stem, speakers) for stem in phrase.stems):
-                continue
-            score = _score(phrase, common, len(reads), asked)
-            key = phrase.text.lower()
-            if key not in seen or seen[key][0] < score:
-                seen[key] = (score, phrase)
-        asked += 1
-    ranked = sorted(seen.values(), key=lambda pair: (-pair[0], pair[1].text))
-    return ranked[: _affordable(ranked, chars)]
+    own = [read.prose for read in reads if read.asks]
+    answers = [read.prose[:_ANSWER_CHARS] for read in reads if not read.asks]
+    for proses in (own, answers):
+        best: dict[str, tuple[float, Phrase]] = {}
+        for at, said in enumerate(filter(is_english, proses)):
+            for phrase in candidate_phrases(said):
+                if all(_is_of_name(stem, speakers) for stem in phrase.stems):
+                    continue
+                score = _score(phrase, common, len(reads), at)
+                key = phrase.text.lower()
+                if key not in best or best[key][0] < score:
+                    best[key] = (score, phrase)
+        if best:
+            ranked = sorted(best.values(), key=lambda pair: (-pair[0], pair[1].text))
+            return ranked[: _affordable(ranked, chars)]
+    return []
 
 
 def _is_of_name(stem: str, names: frozenset[str]) -> bool:

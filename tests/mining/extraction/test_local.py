@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -88,6 +90,36 @@ def test_a_standing_wish_is_told_from_a_question():
         )
     )
     assert extraction.preferences[0] > extraction.preferences[2]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "A",
+        "A. ",
+        "Aa ",
+        "`",
+        "<a",
+        "; ",
+        "@",
+        "a.",
+        "= ",
+        "\\",
+        " ",
+        "\n",
+        '"',
+        "1/",
+        "é",
+        "''",
+    ],
+)
+def test_a_huge_message_of_whatever_signs_is_read_in_no_time(piece):
+    window = asked(f"x@y {{ {piece * 150_000} }}")
+    started = time.process_time()
+    extract(window, None, Context(), embed)
+    assert time.process_time() - started < 3
 
 
 def test_few_texts_are_embedded():
