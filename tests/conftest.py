@@ -10,6 +10,12 @@ from palace.models import Palace
 from tests.model_server import ModelServer
 
 
+@pytest.fixture(autouse=True)
+def _quick_passwords(settings):
+    """Hashing well takes a quarter of a second a user, which no test is about."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture
 def alice(db):
     return get_user_model().objects.create_user("alice", "alice@example.org", "alice-password")

@@ -23,4 +23,6 @@ def test_what_is_no_pointer_is_refused_with_an_example(text):
 
 
 def test_tags_come_in_one_order_and_empty_ones_are_left_out():
-    assert format_tags({"l": ["Lisbon"], "p": ["Derek", "Ann"], "e": []}) == "@p Derek, Ann @l Lisbon"
+    assert (
+        format_tags({"l": ["Lisbon"], "p": ["Derek", "Ann"], "e": []}) == "@p Derek, Ann @l Lisbon"
+    )

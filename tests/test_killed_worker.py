@@ -120,7 +120,12 @@ def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker
             break
 
     said = receipt(job)
-    assert (said["in"], said["stored"], said["present"], said["waiting"]) == (MESSAGES, MESSAGES, 0, 0)
+    assert (said["in"], said["stored"], said["present"], said["waiting"]) == (
+        MESSAGES,
+        MESSAGES,
+        0,
+        0,
+    )
     drawers = list(Drawer.objects.within(palace).select_related("room__wing"))
     wanted = {
         (talk.external_id, turn.external_id, turn.text)

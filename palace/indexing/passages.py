@@ -24,7 +24,7 @@ Vectors = npt.NDArray[np.float32]
 # Where a long text may be cut, best first: a blank line, a line, a sentence, a clause, a word.
 _CUTS = [
     re.compile(cut) for cut in (r"\n\s*\n", r"\n", r"[.!?。！？][\"')\]]*\s+", r"[,;:]\s+", r"\s")
-]  # noqa: RUF001
+]
 # Of ordinary prose, about.
 CHARS_A_TOKEN = 4
 # A cut in the first part of the allowed length would leave a needlessly short passage.
@@ -53,11 +53,9 @@ def _cut(text: str, start: int, max_chars: int) -> int:
         return len(text)
     earliest = start + int(max_chars * _MIN_FILL)
     for pattern in _CUTS:
-        last = None
-        for last in pattern.finditer(text, earliest, start + max_chars):
-            pass
-        if last is not None:
-            return last.end()
+        cuts = [match.end() for match in pattern.finditer(text, earliest, start + max_chars)]
+        if cuts:
+            return cuts[-1]
     return start + max_chars
 
 

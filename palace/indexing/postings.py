@@ -54,10 +54,12 @@ def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
                 WHERE palace_id = %s AND term = ANY(%s) AND drawers && %s::bigint[]
                 RETURNING term, drawers, counts, lengths
             ), kept AS (
-                SELECT term, unnest(drawers) AS d, unnest(counts) AS c, unnest(lengths) AS l FROM cut
+                SELECT term, unnest(drawers) AS d, unnest(counts) AS c, unnest(lengths) AS l
+                FROM cut
             )
             INSERT INTO palace_posting (palace_id, term, drawers, counts, lengths)
-            SELECT %s, term, array_agg(d ORDER BY d), array_agg(c ORDER BY d), array_agg(l ORDER BY d)
+            SELECT %s, term, array_agg(d ORDER BY d), array_agg(c ORDER BY d),
+                array_agg(l ORDER BY d)
             FROM kept WHERE d <> ALL(%s) GROUP BY term
             """,
             [palace.pk, list(terms), gone, palace.pk, gone],
@@ -90,13 +92,15 @@ def compact(palace: Palace) -> None:
                 WHERE p.palace_id = %s AND p.term = crowded.term AND cardinality(p.drawers) < %s
                 RETURNING p.term, drawers, counts, lengths
             ), flat AS (
-                SELECT term, unnest(drawers) AS d, unnest(counts) AS c, unnest(lengths) AS l FROM cut
+                SELECT term, unnest(drawers) AS d, unnest(counts) AS c, unnest(lengths) AS l
+                FROM cut
             ), numbered AS (
                 SELECT *, (row_number() OVER (PARTITION BY term ORDER BY d) - 1) / %s AS segment
                 FROM flat
             )
             INSERT INTO palace_posting (palace_id, term, drawers, counts, lengths)
-            SELECT %s, term, array_agg(d ORDER BY d), array_agg(c ORDER BY d), array_agg(l ORDER BY d)
+            SELECT %s, term, array_agg(d ORDER BY d), array_agg(c ORDER BY d),
+                array_agg(l ORDER BY d)
             FROM numbered GROUP BY term, segment
             """,
             [palace.pk, SEGMENT_SIZE, palace.pk, SEGMENT_SIZE, SEGMENT_SIZE, palace.pk],

@@ -48,7 +48,7 @@ class Packed:
 
 
 def pack(hits: Sequence[Packable], budget_tokens: int | None) -> Packed:
-    """Put hits into the block in their order, each whole, else its best stretch, else not at all."""
+    """Put hits into the block in order, each whole, else its best stretch, else not at all."""
     lines: list[str] = []
     left_out: list[int] = []
     used = count_tokens(_HEAD + BLOCK_END)

@@ -1,4 +1,4 @@
-"""Who speaks matters, by kind of question: "what did I…", "what did you suggest…", "what did Ann…"."""
+"""Who speaks matters: "what did I…", "what did you suggest…", "what did Ann…"."""
 
 from __future__ import annotations
 

@@ -8,12 +8,6 @@ from django.test import Client
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings):
-    """Hashing well takes a quarter of a second a user, which no test here is about."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def alices(client, alice):
     client.force_login(alice)

@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.db import ProgrammingError
 from django.db.models import Q
 from tqdm import tqdm
 
@@ -46,7 +47,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, file: Path, user: str, **options: Any) -> None:
-        job = self._prepared(Palace.objects.own(find_user(user)), file)
+        try:
+            self._handle(Palace.objects.own(find_user(user)), file, **options)
+        except KeyboardInterrupt as error:
+            raise CommandError("Stopped; nothing was imported.", returncode=INTERRUPTED) from error
+
+    def _handle(self, palace: Palace, file: Path, **options: Any) -> None:
+        job = self._prepared(palace, file)
         self._show_preview(job)
         has_begun = job.spool_offset > 0 or job.status == ImportJob.Status.RUNNING
         if options["preview"]:
@@ -95,8 +102,11 @@ class Command(BaseCommand):
                 "Nobody can be asked here, as this is no terminal. Add --yes to import, "
                 "or --preview only to look."
             )
-        if input("Import this? [Y/n] ").strip().lower() in {"", "y", "yes"}:
-            return True
+        try:
+            if input("Import this? [Y/n] ").strip().lower() in {"", "y", "yes"}:
+                return True
+        except (EOFError, KeyboardInterrupt):
+            self.stdout.write("")
         import_jobs.discard(job)
         self.stdout.write("Nothing was imported.")
         return False
@@ -160,18 +170,27 @@ class Command(BaseCommand):
 def find_user(name: str) -> User:
     users = get_user_model().objects.order_by("pk")
     if not name:
-        owner = users.filter(is_superuser=True).first()
-        if owner is None:
-            raise CommandError(
-                "Nobody has signed up here yet. Start Loci once with `make run`, "
-                "which makes the owner, or name somebody with --user."
-            )
-        return owner
+        return find_owner()
     found = list(users.filter(Q(username=name) | Q(email__iexact=name))[:2])
     if len(found) != 1:
         many = "More than one user has" if found else "There is no user with"
         raise CommandError(f"{many} the name or address {name!r}; give --user a user name.")
     return found[0]
+
+
+def find_owner() -> User:
+    try:
+        owner = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
+    except ProgrammingError as error:
+        raise CommandError(
+            "The palace is not set up yet. Start Loci once with `make run`."
+        ) from error
+    if owner is None:
+        raise CommandError(
+            "Nobody has signed up here yet. Start Loci once with `make run`, "
+            "which makes the owner, or name somebody with --user."
+        )
+    return owner
 
 
 def accounted_for(job: ImportJob) -> int:

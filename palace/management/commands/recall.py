@@ -73,7 +73,7 @@ class Command(BaseCommand):
             )
         )
         room = drawer.room
-        self.stdout.write(f"   {room.wing.name} › {room.title}")  # noqa: RUF001
+        self.stdout.write(f"   {room.wing.name} › {room.title}")
         self.stdout.write(f"   “{' '.join(drawer.text[start:end].split())[:SNIPPET]}”")
         for name, share in hit.signals.items():
             if abs(share) >= 0.005:

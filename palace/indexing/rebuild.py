@@ -1,0 +1,66 @@
+"""What is derived from drawers, made anew: for when the analyzer or the cutting has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from llm.errors import EmbedderUnavailable
+from palace.indexing import passages, postings
+from palace.indexing.analyzer import analyze
+from palace.indexing.preference import preference_strength
+from palace.indexing.spaces import active_space
+from palace.models import Drawer, Palace, Passage, Posting
+
+BATCH = 128
+
+
+@transaction.atomic
+def rebuild_postings(palace: Palace) -> None:
+    """Replace all postings of the palace. Recall reads the old ones until this commits."""
+    palace.lock()  # Mining waits: what it appended meanwhile would be counted twice.
+    Posting.objects.filter(palace=palace).delete()
+    mined = Drawer.objects.within(palace).exclude(mined_at=None).order_by("pk")
+    batch: list[Drawer] = []
+    for drawer in mined.iterator(chunk_size=BATCH):
+        batch.append(drawer)
+        if len(batch) == BATCH:
+            _append(palace, batch)
+            batch = []
+    _append(palace, batch)
+
+
+def _append(palace: Palace, drawers: list[Drawer]) -> None:
+    terms = {drawer.pk: analyze(drawer.text) for drawer in drawers}
+    postings.append(palace, terms)
+    for drawer in drawers:
+        drawer.terms = terms[drawer.pk].total()
+        drawer.preference = preference_strength(drawer.text, drawer.role)
+    Drawer.objects.bulk_update(drawers, ["terms", "preference"])
+
+
+def rebuild_passages(palace: Palace) -> Iterator[int]:
+    """Cut and embed every drawer again, a batch at a time; yields how many were done.
+
+    Raises:
+        EmbedderUnavailable: the batches done so far stay.
+    """
+    space, last = active_space(), 0
+    while drawers := list(
+        Drawer.objects.within(palace)
+        .filter(pk__gt=last)
+        .exclude(mined_at=None)
+        .order_by("pk")[:BATCH]
+    ):
+        embedded = passages.Embedded(palace, space, [drawer.text for drawer in drawers])
+        if embedded.vectors is None:
+            raise EmbedderUnavailable(embedded.note)
+        keys = [drawer.pk for drawer in drawers]
+        with transaction.atomic():
+            held = Drawer.objects.within(palace).select_for_update().filter(pk__in=keys)
+            present = set(held.values_list("pk", flat=True))
+            Passage.objects.filter(palace=palace, space=space, drawer__in=keys).delete()
+            passages.store(palace, keys, embedded, only=present)
+        last = keys[-1]
+        yield len(drawers)
