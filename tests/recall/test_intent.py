@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,8 +112,7 @@ def test_anything_may_be_asked(question):
     assert isinstance(read_intent(question), Intent)
 
 
-def test_a_text_made_to_be_slow_is_not_slow():
-    for part in ("A ", "what a ", "Aa of ", "'a ", "A.B.", "how many "):
-        started = time.perf_counter()
-        read_intent(part * 50_000)
-        assert time.perf_counter() - started < 1
+@pytest.mark.timeout(30)  # Milliseconds when linear, minutes when not.
+@pytest.mark.parametrize("part", ["A ", "what a ", "Aa of ", "'a ", "A.B.", "how many "])
+def test_a_text_made_to_be_slow_is_read_to_its_end(part):
+    assert isinstance(read_intent(part * 50_000), Intent)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -129,11 +128,12 @@ def test_of_a_very_long_text_both_ends_are_read():
     assert question[last.start_char : last.end_char] == last.text == "last week"
 
 
-def test_a_text_made_to_be_slow_is_not_slow():
-    for part in ("the week before ", "may 5 ", "first week of ", "1" * 8, "a few or ", "'a ", " "):
-        started = time.perf_counter()
-        read_time(part * 50_000, NOW)
-        assert time.perf_counter() - started < 2
+@pytest.mark.timeout(30)  # Milliseconds when linear, minutes when not.
+@pytest.mark.parametrize(
+    "part", ["the week before ", "may 5 ", "first week of ", "1" * 8, "a few or ", "'a ", " "]
+)
+def test_a_text_made_to_be_slow_is_read_to_its_end(part):
+    assert isinstance(read_time(part * 50_000, NOW), TimeIntent)
 
 
 @pytest.mark.parametrize(
