@@ -9,7 +9,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from palace import import_jobs
+from config.celery import app
+from palace import import_jobs, tasks
 from palace.models import Drawer, ImportJob, Palace
 from tests.importers.exports import chatgpt_talk, plain, write_json, write_lines
 
@@ -94,3 +95,16 @@ def test_where_nobody_can_be_asked_it_says_so_and_waits(owner, export):
         import_chats(export)
     assert not Drawer.objects.exists()
     assert "= stored 6\n" in import_chats(export, "--yes")
+
+
+def test_in_the_background_it_is_left_to_the_workers(owner, export):
+    with app.connection_for_write() as broker:
+        queue = broker.default_channel.client
+        before = queue.llen("celery")
+        assert "The import is queued" in import_chats(export, "--yes", "--background")
+        assert queue.llen("celery") == before + 1
+    job = ImportJob.objects.get()
+    assert (job.status, job.conversations_done) == (ImportJob.Status.RUNNING, 0)
+    tasks.import_chats(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.messages_stored) == (ImportJob.Status.DONE, 6)

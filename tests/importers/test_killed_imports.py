@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
-from urllib.parse import quote
 
 import pytest
 from django.conf import settings
@@ -18,6 +16,7 @@ from django.db import connection
 from palace import import_jobs
 from palace.models import Drawer, ImportJob, Palace
 from tests.importers.exports import plain, write_lines
+from tests.importers.processes import environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,18 +43,9 @@ def job(palace, tmp_path):
 
 def start_worker(job):
     """A process of its own on the test's database, amid the import when this returns."""
-    database = connection.settings_dict
-    host = quote(str(settings.EMBEDDED.sockets), safe="")
-    environment = {
-        **os.environ,
-        "DATABASE_URL": f"postgresql://{database['USER']}@{host}/{database['NAME']}",
-        "REDIS_URL": settings.REDIS_URL,
-        "LOCI_SECRET_KEY": "only for this test",
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
     before = job.conversations_done
     worker = subprocess.Popen(
-        [sys.executable, "-c", RUN, str(job.pk)], env=environment, cwd=settings.BASE_DIR
+        [sys.executable, "-c", RUN, str(job.pk)], env=environment(), cwd=settings.BASE_DIR
     )
     deadline = time.monotonic() + 60
     while job.conversations_done == before and time.monotonic() < deadline:
