@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import abstractmethod
 from argparse import ArgumentParser
 from itertools import islice
@@ -34,7 +35,9 @@ class BenchmarkCommand(BaseCommand):
         )
         parser.add_argument("--limit", type=int, help="Only the first so many cases.")
         parser.add_argument("--recipe", default="default", help="A recipe of recall.")
-        parser.add_argument("--run-id", default="run", help="Names the run and its schema.")
+        parser.add_argument(
+            "--run-id", type=_run_id, default="run", help="Names the run and its schema."
+        )
         parser.add_argument("--keep", action="store_true", help="Keep what was taken in.")
 
     def handle(
@@ -58,6 +61,12 @@ class BenchmarkCommand(BaseCommand):
         head = {"dataset": dataset.name, "sha256": sha256_of(data)}
         body = {"skipped": dict(dataset.skipped), **run.report()}
         self.stdout.write(json.dumps({**head, **body}))
+
+
+def _run_id(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9_]{1,40}", text):
+        raise CommandError("A run's id is made of small letters, digits and _, at most 40.")
+    return text
 
 
 def sha256_of(path: Path) -> str:

@@ -19,15 +19,15 @@ def python(name, code, **options):
 
 
 class Watched(Supervisor):
-    """Keeps what is said, and stops once it was told to."""
+    """Keeps what is shown, and stops once it was told to."""
 
     def __init__(self, programs, logs=None, *, stop_after="", **options):
-        super().__init__(programs, logs or {}, **options)
+        super().__init__(programs, logs or {}, self._keep_line, **options)
         self.said = []
         self.stop_after = stop_after
 
-    def say(self, text, name=""):
-        self.said.append(f"{name}: {text}")
+    def _keep_line(self, text):
+        self.said.append(text.replace(" | ", ": "))
         if self.stop_after in self.said:
             self.stop()
 
@@ -123,7 +123,7 @@ def test_programs_end_with_a_supervisor_that_is_killed():
         "import asyncio, sys\n"
         "from config.supervisor import Program, Supervisor\n"
         "sleep = [sys.executable, '-c', 'import time; time.sleep(62.5)']\n"
-        "asyncio.run(Supervisor([Program('one', sleep)], {}).run())"
+        "asyncio.run(Supervisor([Program('one', sleep)], {}, print).run())"
     )
     parent = psutil.Popen([sys.executable, "-c", code])
     assert wait_until(lambda: any("62.5" in " ".join(p.cmdline()) for p in parent.children()), 20)

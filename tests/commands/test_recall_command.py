@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from palace.mining.mine import mine
+from tests.talk import BATTERY, SOURDOUGH
+
+
+@pytest.fixture
+def alice_remembers(palace):
+    mine(palace, BATTERY)
+    mine(palace, SOURDOUGH)
+
+
+def ask(capsys, *arguments, **options):
+    call_command("recall", *arguments, user="alice", **options)
+    return capsys.readouterr().out
+
+
+def test_it_prints_hits_signals_and_the_block(alice_remembers, capsys):
+    said = ask(capsys, "Which wire overheated?", top_k=2)
+    assert "1. § W-00" in said
+    assert "words" in said
+    assert "█" in said
+    assert "<memory_context>" in said
+    assert BATTERY.turns[0].text in said
+
+
+def test_it_speaks_json_to_programs(alice_remembers, capsys):
+    found = json.loads(ask(capsys, "Which wire overheated?", json=True))
+    assert found["hits"][0]["text"] == BATTERY.turns[0].text
+    assert found["context"].startswith("<memory_context>")
+
+
+def test_nothing_found_is_said(alice_remembers, capsys):
+    assert "Nothing in the palace answers that" in ask(capsys, "lattice chromodynamics")
+
+
+def test_the_past_can_be_asked_for(alice_remembers, capsys):
+    said = ask(capsys, "bread", "--as-of", "2025-03-05")
+    assert SOURDOUGH.turns[0].text not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["  "], "question is empty"),
+        (["wire", "--recipe", "nonsense"], "no recipe"),
+        (["wire", "--now", "yesterday"], "invalid"),
+    ],
+)
+def test_a_bad_request_gets_a_sentence(alice_remembers, capsys, arguments, says):
+    with pytest.raises(CommandError, match=says):
+        ask(capsys, *arguments)
+
+
+def test_an_unknown_person_gets_a_sentence(db):
+    with pytest.raises(CommandError, match="no user with the name or address 'zoe'"):
+        call_command("recall", "wire", user="zoe")
+
+
+def test_before_anybody_signed_up_it_says_what_to_do(db):
+    with pytest.raises(CommandError, match="make run"):
+        call_command("recall", "wire")

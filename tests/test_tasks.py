@@ -1,0 +1,83 @@
+"""Tasks, run where they are called: what they do, and that doing it twice does nothing more."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import redis
+
+from palace import tasks
+from palace.indexing import postings
+from palace.mining.filing import file_transcript
+from palace.mining.mine import mine
+from palace.models import Drawer, Passage, Posting, Wing
+from tests.model_server import EMBEDDINGS, Status
+from tests.talk import BATTERY, long_transcript
+
+
+def test_a_filed_room_is_mined_once(palace):
+    room = file_transcript(palace, BATTERY).room
+    tasks.mine_room(room.pk)
+    tasks.mine_room(room.pk)
+    assert not Drawer.objects.unmined().exists()
+    assert Passage.objects.count() == 4
+
+
+def test_a_room_that_is_gone_is_skipped(db):
+    tasks.mine_room(12345)
+    tasks.import_chats(12345)
+    tasks.compact_postings(12345)
+
+
+@pytest.fixture
+def queued(settings):
+    """The names of the tasks that were really put into Redis, oldest first."""
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    client.delete("celery")
+
+    def names():
+        messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
+        return [message["headers"]["task"].rpartition(".")[2] for message in reversed(messages)]
+
+    yield names
+    client.delete("celery")
+    client.close()
+
+
+def test_what_was_left_undone_is_queued_again(palace, settings, queued):
+    settings.TAKE_UP_AFTER_S = 0
+    file_transcript(palace, BATTERY)
+    tasks.take_up_unfinished()
+    assert queued() == ["mine_room"]
+
+
+def test_what_was_filed_just_now_is_left_to_its_own_run(palace, queued):
+    file_transcript(palace, BATTERY)
+    tasks.take_up_unfinished()
+    assert queued() == []
+
+
+def test_many_small_segments_are_merged(palace, queued):
+    for number in range(postings.SMALL_SEGMENTS + 1):
+        mine(palace, long_transcript(1, id=str(number)))
+    room = file_transcript(palace, BATTERY).room
+    tasks.mine_room(room.pk)
+    assert queued() == ["compact_postings"]
+    tasks.compact_postings(palace.pk)
+    assert Posting.objects.filter(palace=palace, term=postings.EVERY).count() == 1
+
+
+def test_vectors_an_outage_left_out_are_made_later(palace, settings, model_server):
+    settings.EMBEDDING_PROVIDER = model_server.base_url
+    settings.EMBEDDING_MODEL = "remote-model"
+    settings.EMBEDDING_API_KEY = "key"
+    settings.LLM_MAX_RETRIES = 0
+    model_server.script([Status(500)] * 50, path=EMBEDDINGS)
+    mine(palace, BATTERY)
+    tasks.embed_missing()
+    assert Passage.objects.filter(embedding=None).count() == 4
+    model_server.recover(EMBEDDINGS)
+    tasks.embed_missing()
+    assert not Passage.objects.filter(embedding=None).exists()
+    assert Wing.objects.filter(palace=palace).exists()
