@@ -21,6 +21,8 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 VENV = PROJECT / ".venv"
 PYTHON = VENV / "bin" / "python"
+# Where .venv was made: its programs name that place, and are lost when it moves.
+PLACE = VENV / ".loci-place"
 HOME = Path(os.environ.get("LOCI_HOME") or PROJECT / ".loci").absolute()
 MODELS = Path(os.environ.get("LOCI_MODELS_DIR") or HOME / "models").absolute()
 OLDEST_PYTHON = (3, 11)
@@ -114,21 +116,17 @@ def _check_disk() -> None:
 
 def _venv_works() -> bool:
     """Whether .venv is whole, of a suitable Python, and was made in this folder."""
-    check = f"import sys, pip; sys.exit(sys.version_info < {OLDEST_PYTHON})"
-    if not PYTHON.exists() or f'"{VENV}"' not in _activate_script().replace("'", '"'):
+    if not PYTHON.exists() or not PLACE.is_file() or PLACE.read_text() != str(VENV):
         return False
+    check = f"import sys, pip; sys.exit(sys.version_info < {OLDEST_PYTHON})"
     return subprocess.run([PYTHON, "-c", check], capture_output=True, check=False).returncode == 0  # noqa: S603
-
-
-def _activate_script() -> str:
-    path = VENV / "bin" / "activate"
-    return path.read_text() if path.is_file() else ""
 
 
 def _make_venv() -> None:
     # Run by .venv's own Python, this must still use the one below it: .venv is emptied first.
     base = getattr(sys, "_base_executable", "") or sys.executable
     _run([base, "-m", "venv", "--clear", str(VENV)])
+    PLACE.write_text(str(VENV))
 
 
 def _install(lock: Path) -> None:

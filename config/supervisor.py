@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ class Program:
 
 
 class Supervisor:
-    """Runs `programs` and shows what they and the files in `logs` (by name) say.
+    """Runs `programs` and tells `say` each line of theirs, and of the files in `logs` (by name).
 
     Args:
         inherited: Open files every program shares, such as a lock to be held until the last ends.
@@ -52,12 +52,14 @@ class Supervisor:
         self,
         programs: Iterable[Program],
         logs: dict[str, Path],
+        say: Callable[[str], None],
         *,
         inherited: Iterable[int] = (),
         grace_s: float = 8.0,
     ) -> None:
         self.programs = list(programs)
         self.logs = logs
+        self._say = say
         self.inherited = tuple(inherited)
         self.grace_s = grace_s
         self._stop = asyncio.Event()
@@ -91,11 +93,8 @@ class Supervisor:
         if not task.cancelled() and task.exception() is not None:
             self.stop()
 
-    def say(self, text: str, name: str = "") -> None:
-        """Print a line; a terminal that is gone must not keep anything from being stopped."""
-        with contextlib.suppress(OSError):
-            sys.stdout.write(f"{self._prefix(name)}{text}\n" if name else f"{text}\n")
-            sys.stdout.flush()
+    def show(self, name: str, text: str) -> None:
+        self._say(f"{self._prefix(name)}{text}")
 
     def _prefix(self, name: str) -> str:
         prefix = f"{name:{self._width}} | "
@@ -110,7 +109,7 @@ class Supervisor:
                 return
             if time.monotonic() - started > STEADY_S:
                 pause = FIRST_PAUSE_S
-            self.say(f"{_ending(code)}; starting it again in {pause:.0f} s", program.name)
+            self.show(program.name, f"{_ending(code)}; starting it again in {pause:.0f} s")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), pause)
             pause = min(pause * 2, LONGEST_PAUSE_S)
@@ -155,7 +154,7 @@ class Supervisor:
                 continue
             if not line:
                 return
-            self.say(line.decode(errors="replace").rstrip(), name)
+            self.show(name, line.decode(errors="replace").rstrip())
 
     async def _end(
         self, process: asyncio.subprocess.Process, how: signal.Signals, ended: asyncio.Task[int]
@@ -185,7 +184,7 @@ class Supervisor:
                 *lines, rest = log.read(size - position).split(b"\n")
             position = size - len(rest)
             for line in lines:
-                self.say(line.decode(errors="replace").rstrip(), name)
+                self.show(name, line.decode(errors="replace").rstrip())
 
 
 def _signal_group(pid: int, how: signal.Signals) -> None:

@@ -59,8 +59,12 @@ class House:
         return False
 
     def names(self) -> list[str]:
-        """What runs, by the last part of each command."""
-        return sorted(" ".join(process.cmdline()) for process in self.processes())
+        """The commands of all that run, sorted."""
+        commands = []
+        for process in self.processes():
+            with contextlib.suppress(psutil.Error):  # It has ended meanwhile.
+                commands.append(" ".join(process.cmdline()))
+        return sorted(commands)
 
     def tear_down(self) -> None:
         for process in self.processes():

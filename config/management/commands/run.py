@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import os
 import signal
 import sys
 import time
@@ -74,7 +75,7 @@ class Command(BaseCommand):
     async def _supervise(self, link: str, port: int, held: list[int], signals: StopSignals) -> None:
         layout = settings.EMBEDDED
         logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if held else {}
-        supervisor = Supervisor(_programs(port), logs, inherited=held)
+        supervisor = Supervisor(_programs(port), logs, self._say, inherited=held)
         loop = asyncio.get_running_loop()
         signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
         self._say("Starting the web, the worker and the clock ...")
@@ -111,10 +112,12 @@ class Command(BaseCommand):
         self._say(f"  done in {time.monotonic() - start:.1f} s")
 
     def _say(self, text: str) -> None:
-        # A terminal that is gone must not keep anything from being stopped.
-        with contextlib.suppress(OSError):
+        try:
             self.stdout.write(f"{text}\n", ending="")
             self.stdout.flush()
+        except OSError:
+            # The terminal is gone. That must not keep anything from being stopped.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _programs(port: int) -> list[Program]:
