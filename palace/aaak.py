@@ -17,7 +17,7 @@ _POINTER = re.compile(r"\s*(?:§\s*)?W-0*(\d{1,9})/R-0*(\d{1,9})/D-0*(\d{1,9})\s
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pointer:
-    """A drawer's address: the numbers of its wing, its room and itself; wing 0 is the unsorted one."""
+    """A drawer's address: the numbers of its wing (0: the unsorted one), its room and itself."""
 
     wing: int
     room: int

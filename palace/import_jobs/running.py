@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -22,6 +22,7 @@ from palace.importers.conversation import Conversation
 from palace.mining.filing import file_transcript
 from palace.mining.mine import mine_room
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
+from palace.models.locks import held_if_free
 
 
 def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
@@ -31,7 +32,7 @@ def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
     right now. `job` has its latest figures afterwards.
     """
     deadline = time.monotonic() + seconds
-    with _only_one(job) as ours:
+    with held_if_free(f"import {job.pk}") as ours:
         job.refresh_from_db()
         if not ours or job.status not in ImportJob.UNFINISHED:
             return True
@@ -88,21 +89,6 @@ def receipt(job: ImportJob) -> dict[str, Any]:
         "left_out": job.preview.get("left_out", {}),
         "error": job.error,
     }
-
-
-@contextmanager
-def _only_one(job: ImportJob) -> Iterator[bool]:
-    """A lock on running this job that dies with its holder; False if another has it."""
-    key = ("import", job.pk)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s), %s)", key)
-        ours = cursor.fetchone() == (True,)
-    try:
-        yield ours
-    finally:
-        if ours:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s), %s)", key)
 
 
 def _run(job: ImportJob, deadline: float) -> bool:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from palace.storable import EMPTY, UNSTORABLE, digest, is_storable, storable_id, storable_label
 from palace.transcripts import ROLES, Role, Transcript, Turn
 
-EMPTY = "empty message"
-UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
 REPEATED = "appears twice in its conversation"
 UNKNOWN_ROLE = "its role is none of those we know"
 UNKNOWN_FORM = "is in a form we do not know"
-
-# What the columns for ids hold; a longer id is replaced by its beginning and a digest of it all.
-ID_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,45 +108,25 @@ def as_role(value: object) -> Role | None:
     return next((role for role in ROLES if role == value), None)
 
 
-def is_storable(text: str) -> bool:
-    """Whether Postgres can hold the text to the byte: UTF-8 without NUL."""
-    if "\0" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def as_id(value: object) -> str:
     """The value as an id that fits its column; empty where it cannot serve as one."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
-    text = str(value)
-    if len(text) <= ID_LENGTH and is_storable(text):
-        return text
-    return f"{label(text)[:100]}~{_digest(text)}"
+    return storable_id(str(value))
 
 
 def derived_id(*parts: object) -> str:
     """An id for what has none at its source: always the same for the same parts."""
-    return f"~{_digest(repr(parts))}"
+    return f"~{digest(repr(parts))}"
 
 
 def branch_id(conversation_id: str, leaf_id: str) -> str:
     return as_id(f"{conversation_id}#{leaf_id}")
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
 def label(value: object) -> str:
-    """A title or a name, fit for a column. Unlike a message's text it need not stay to the byte."""
-    if not isinstance(value, str):
-        return ""
-    return value.encode(errors="replace").decode().replace("\0", "�")
+    """A title or a name, fit for a column; empty where the value is neither."""
+    return storable_label(value) if isinstance(value, str) else ""
 
 
 def as_time(value: object) -> datetime | None:

@@ -30,9 +30,10 @@ def palace_of(name: str) -> Palace:
 def _find(name: str) -> User:
     if not name:
         owner = find_owner()
-        if owner is None:
+        # With nobody in charge, the first user is as much a stranger as any other.
+        if owner is None or not owner.is_superuser:
             raise CommandError(
-                "Nobody has signed up here yet. Start Loci once with `make run`, "
+                "There is no owner yet. Start Loci once with `make run`, "
                 "which makes the owner, or name somebody with --user."
             )
         return owner

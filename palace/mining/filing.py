@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +12,11 @@ from django.db.models import Max
 
 from palace.mining.injected import without_injected_memory
 from palace.models import Drawer, Palace, Room, Wing
-from palace.models.hierarchy import TITLE_LENGTH
+from palace.storable import EMPTY, UNSTORABLE, is_storable, storable_id, storable_label
 from palace.transcripts import Transcript, Turn
 
-EMPTY = "empty message"
-UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
-# Of the columns that hold ids of other systems.
-ID_LENGTH = 200
 UNTITLED = "Untitled conversation"
 
 
@@ -83,41 +78,18 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
     """Ids, title and names are labels, not words of the conversation: they may be shortened."""
     return dataclasses.replace(
         transcript,
-        external_id=_key(transcript.external_id),
-        title=_label(transcript.title),
-        agent=_label(transcript.agent),
+        external_id=storable_id(transcript.external_id),
+        title=storable_label(transcript.title),
+        agent=storable_label(transcript.agent),
         turns=tuple(
             dataclasses.replace(
-                turn, external_id=_key(turn.external_id), speaker=_label(turn.speaker)
+                turn,
+                external_id=storable_id(turn.external_id),
+                speaker=storable_label(turn.speaker),
             )
             for turn in transcript.turns
         ),
     )
-
-
-def _label(text: str) -> str:
-    return _readable(text).strip()[:TITLE_LENGTH]
-
-
-def _key(text: str) -> str:
-    """An id that fits its column; a longer one ends in its digest, so that it stays its own."""
-    readable = _readable(text)
-    if readable == text and len(text) <= ID_LENGTH:
-        return text
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
-    return f"{readable[: ID_LENGTH - 33]}~{digest}"
-
-
-def _readable(text: str) -> str:
-    return text.replace("\0", "").encode(errors="ignore").decode()
-
-
-def is_storable(text: str) -> bool:
-    """Whether Postgres can hold the text to the byte: UTF-8 without NUL."""
-    try:
-        return "\0" not in text and bool(text.encode() or True)
-    except UnicodeEncodeError:
-        return False
 
 
 def _already_kept(palace: Palace, transcript: Transcript) -> dict[str, str]:

@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from palace.mining.extraction.base import EntityFound, Extraction, TopicFound, WingFound
 from palace.mining.reading import Reading
 from palace.models import Closet, Drawer, Entity, Mention, Palace, Room, Wing, WingAlias
-from palace.models.hierarchy import TITLE_LENGTH
+from palace.storable import LABEL_LENGTH
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Landed:
 
 def slug_of(name: str) -> str:
     """The name as it is matched; one made of signs alone gets a slug of its own."""
-    slug = slugify(name, allow_unicode=True)[:TITLE_LENGTH]
+    slug = slugify(name, allow_unicode=True)[:LABEL_LENGTH]
     return slug or hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
@@ -57,7 +57,7 @@ class Linker:
         if room.wing.number != Wing.UNSORTED:
             return
         room.wing = wing_for(self.palace, extraction.wing)
-        room.title = extraction.title[:TITLE_LENGTH] or room.title
+        room.title = extraction.title[:LABEL_LENGTH] or room.title
         room.save(update_fields=["wing", "title"])
         self.landed.made["rooms"] += 1
 
@@ -67,7 +67,7 @@ class Linker:
                 palace=self.palace,
                 room=self.room,
                 slug=slug_of(topic.title),
-                defaults={"title": topic.title[:TITLE_LENGTH]},
+                defaults={"title": topic.title[:LABEL_LENGTH]},
             )
             self.landed.made["topics"] += made
             for drawer in window[topic.first : topic.last + 1]:
@@ -102,7 +102,7 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
             palace=palace,
             number=number + 1,
             slug=slugs[0],
-            name=found.name[:TITLE_LENGTH],
+            name=found.name[:LABEL_LENGTH],
             kind=found.kind,
         )
     WingAlias.objects.bulk_create(
@@ -132,8 +132,8 @@ def entities_for(
                 palace=palace,
                 kind=kind,
                 slug=slug,
-                name=wanted[kind, slug].name[:TITLE_LENGTH],
-                aliases=[alias[:TITLE_LENGTH] for alias in wanted[kind, slug].aliases],
+                name=wanted[kind, slug].name[:LABEL_LENGTH],
+                aliases=[alias[:LABEL_LENGTH] for alias in wanted[kind, slug].aliases],
             )
             for kind, slug in missing
         ],

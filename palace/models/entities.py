@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from palace.models.hierarchy import TITLE_LENGTH, Drawer
+from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, Palace
+from palace.storable import LABEL_LENGTH
 
 
 class Entity(InPalace):
@@ -21,9 +22,9 @@ class Entity(InPalace):
         ITEM = "item"
 
     kind = models.CharField(max_length=12, choices=Kind.choices)
-    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
-    name = models.CharField(max_length=TITLE_LENGTH)
-    aliases = ArrayField(models.CharField(max_length=TITLE_LENGTH), default=list)
+    slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
+    name = models.CharField(max_length=LABEL_LENGTH)
+    aliases = ArrayField(models.CharField(max_length=LABEL_LENGTH), default=list)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -11,11 +11,10 @@ from django.utils import timezone
 
 from palace.aaak import Pointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.storable import ID_LENGTH, LABEL_LENGTH
 
 if TYPE_CHECKING:
     from datetime import datetime
-
-TITLE_LENGTH = 200
 
 
 class Wing(InPalace):
@@ -33,8 +32,8 @@ class Wing(InPalace):
     number = models.PositiveIntegerField(
         help_text="W-042; counts within the palace; 0 is Unsorted."
     )
-    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
-    name = models.CharField(max_length=TITLE_LENGTH)
+    slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
+    name = models.CharField(max_length=LABEL_LENGTH)
     kind = models.CharField(max_length=10, choices=Kind.choices)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -61,7 +60,7 @@ class WingAlias(models.Model):
 
     palace = models.ForeignKey(Palace, models.CASCADE, related_name="+")
     wing = models.ForeignKey(Wing, models.CASCADE, related_name="aliases", db_constraint=False)
-    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
+    slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
 
     class Meta:
         constraints = [
@@ -81,11 +80,11 @@ class Room(InPalace):
     wing = models.ForeignKey(Wing, models.CASCADE, related_name="rooms", db_constraint=False)
     number = models.PositiveIntegerField(help_text="R-11; counts within the palace.")
     source = models.CharField(max_length=50, help_text="Who brought it: chat, chatgpt, plain …")
-    external_id = models.CharField(max_length=200, help_text="The conversation's id there.")
+    external_id = models.CharField(max_length=ID_LENGTH, help_text="The conversation's id there.")
     agent = models.CharField(
-        max_length=TITLE_LENGTH, blank=True, help_text="Who took part, if named."
+        max_length=LABEL_LENGTH, blank=True, help_text="Who took part, if named."
     )
-    title = models.CharField(max_length=TITLE_LENGTH)
+    title = models.CharField(max_length=LABEL_LENGTH)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
@@ -115,8 +114,8 @@ class Closet(InPalace):
     """A topic discussed in a room."""
 
     room = models.ForeignKey(Room, models.CASCADE, related_name="closets", db_constraint=False)
-    slug = models.SlugField(max_length=TITLE_LENGTH, allow_unicode=True, db_index=False)
-    title = models.CharField(max_length=TITLE_LENGTH)
+    slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
+    title = models.CharField(max_length=LABEL_LENGTH)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = InPalaceQuerySet["Closet"].as_manager()
@@ -166,14 +165,14 @@ class Drawer(InPalace):
     number = models.PositiveIntegerField(help_text="D-007; counts within the room.")
     source = models.CharField(max_length=50)
     conversation = models.CharField(
-        max_length=200, help_text="The conversation's id at the source."
+        max_length=ID_LENGTH, help_text="The conversation's id at the source."
     )
     external_id = models.CharField(
-        max_length=200, help_text="The message's id in its conversation."
+        max_length=ID_LENGTH, help_text="The message's id in its conversation."
     )
     position = models.PositiveIntegerField(help_text="Order within the conversation, from 0.")
     role = models.CharField(max_length=20, help_text="user, assistant, system or tool.")
-    speaker = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    speaker = models.CharField(max_length=LABEL_LENGTH, blank=True)
     text = models.TextField()
     said_at = models.DateTimeField(help_text="When it was said, not when it was stored.")
     tags = models.JSONField(default=dict, help_text='AAAK tags by letter: {"p": ["Derek"]}.')

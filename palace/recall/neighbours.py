@@ -16,7 +16,7 @@ def exchange_words(candidates: Candidates, words: Words) -> Scores:
 
 
 def exchange_meaning(candidates: Candidates, meaning: Meaning) -> Scores:
-    """The better cosine of the messages before and after; the palace's mean where there are none."""
+    """The better cosine of the messages before and after; the palace's mean where none is."""
     return np.maximum(
         meaning.at(candidates.before, meaning.best), meaning.at(candidates.after, meaning.best)
     )

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from palace.errors import BadImport
 from palace.importers import spool
-from palace.importers.conversation import ID_LENGTH, is_storable
 from palace.importers.formats import FORMATS, detect, read
+from palace.storable import ID_LENGTH, is_storable
 from palace.transcripts import ROLES
 from tests.importers.exports import chatgpt_talk, claude, claude_message, plain, write_zip
 

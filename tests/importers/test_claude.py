@@ -6,8 +6,9 @@ import pytest
 
 from palace.errors import BadImport
 from palace.importers.claude import ONLY_UNSPOKEN
-from palace.importers.conversation import EMPTY, UNKNOWN_FORM, UNKNOWN_ROLE
+from palace.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
 from palace.importers.formats import CLAUDE, detect, read
+from palace.storable import EMPTY
 from tests.importers.exports import claude, claude_message, write_json
 
 

@@ -20,9 +20,9 @@ from palace import import_jobs
 from palace.errors import BadImport
 from palace.import_jobs.spools import spool_folder, spool_path
 from palace.importers import formats
-from palace.importers.conversation import EMPTY, UNSTORABLE
 from palace.mining.filing import DIFFERS, file_transcript
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
+from palace.storable import EMPTY, UNSTORABLE
 from tests.importers.exports import (
     chatgpt,
     chatgpt_talk,
@@ -317,10 +317,10 @@ def test_a_second_process_leaves_a_job_to_the_first(palace, tmp_path):
         host=database["HOST"] or database["OPTIONS"].get("host"),
         port=database["PORT"] or None,
     ) as other:
-        other.execute("SELECT pg_advisory_lock(hashtext('import'), %s)", [job.pk])
+        other.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"import {job.pk}"])
         assert import_jobs.run_slice(job)
         assert (job.status, job.conversations_done) == (ImportJob.Status.READY, 0)
-        other.execute("SELECT pg_advisory_unlock(hashtext('import'), %s)", [job.pk])
+        other.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [f"import {job.pk}"])
     assert run_to_the_end(job)["stored"] == 1
 
 

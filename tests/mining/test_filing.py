@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
-from palace.mining.filing import DIFFERS, EMPTY, REPEATED, UNSTORABLE, file_transcript
+from palace.mining.filing import DIFFERS, REPEATED, file_transcript
 from palace.models import Drawer, Room, Wing
 from palace.recall.packing import BLOCK_END, BLOCK_START
+from palace.storable import EMPTY, UNSTORABLE
 from palace.transcripts import Transcript
 from tests.talk import BATTERY, START, transcript
 

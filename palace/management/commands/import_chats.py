@@ -8,16 +8,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
-from django.db import ProgrammingError
-from django.db.models import Q
 from tqdm import tqdm
 
 from palace import import_jobs, tasks
 from palace.errors import BadImport
 from palace.indexing import postings
+from palace.management.people import add_user_argument, palace_of
 from palace.models import ImportJob, Palace
 
 # How often the progress bar moves, at least.
@@ -34,12 +31,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
-        parser.add_argument(
-            "--user",
-            default="",
-            metavar="NAME_OR_EMAIL",
-            help="Whose palace it goes to; without it the owner's.",
-        )
+        add_user_argument(parser)
         parser.add_argument("--yes", action="store_true", help="Import without asking.")
         parser.add_argument("--preview", action="store_true", help="Only look; change nothing.")
         parser.add_argument(
@@ -48,7 +40,7 @@ class Command(BaseCommand):
 
     def handle(self, *, file: Path, user: str, **options: Any) -> None:
         try:
-            self._handle(Palace.objects.own(find_user(user)), file, **options)
+            self._handle(palace_of(user), file, **options)
         except KeyboardInterrupt as error:
             raise CommandError("Stopped; nothing was imported.", returncode=INTERRUPTED) from error
 
@@ -165,32 +157,6 @@ class Command(BaseCommand):
         width = max(len(name) for name, _ in rows)
         for name, value in rows:
             self.stdout.write(f"{name:<{width}}  {value:>9,}")
-
-
-def find_user(name: str) -> User:
-    users = get_user_model().objects.order_by("pk")
-    if not name:
-        return find_owner()
-    found = list(users.filter(Q(username=name) | Q(email__iexact=name))[:2])
-    if len(found) != 1:
-        many = "More than one user has" if found else "There is no user with"
-        raise CommandError(f"{many} the name or address {name!r}; give --user a user name.")
-    return found[0]
-
-
-def find_owner() -> User:
-    try:
-        owner = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
-    except ProgrammingError as error:
-        raise CommandError(
-            "The palace is not set up yet. Start Loci once with `make run`."
-        ) from error
-    if owner is None:
-        raise CommandError(
-            "Nobody has signed up here yet. Start Loci once with `make run`, "
-            "which makes the owner, or name somebody with --user."
-        )
-    return owner
 
 
 def accounted_for(job: ImportJob) -> int:
