@@ -1,0 +1,32 @@
+"""`manage.py mine`: mine by hand what was filed and is not mined yet."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from tqdm import tqdm
+
+from palace.indexing import postings
+from palace.management.people import add_user_argument, palace_of
+from palace.mining.mine import mine_room
+from palace.models import Drawer, Room
+
+
+class Command(BaseCommand):
+    help = "Mine the conversations that were filed and wait: what the worker does by itself."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_user_argument(parser)
+
+    def handle(self, *, user: str, **options: Any) -> None:
+        palace = palace_of(user)
+        waiting = Drawer.objects.within(palace).unmined().values("room")
+        rooms = Room.objects.within(palace).filter(pk__in=waiting).select_related("palace", "wing")
+        drawers = 0
+        for room in tqdm(list(rooms.order_by("number")), unit="room", disable=None):
+            drawers += mine_room(room).made["drawers"]
+        if postings.needs_compaction(palace):
+            postings.compact(palace)
+        self.stdout.write(f"Mined {drawers} messages.")
