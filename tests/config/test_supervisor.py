@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -16,6 +17,12 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 
 def python(name, code, **options):
     return Program(name, [sys.executable, "-u", "-c", code], **options)
+
+
+def run(coroutine):
+    """In a thread of its own: the browser of other tests keeps an event loop in this one."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 class Watched(Supervisor):
@@ -36,7 +43,7 @@ def test_each_line_is_shown_with_its_program():
     supervisor = Watched(
         [python("one", "print('hello'); import time; time.sleep(60)")], stop_after="one: hello"
     )
-    asyncio.run(supervisor.run())
+    run(supervisor.run())
     assert supervisor.said == ["one: hello"]
 
 
@@ -45,7 +52,7 @@ def test_an_endless_line_and_odd_bytes_do_no_harm():
         "import sys; sys.stdout.buffer.write(b'x' * 200_000 + b'\\n\\xff odd\\nlast\\n'); input()"
     )
     supervisor = Watched([python("one", code)], stop_after="one: last")
-    asyncio.run(supervisor.run())
+    run(supervisor.run())
     assert "one: \N{REPLACEMENT CHARACTER} odd" in supervisor.said
 
 
@@ -57,7 +64,7 @@ def test_what_ends_is_started_again():
             await asyncio.sleep(0.02)
         supervisor.stop()
 
-    asyncio.run(supervisor.run(stop_at_the_second_hello()))
+    run(supervisor.run(stop_at_the_second_hello()))
     assert supervisor.said[:2] == ["one: hello", "one: ended with code 3; starting it again in 1 s"]
 
 
@@ -66,7 +73,7 @@ def test_one_that_will_not_stop_is_killed_with_all_it_started():
     code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]); {sleep}"
     supervisor = Watched([python("one", code)], stop_after="one: up", grace_s=0.5)
     started = time.monotonic()
-    asyncio.run(supervisor.run())
+    run(supervisor.run())
     assert time.monotonic() - started < 5
 
     def is_left(process):
@@ -81,7 +88,7 @@ def test_a_program_is_asked_to_end_by_its_own_signal():
     supervisor = Watched(
         [python("one", block + code, end_with=signal.SIGQUIT)], stop_after="one: up"
     )
-    asyncio.run(supervisor.run())
+    run(supervisor.run())
     assert supervisor.said[-1] == f"one: {int(signal.SIGQUIT)}"
 
 
@@ -92,7 +99,7 @@ def test_an_error_beside_the_programs_stops_them_and_is_passed_on():
         raise LookupError("no such door")
 
     with pytest.raises(LookupError, match="no such door"):
-        asyncio.run(supervisor.run(fail()))
+        run(supervisor.run(fail()))
 
 
 def test_a_log_is_followed_from_its_end_even_if_it_is_cut(tmp_path):
@@ -111,7 +118,7 @@ def test_a_log_is_followed_from_its_end_even_if_it_is_cut(tmp_path):
         await asyncio.sleep(0.7)
         log.write_text("anew\n")
 
-    asyncio.run(supervisor.run(write()))
+    run(supervisor.run(write()))
     assert supervisor.said == ["log: first", "log: half a line", "log: anew"]
 
 
