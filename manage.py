@@ -41,6 +41,8 @@ def main() -> None:
         _run_command()
     except (embedded.ServiceError, single.CannotStart, ImproperlyConfigured) as error:
         sys.exit(f"Loci: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\nLoci: stopped.")
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise

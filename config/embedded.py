@@ -274,7 +274,9 @@ def _init_postgres(layout: Layout, prefix: list[str]) -> None:
         *("--auth=trust", "--encoding=UTF8", "--locale-provider=builtin"),
         *("--builtin-locale=C.UTF-8", "--no-instructions"),
     ]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    made = subprocess.run(  # noqa: S603 - our own program, no shell; Ctrl-C is not for it.
+        command, capture_output=True, text=True, check=False, start_new_session=True
+    )
     if made.returncode != 0:
         raise ServiceError(f"Postgres could not be set up in {scratch}: {made.stderr.strip()}")
     scratch.rename(layout.postgres_data)

@@ -8,18 +8,19 @@ from types import FrameType, TracebackType
 from typing import Self
 
 
-class Stopped(BaseException):
-    """Asked to stop. Not an Exception, so that nothing on the way takes it for an error."""
+class Stopped(Exception):
+    """Somebody asked to stop."""
 
 
 class StopSignals:
     """Inside this block the first signal to stop counts; any more change nothing.
 
-    It raises `Stopped` where the main thread is, or does what `then` was given.
+    It is only noted, for `check` to raise between two steps, until `then` says what to do.
+    Raising where the program happens to be could leave a step half done.
     """
 
     def __init__(self) -> None:
-        self._act: Callable[[], object] = _raise_stopped
+        self._act: Callable[[], object] | None = None
         self._asked = False
         self._before: dict[signal.Signals, object] = {}
 
@@ -40,8 +41,16 @@ class StopSignals:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # As it was given to us.
 
+    def check(self) -> None:
+        """
+        Raises:
+            Stopped: a signal has come.
+        """
+        if self._asked:
+            raise Stopped
+
     def then(self, act: Callable[[], object]) -> None:
-        """From now on, do this instead; at once if the signal has come already."""
+        """From now on, do this; at once if the signal has come already."""
         self._act = act
         if self._asked:
             act()
@@ -49,8 +58,5 @@ class StopSignals:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if not self._asked:
             self._asked = True
-            self._act()
-
-
-def _raise_stopped() -> None:
-    raise Stopped
+            if self._act is not None:
+                self._act()

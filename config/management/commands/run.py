@@ -37,6 +37,7 @@ REVIVE_INTERVAL_S = 5
 
 
 class Command(BaseCommand):
+    signals: StopSignals
     help = "Start Loci and print an address that signs the owner in. Ctrl-C stops everything."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -48,10 +49,11 @@ class Command(BaseCommand):
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
             patience_s = single.PORT_PATIENCE_S if last_was_killed else 0
             single.check_port(HOST, port, patience_s=patience_s)
-            self._run(port, signals)
+            self.signals = signals
+            self._run(port)
         self._say("Loci has stopped; everything is kept for the next start.")
 
-    def _run(self, port: int, signals: StopSignals) -> None:
+    def _run(self, port: int) -> None:
         with self._services() as held:
             with self._step("Bringing the tables up to date"):
                 call_command("migrate", verbosity=0)
@@ -59,7 +61,11 @@ class Command(BaseCommand):
                 owner = find_owner() or _make_owner()
                 link = one_time_link(owner, lasts=FIRST_LINK_LASTS)
                 connections.close_all()
-            asyncio.run(self._supervise(f"http://{HOST}:{port}{link}", port, held, signals))
+            try:
+                asyncio.run(self._supervise(f"http://{HOST}:{port}{link}", port, held))
+            finally:
+                # From here on everything is being stopped anyway.
+                self.signals.then(lambda: None)
             self._say("Stopping Postgres and Redis ...")
 
     @contextlib.contextmanager
@@ -72,12 +78,12 @@ class Command(BaseCommand):
                     held = [stack.enter_context(embedded.services(settings.EMBEDDED))]
             yield held
 
-    async def _supervise(self, link: str, port: int, held: list[int], signals: StopSignals) -> None:
+    async def _supervise(self, link: str, port: int, held: list[int]) -> None:
         layout = settings.EMBEDDED
         logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if held else {}
         supervisor = Supervisor(_programs(port), logs, self._say, inherited=held)
         loop = asyncio.get_running_loop()
-        signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
+        self.signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
         self._say("Starting the web, the worker and the clock ...")
 
         async def show_address() -> None:
@@ -110,6 +116,7 @@ class Command(BaseCommand):
         start = time.monotonic()
         yield
         self._say(f"  done in {time.monotonic() - start:.1f} s")
+        self.signals.check()
 
     def _say(self, text: str) -> None:
         try:
