@@ -47,6 +47,8 @@ LOCI_HOME = Path(env_text("LOCI_HOME") or BASE_DIR / ".loci").resolve()
 MODELS_DIR = Path(env_text("LOCI_MODELS_DIR") or LOCI_HOME / "models")
 EMBEDDED = embedded.Layout(LOCI_HOME)
 USES_EMBEDDED_SERVICES = not env_text("DATABASE_URL")
+if USES_EMBEDDED_SERVICES != (not env_text("REDIS_URL")):
+    raise ImproperlyConfigured("Set both DATABASE_URL and REDIS_URL, or neither.")
 
 DEBUG = env_bool("LOCI_DEBUG", default=False)
 SECRET_KEY = env_text("LOCI_SECRET_KEY")

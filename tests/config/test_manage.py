@@ -41,7 +41,8 @@ def test_help_starts_nothing(house):
     [
         ("LOCI_DEBUG", "maybe", "LOCI_DEBUG is 'maybe'; it must be true or false."),
         ("LOCI_LLM_TIMEOUT_S", "long", "LOCI_LLM_TIMEOUT_S is 'long'; it must be a number."),
-        ("DATABASE_URL", "postgresql://elsewhere/loci", "Set LOCI_SECRET_KEY"),
+        ("DATABASE_URL", "postgresql://elsewhere/loci", "Set both DATABASE_URL and REDIS_URL"),
+        ("REDIS_URL", "redis://elsewhere", "Set both DATABASE_URL and REDIS_URL"),
     ],
 )
 def test_a_setting_that_makes_no_sense_gets_a_sentence(house, name, value, sentence):
@@ -49,6 +50,15 @@ def test_a_setting_that_makes_no_sense_gets_a_sentence(house, name, value, sente
     refused = house.manage("check", check=False)
     assert refused.returncode != 0
     assert refused.stderr.startswith(f"Loci: {sentence}")
+
+
+def test_a_server_needs_a_key_of_its_own(house):
+    house.environment |= {
+        "DATABASE_URL": "postgresql://elsewhere/loci",
+        "REDIS_URL": "redis://there",
+    }
+    refused = house.manage("check", check=False)
+    assert refused.stderr.startswith("Loci: Set LOCI_SECRET_KEY")
 
 
 def test_without_its_packages_it_says_what_to_do():
