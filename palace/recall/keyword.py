@@ -38,6 +38,8 @@ class Words:
 
     Attributes:
         mean: Over all drawers of the palace, most of which score 0; likewise `spread`.
+        coverage: The largest share of the question, 0 to 1, that the terms of one drawer make up;
+            a rare term makes up more than an everyday one.
         mean_length: Of the palace's drawers, in terms.
     """
 
@@ -47,6 +49,7 @@ class Words:
     mean: float
     spread: float
     mean_length: float
+    coverage: float
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -71,7 +74,7 @@ class Words:
         return total
 
 
-NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0)
+NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0, 0.0)
 
 
 def by_words(palace: Palace, terms: tuple[str, ...]) -> Words:
@@ -88,6 +91,9 @@ def by_words(palace: Palace, terms: tuple[str, ...]) -> Words:
     drawers, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     points = np.concatenate([part[2] * part[3] for part in parts])
     scores = np.bincount(places, weights=points, minlength=len(drawers)).astype(np.float32)
+    weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])
+    covered = np.bincount(places, weights=weights, minlength=len(drawers)).max()
+    whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * _idf(0, number)
     mean = float(scores.sum()) / number
     variance = float((scores**2).sum()) / number - mean**2
     return Words(
@@ -97,6 +103,7 @@ def by_words(palace: Palace, terms: tuple[str, ...]) -> Words:
         mean=mean,
         spread=max(variance, MIN_SPREAD**2) ** 0.5,
         mean_length=mean_length,
+        coverage=float(covered / whole),
     )
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from django.utils import timezone
 
 from palace.aaak import Pointer
@@ -21,12 +20,11 @@ from palace.recall.keyword import Words, by_words
 from palace.recall.packing import pack
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_named
+from palace.recall.relevance import relevant
 from palace.recall.semantic import Meaning, Scores, by_meaning
 from palace.recall.signals import features
 
 DEFAULT_TOP_K = 5
-# A drawer with none of the question's words must be at least this close in meaning to it.
-MIN_COSINE = 0.2
 # How many candidates a trace keeps.
 TRACED = 50
 
@@ -137,23 +135,18 @@ def recall(
 def _score(
     query: Query, recipe: Recipe, candidates: Candidates, meaning: Meaning, words: Words
 ) -> _Scored:
-    shares = fuse(features(query, candidates, meaning, words), recipe.weights)
+    values = features(query, candidates, meaning, words)
+    shares = fuse(values, recipe.weights)
     scores = total(shares, len(candidates))
-    close = (meaning.at(candidates.drawers, meaning.best) >= MIN_COSINE) & (
-        len(meaning.drawers) > 0
-    )
-    matching = words.at(candidates.drawers) > 0
-    beside = np.isin(candidates.before, candidates.drawers[matching | close]) | np.isin(
-        candidates.after, candidates.drawers[matching | close]
-    )
-    relevant = close | matching | beside
+    suiting, wishes = values["time.said"], values["preference.stated"]
+    taken = relevant(candidates, suiting, wishes, meaning, words)
     order = ranking(scores, candidates.drawers)
     return _Scored(
         candidates,
         shares,
         scores,
-        order=order[relevant[order]].tolist(),
-        too_far=order[~relevant[order]].tolist(),
+        order=order[taken[order]].tolist(),
+        too_far=order[~taken[order]].tolist(),
     )
 
 

@@ -35,7 +35,7 @@ _DEFAULT = {
     "speaker.user": 1.7,
     "speaker.named": 1.6,
     "time.said": 2.6,
-    "preference.stated": 1.0,
+    "preference.stated": 2.0,
     "length.terms": 0.44,
     "length.passages": -1.44,
 }

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bench.sample import conversations
 from palace.errors import EmptyQuery, UnknownRecipe
 from palace.mining.mine import mine
 from palace.models import Drawer, Palace, RecollectionTrace
@@ -62,6 +63,16 @@ def test_nothing_that_matches_means_no_block(lived_in):
     found = recall(lived_in, "quantum chromodynamics lattice gauge")
     assert found.hits == ()
     assert found.context == ""
+
+
+@pytest.mark.parametrize(
+    "question", ["How do I configure nginx with TLS?", "capital of Mongolia", "asdkjh qwoieu"]
+)
+def test_in_a_fuller_palace_too_nothing_that_matches_means_no_block(lived_in, question):
+    for one in conversations(300):
+        mine(lived_in, one)
+    assert recall(lived_in, question).context == ""
+    assert recall(lived_in, "Who repaired the greenhouse?").context != ""
 
 
 def test_an_empty_palace_answers_with_nothing(palace):
