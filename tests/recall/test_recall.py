@@ -66,7 +66,7 @@ def test_nothing_that_matches_means_no_block(lived_in):
 
 
 @pytest.mark.parametrize(
-    "question", ["How do I configure nginx with TLS?", "capital of Mongolia", "asdkjh qwoieu"]
+    "question", ["How do I configure nginx with TLS?", "What is the capital of Mongolia?"]
 )
 def test_in_a_fuller_palace_too_nothing_that_matches_means_no_block(lived_in, question):
     for one in conversations(300):
