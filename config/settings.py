@@ -47,7 +47,7 @@ LOCI_HOME = Path(env_text("LOCI_HOME") or BASE_DIR / ".loci").resolve()
 MODELS_DIR = Path(env_text("LOCI_MODELS_DIR") or LOCI_HOME / "models")
 EMBEDDED = embedded.Layout(LOCI_HOME)
 USES_EMBEDDED_SERVICES = not env_text("DATABASE_URL")
-if USES_EMBEDDED_SERVICES != (not env_text("REDIS_URL")):
+if bool(env_text("REDIS_URL")) == USES_EMBEDDED_SERVICES:
     raise ImproperlyConfigured("Set both DATABASE_URL and REDIS_URL, or neither.")
 
 DEBUG = env_bool("LOCI_DEBUG", default=False)

@@ -45,6 +45,9 @@ def main(arguments: list[str]) -> int:
     except SetupError as error:
         print(f"Loci: {error}", file=sys.stderr)  # noqa: T201
         return 1
+    except OSError as error:
+        print(f"Loci: {error}. Set up as the user {PROJECT} belongs to.", file=sys.stderr)  # noqa: T201
+        return 1
     except KeyboardInterrupt:
         print("\nLoci: stopped. `make setup` goes on from here.", file=sys.stderr)  # noqa: T201
         return 130

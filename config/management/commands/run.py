@@ -66,7 +66,8 @@ class Command(BaseCommand):
             finally:
                 # From here on everything is being stopped anyway.
                 self.signals.then(lambda: None)
-            self._say("Stopping Postgres and Redis ...")
+            if held:
+                self._say("Stopping Postgres and Redis ...")
 
     @contextlib.contextmanager
     def _services(self) -> Iterator[list[int]]:
