@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from palace.mining.filing import file_transcript
 from palace.mining.mine import mine_room
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
+
+logger = logging.getLogger(__name__)
 
 
 def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
@@ -93,17 +96,25 @@ def receipt(job: ImportJob) -> dict[str, Any]:
 
 def _run(job: ImportJob, deadline: float) -> bool:
     """True when all is filed and mined, False when the time is over."""
-    for room in _filed_but_not_mined(job):
-        mine_room(room)
-        if time.monotonic() > deadline:
-            break
     for line in _lines(job):
         for room in _file_line(job, line):
-            mine_room(room)
+            _mine(room)
         if time.monotonic() > deadline:
             return False
+    for room in _filed_but_not_mined(job):
+        _mine(room)
     _finish(job)
     return True
+
+
+def _mine(room: Room) -> None:
+    """A conversation that cannot be mined is kept all the same, and does not hold up the others."""
+    try:
+        mine_room(room)
+    except Exception:
+        logger.exception(
+            "Room %s is filed, but mining it failed; the periodic task tries it again.", room.uuid
+        )
 
 
 def _lines(job: ImportJob) -> Iterator[bytes]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from bench.schema import own_schema
 from palace.models import Drawer
+from palace.models.locks import held_if_free
 
 LOCOMO = [
     {
@@ -170,3 +173,25 @@ def test_mining_speed_is_measured_beside_the_bare_embedder(transactional_db, cap
     assert report["messages"] >= 60
     assert 0 < report["mining_of_bare"]["overall"] < 10
     assert not Drawer.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_is_not_held_up_by_locks_of_the_same_name_elsewhere():
+    """Else a room would be left out, unseen, while the user's room of that number is mined."""
+    held, done = threading.Event(), threading.Event()
+
+    def mine_the_users():
+        with held_if_free("mine room 1"):
+            held.set()
+            done.wait(30)
+        connection.close()
+
+    beside = threading.Thread(target=mine_the_users)
+    beside.start()
+    held.wait(30)
+    with held_if_free("mine room 1") as ours:
+        assert not ours
+    with own_schema("bench_locks", keep=False), held_if_free("mine room 1") as ours:
+        assert ours
+    done.set()
+    beside.join()

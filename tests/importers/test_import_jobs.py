@@ -317,10 +317,11 @@ def test_a_second_process_leaves_a_job_to_the_first(palace, tmp_path):
         host=database["HOST"] or database["OPTIONS"].get("host"),
         port=database["PORT"] or None,
     ) as other:
-        other.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"import {job.pk}"])
+        name = f"public import {job.pk}"
+        other.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [name])
         assert import_jobs.run_slice(job)
         assert (job.status, job.conversations_done) == (ImportJob.Status.READY, 0)
-        other.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [f"import {job.pk}"])
+        other.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [name])
     assert run_to_the_end(job)["stored"] == 1
 
 
@@ -353,3 +354,21 @@ def test_old_copies_that_belong_to_no_job_are_swept(palace, tmp_path):
         os.utime(path, (0, 0))
     import_jobs.preview(palace, write_lines(tmp_path / "b", [plain("R")]))
     assert (kept.exists(), orphan.exists(), recent.exists()) == (True, False, True)
+
+
+def test_a_conversation_that_cannot_be_mined_does_not_hold_up_the_others(palace, tmp_path, caplog):
+    """The database refuses its passages, as it would if its disk had a bad block."""
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF (SELECT text LIKE 'Bad%' FROM palace_drawer WHERE id = NEW.drawer_id)
+            THEN RAISE EXCEPTION 'refused'; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER refuse BEFORE INSERT ON palace_passage
+            FOR EACH ROW EXECUTE FUNCTION refuse()
+        """)
+    talks = [plain("Bad apples.", id="bad"), plain("Good pears.", id="good")]
+    receipt = run_import(palace, write_lines(tmp_path / "a", talks))
+    assert (receipt["status"], receipt["stored"]) == ("done", 2)
+    assert [drawer.text for drawer in Drawer.objects.unmined()] == ["Bad apples."]
+    assert "mining it failed; the periodic task tries it again" in caplog.text
+    assert "Bad apples" not in caplog.text
