@@ -61,8 +61,16 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
 
 
 def switch_to(space: EmbeddingSpace) -> None:
-    """Make `space` the one recall searches, and drop the passages of the others."""
+    """Make `space` the one recall searches, and drop the passages of the others.
+
+    Raises:
+        EmbedderUnavailable: recall searches `space`, but the last few drawers are lacking there;
+            doing it again goes on.
+    """
     activate(space)
+    # Until now others may have mined into the old space; from here on nobody does.
+    for _ in build_space(space):
+        pass
     Passage.objects.exclude(space=space).delete()
 
 
@@ -81,8 +89,13 @@ def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> 
     embedded = passages.Embedded(palace, space, texts)
     if embedded.vectors is None:
         raise EmbedderUnavailable(embedded.note)
+    keys = [drawer.pk for drawer in drawers]
     with transaction.atomic():
-        # Of two builders side by side, the second finds the passages and leaves them.
-        held = Drawer.objects.select_for_update().filter(pk__in=[d.pk for d in drawers])
-        lacking = set(_lacking(space).filter(pk__in=held).values_list("pk", flat=True))
-        passages.store(palace, [d.pk for d in drawers], embedded, only=lacking)
+        held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+        list(held.select_for_update(no_key=True).values_list("pk"))
+        # Of two builders side by side, the second has waited: only a statement of its own
+        # sees the passages that the first has written meanwhile.
+        lacking = set(
+            _lacking(space).filter(palace=palace, pk__in=keys).values_list("pk", flat=True)
+        )
+        passages.store(palace, keys, embedded, only=lacking)

@@ -27,6 +27,8 @@ _CUTS = [
 ]
 # Of ordinary prose, about.
 CHARS_A_TOKEN = 4
+# More than any message has; an ordinal is a smallint. The rest of a longer one is found by words.
+MAX_PASSAGES = 32_000
 # A cut in the first part of the allowed length would leave a needlessly short passage.
 _MIN_FILL = 0.5
 
@@ -40,7 +42,7 @@ def split(text: str, max_chars: int) -> list[tuple[int, int]]:
         max_chars //= CHARS_A_TOKEN
     spans: list[tuple[int, int]] = []
     start = 0
-    while start < len(text):
+    while start < len(text) and len(spans) < MAX_PASSAGES:
         end = _cut(text, start, max_chars)
         if text[start:end].strip():
             spans.append((start, end))

@@ -43,7 +43,7 @@ def append(palace: Palace, terms: Terms) -> None:
 
 def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
     """Take drawers out of the postings, before they are purged; call it in a transaction."""
-    _rewrite_alone(palace)
+    rewrite_alone(palace)
     gone = [drawer.pk for drawer in drawers]
     terms = {EVERY}.union(*(analyze(drawer.text) for drawer in drawers))
     with connection.cursor() as cursor:
@@ -71,7 +71,7 @@ def needs_compaction(palace: Palace) -> bool:
     return small.count() > SMALL_SEGMENTS
 
 
-def _rewrite_alone(palace: Palace) -> None:
+def rewrite_alone(palace: Palace) -> None:
     """Rewriting is done by one transaction at a time, or it would miss what another just wrote."""
     hold_until_commit(f"rewrite postings of {palace.pk}")
 
@@ -79,7 +79,7 @@ def _rewrite_alone(palace: Palace) -> None:
 @transaction.atomic
 def compact(palace: Palace) -> None:
     """Merge small segments into full ones. Readers see the old or the new ones, never both."""
-    _rewrite_alone(palace)
+    rewrite_alone(palace)
     with connection.cursor() as cursor:
         cursor.execute(
             """

@@ -10,7 +10,7 @@ from llm.errors import EmbedderUnavailable
 from palace.indexing import passages, postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.preference import preference_strength
-from palace.indexing.spaces import active_space
+from palace.indexing.spaces import active_space, stays_active
 from palace.models import Drawer, Palace, Passage, Posting
 
 BATCH = 128
@@ -20,6 +20,7 @@ BATCH = 128
 def rebuild_postings(palace: Palace) -> None:
     """Replace all postings of the palace. Recall reads the old ones until this commits."""
     palace.lock()  # Mining waits: what it appended meanwhile would be counted twice.
+    postings.rewrite_alone(palace)  # So does merging: what it wrote would stay, and count twice.
     Posting.objects.filter(palace=palace).delete()
     mined = Drawer.objects.within(palace).exclude(mined_at=None).order_by("pk")
     batch: list[Drawer] = []
@@ -43,6 +44,8 @@ def _append(palace: Palace, drawers: list[Drawer]) -> None:
 def rebuild_passages(palace: Palace) -> Iterator[int]:
     """Cut and embed every drawer again, a batch at a time; yields how many were done.
 
+    Ends early if the palaces are switched to another model: its passages are all new anyway.
+
     Raises:
         EmbedderUnavailable: the batches done so far stay.
     """
@@ -58,7 +61,10 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
             raise EmbedderUnavailable(embedded.note)
         keys = [drawer.pk for drawer in drawers]
         with transaction.atomic():
-            held = Drawer.objects.within(palace).select_for_update().filter(pk__in=keys)
+            if not stays_active(space):
+                return
+            held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+            held = held.select_for_update(no_key=True)
             present = set(held.values_list("pk", flat=True))
             Passage.objects.filter(palace=palace, space=space, drawer__in=keys).delete()
             passages.store(palace, keys, embedded, only=present)

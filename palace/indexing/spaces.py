@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from llm.embedding import EmbeddingModel, deployment_model
 from palace.errors import EmbeddingMismatch
@@ -32,6 +32,19 @@ def activate(space: EmbeddingSpace) -> EmbeddingSpace:
         EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
     space.refresh_from_db()
     return space
+
+
+def stays_active(space: EmbeddingSpace) -> bool:
+    """Whether this space is the active one; if so it stays that until this transaction ends.
+
+    What is written to a space that another has replaced would never be searched.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT active FROM palace_embeddingspace WHERE id = %s FOR SHARE", [space.pk]
+        )
+        row: tuple[bool] | None = cursor.fetchone()
+    return row == (True,)
 
 
 def model_of(space: EmbeddingSpace) -> EmbeddingModel:

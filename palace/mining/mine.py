@@ -13,12 +13,13 @@ from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.passages import Embedded
 from palace.indexing.passages import store as store_passages
-from palace.indexing.spaces import active_space
+from palace.indexing.spaces import active_space, stays_active
 from palace.mining.filing import Filed, file_transcript
 from palace.mining.linking import Landed, Linker
 from palace.mining.reading import Reading, read
+from palace.mining.reports import Report
 from palace.mining.windows import WHOLE, WINDOWS_A_BATCH, windows
-from palace.models import Activity, Drawer, Palace, Room
+from palace.models import Drawer, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
 from palace.transcripts import Transcript
@@ -52,19 +53,14 @@ def mine_room(room: Room) -> Mined:
 
     Returns at once, with nothing made, while another process is mining this room.
     """
-    made: Counter[str] = Counter()
-    notes: dict[str, None] = {}
+    report = Report(room)
     while _unmined(room).exists():
         with held_if_free(f"mine room {room.pk}") as ours:
             if not ours:
                 break
             for batch in _batches(room):
-                landed = _mine_batch(room, batch)
-                made.update(landed.made)
-                notes.update(dict.fromkeys(landed.notes))
-    if made["drawers"]:
-        _report(room, made, tuple(notes))
-    return Mined(made, tuple(notes))
+                _mine_batch(room, batch, report)
+    return Mined(report.made, tuple(report.notes))
 
 
 def _batches(room: Room) -> Iterator[list[list[Drawer]]]:
@@ -81,7 +77,7 @@ def _batches(room: Room) -> Iterator[list[list[Drawer]]]:
         yield pending[:WINDOWS_A_BATCH]
 
 
-def _mine_batch(room: Room, batch: list[list[Drawer]]) -> Landed:
+def _mine_batch(room: Room, batch: list[list[Drawer]], report: Report) -> None:
     drawers = [drawer for window in batch for drawer in window]
     embedded = Embedded(room.palace, active_space(), [drawer.text for drawer in drawers])
     reading = read(room, batch, embedded.centroids())
@@ -90,9 +86,9 @@ def _mine_batch(room: Room, batch: list[list[Drawer]]) -> Landed:
         room.palace.lock()
         # Whoever came second finds the drawers mined and leaves everything as it is.
         held = _unmined(room).select_for_update().filter(pk__in=terms)
-        if set(held.values_list("pk", flat=True)) != set(terms):
-            return Landed()
-        return _write(room, reading, embedded, drawers, terms)
+        as_read = set(held.values_list("pk", flat=True)) == set(terms)
+        if as_read and stays_active(embedded.space):
+            report.add(_write(room, reading, embedded, drawers, terms))
 
 
 def _write(
@@ -137,15 +133,3 @@ def _mark_mined(room: Room, drawers: list[Drawer]) -> None:
 
 def _unmined(room: Room) -> DrawerQuerySet:
     return Drawer.objects.filter(palace=room.palace_id, room=room).unmined()
-
-
-def _report(room: Room, made: Counter[str], notes: tuple[str, ...]) -> None:
-    room.refresh_from_db()
-    count = made["drawers"]
-    messages = "message" if count == 1 else "messages"
-    Activity.objects.create(
-        palace=room.palace,
-        kind=Activity.Kind.MEMORY_MINED,
-        summary=f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300],
-        detail={"room": str(room.uuid), "made": dict(made), "notes": list(notes)},
-    )

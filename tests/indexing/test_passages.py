@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palace.indexing import backfill
-from palace.indexing.passages import split
+from palace.indexing.passages import MAX_PASSAGES, split
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage
 from palace.recall.recall import recall
@@ -19,6 +19,10 @@ def test_passages_hold_every_word_once_and_in_order(text, limit):
     assert "".join("".join(text[a:b] for a, b in spans).split()) == "".join(text.split())
     assert all(0 < b - a <= limit for a, b in spans)
     assert [a for a, _ in spans] == sorted(a for a, _ in spans)
+
+
+def test_a_monstrous_message_has_no_more_passages_than_can_be_numbered():
+    assert len(split("word " * 400_000, 10)) == MAX_PASSAGES
 
 
 def test_a_short_text_is_one_passage():

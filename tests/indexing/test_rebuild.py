@@ -1,7 +1,14 @@
 from __future__ import annotations
 
-from django.core.management import call_command
+import threading
+import time
 
+import pytest
+from django.core.management import call_command
+from django.db import connection, transaction
+
+from palace.indexing import postings
+from palace.indexing.rebuild import rebuild_postings
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting
 from palace.recall.recall import recall
@@ -26,3 +33,28 @@ def test_doing_it_twice_changes_nothing(palace, alice):
     first = Posting.objects.count(), Passage.objects.count()
     call_command("reindex", user=alice.username)
     assert (Posting.objects.count(), Passage.objects.count()) == first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_segments_are_merged_no_drawer_is_counted_twice(palace):
+    for one in EVERYTHING:
+        mine(palace, one)
+    merged, rebuilding = threading.Event(), threading.Event()
+
+    def merge():
+        with transaction.atomic():
+            postings.compact(palace)
+            merged.set()
+            rebuilding.wait(10)
+            time.sleep(0.3)  # Until the other one waits for us, or has gone wrong.
+        connection.close()
+
+    beside = threading.Thread(target=merge)
+    beside.start()
+    merged.wait(10)
+    rebuilding.set()
+    rebuild_postings(palace)
+    beside.join()
+    every = Posting.objects.filter(palace=palace, term=postings.EVERY)
+    posted = sorted(key for row in every for key in row.drawers)
+    assert posted == sorted(Drawer.objects.values_list("pk", flat=True))

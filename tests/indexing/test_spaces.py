@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from llm.embedding import deployment_model
 from palace.errors import EmbeddingMismatch
@@ -10,7 +13,7 @@ from palace.indexing.spaces import active_space, space_for, verify
 from palace.mining.mine import mine
 from palace.models import EmbeddingSpace, Passage
 from palace.recall.recall import recall
-from tests.talk import BATTERY, SOURDOUGH
+from tests.talk import BATTERY, SOURDOUGH, long_transcript
 
 
 @pytest.fixture
@@ -86,3 +89,63 @@ def test_only_one_space_is_active(db):
     assert list(EmbeddingSpace.objects.filter(active=True)) == [second]
     backfill.activate(first)
     assert list(EmbeddingSpace.objects.filter(active=True)) == [first]
+
+
+def beside(work):
+    """Run it in another thread to its end; what it raises is raised here."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(closing(work)).result()
+
+
+def closing(work):
+    def run():
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    return run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_reembed_at_once_share_the_work(palace, other_model):
+    mine(palace, long_transcript(40))
+    other_model()
+    space = space_for(deployment_model())
+    with ThreadPoolExecutor(3) as pool:
+        build = closing(lambda: list(backfill.build_space(space, batch=4)))
+        for run in [pool.submit(build) for _ in range(3)]:
+            run.result()
+    assert Passage.objects.filter(space=space).count() == 40
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_mined_while_models_are_switched_is_found_in_the_new_one(
+    palace, other_model, settings, model_server
+):
+    mine(palace, BATTERY)
+    settings.LLM_PROVIDER = model_server.base_url
+    settings.LLM_MODEL, settings.LLM_API_KEY, settings.LLM_MAX_RETRIES = "small-model", "key", 0
+
+    def switch(request):
+        other_model()
+        beside(lambda: call_command("reembed"))
+        return "no JSON"
+
+    # By the time the conversation is read, it has been embedded with the old model.
+    model_server.script([switch])
+    mine(palace, SOURDOUGH)
+    assert active_space().model == "other-model"
+    assert Passage.objects.filter(space=active_space()).count() == 8
+    assert not Passage.objects.exclude(space=active_space()).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_mined_last_into_the_old_space_is_taken_along(palace, other_model):
+    mine(palace, BATTERY)
+    other_model()
+    space = space_for(deployment_model())
+    list(backfill.build_space(space))
+    mine(palace, SOURDOUGH)
+    backfill.switch_to(space)
+    assert Passage.objects.filter(space=space).count() == Passage.objects.count() == 8

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -166,3 +167,23 @@ def test_a_long_conversation_is_read_in_windows(palace):
     assert (filed.stored, mined.made["drawers"]) == (120, 120)
     assert Closet.objects.filter(palace=palace).count() > 1
     assert Drawer.objects.within(palace).filter(closet=None).count() == 0
+
+
+def test_a_run_that_broke_has_reported_what_it_landed(palace):
+    room = file_transcript(palace, long_transcript(120)).room
+    last = Drawer.objects.order_by("position").last()
+    with connection.cursor() as cursor:
+        cursor.execute(f"""
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF NEW.drawer_id = {last.pk} THEN RAISE EXCEPTION 'refused'; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER refuse BEFORE INSERT ON palace_passage
+            FOR EACH ROW EXECUTE FUNCTION refuse()
+        """)
+    with pytest.raises(psycopg.DatabaseError, match="refused"):
+        mine_room(room)
+    assert Drawer.objects.unmined().count() == 60
+    assert [a.detail["made"]["drawers"] for a in Activity.objects.all()] == [60]
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse ON palace_passage")
+    mine_room(room)
+    assert [a.detail["made"]["drawers"] for a in Activity.objects.all()] == [60, 60]

@@ -38,7 +38,6 @@ class Command(BaseCommand):
             self.stdout.write(f"Queued: {missing} drawers to embed with {space}.")
             return
         self._build(space, missing)
-        backfill.switch_to(space)
         self.stdout.write(f"Done: recall now searches {space}. Restart Loci if it is running.")
 
     def _build(self, space: EmbeddingSpace, missing: int) -> None:
@@ -46,6 +45,7 @@ class Command(BaseCommand):
             with tqdm(total=missing, unit="drawer", disable=None) as bar:
                 for done in backfill.build_space(space):
                     bar.update(done)
+            backfill.switch_to(space)
         except LLMError as error:
             raise CommandError(
                 f"{error} What was done so far is kept; run the command again to go on."
