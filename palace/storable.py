@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 
 # Of the columns that hold other systems' ids, and of those for titles and names.
 ID_LENGTH = 200
@@ -34,6 +35,15 @@ def storable_id(text: str) -> str:
     if len(text) <= ID_LENGTH and is_storable(text):
         return text
     return f"{storable_label(text)[:100]}~{digest(text)}"
+
+
+def storable_time(moment: datetime) -> datetime:
+    """In UTC; what falls out of the calendar there, at either end, is moved to that end."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        ends = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+        return ends[moment.year > 1]
 
 
 def digest(text: str) -> str:

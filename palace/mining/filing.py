@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max
 
 from palace.mining.injected import without_injected_memory
+from palace.mining.ordering import merged
 from palace.models import Drawer, Palace, Room, Wing
-from palace.storable import EMPTY, UNSTORABLE, is_storable, storable_id, storable_label
+from palace.storable import (
+    EMPTY,
+    UNSTORABLE,
+    is_storable,
+    storable_id,
+    storable_label,
+    storable_time,
+)
 from palace.transcripts import Transcript, Turn
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
@@ -48,13 +56,13 @@ def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
         return Filed(None, 0, 0, skipped)
     palace.lock()
     kept = _already_kept(palace, transcript)
-    new = [(position, turn) for position, turn in turns if turn.external_id not in kept]
+    new = [turn for _, turn in turns if turn.external_id not in kept]
     same = sum(kept.get(turn.external_id) == turn.text for _, turn in turns)
     differing = len(turns) - len(new) - same
     if differing:
         skipped[DIFFERS] += differing
     room = _room(palace, transcript, [turn for _, turn in turns])
-    _add_drawers(room, transcript, new, continues=bool(kept) and len(new) == len(turns))
+    _add_drawers(room, transcript, new, _positions(room, turns))
     return Filed(room, len(new), same, skipped)
 
 
@@ -75,7 +83,7 @@ def _storable(transcript: Transcript, skipped: Counter[str]) -> list[tuple[int, 
 
 
 def _with_storable_names(transcript: Transcript) -> Transcript:
-    """Ids, title and names are labels, not words of the conversation: they may be shortened."""
+    """Ids, title, names and times are no words of the conversation: they are made to fit."""
     return dataclasses.replace(
         transcript,
         external_id=storable_id(transcript.external_id),
@@ -86,6 +94,7 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
                 turn,
                 external_id=storable_id(turn.external_id),
                 speaker=storable_label(turn.speaker),
+                said_at=storable_time(turn.said_at),
             )
             for turn in transcript.turns
         ),
@@ -135,16 +144,48 @@ def unsorted_wing(palace: Palace) -> Wing:
     return wing
 
 
+def _positions(room: Room, turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:
+    """Where each turn goes in the conversation, by its id; makes room for them if need be."""
+    conversation = Drawer.objects.filter(
+        palace=room.palace_id, source=room.source, conversation=room.external_id
+    )
+    kept = dict(conversation.in_order().values_list("external_id", "position"))
+    told = {turn.external_id: place for place, turn in turns}
+    order = merged(list(kept), list(told))
+    if order[: len(kept)] == list(kept):
+        # Only the end is new, and counts on from the last message that is here.
+        last, end = next(reversed(kept.items()), ("", -1))
+        offset = end - (told[last] if last in kept and last in told else -1)
+        return {name: place + offset for name, place in told.items()}
+    positions = {name: place for place, name in enumerate(order)}
+    _move(room, {name: positions[name] for name, place in kept.items() if positions[name] != place})
+    return positions
+
+
+def _move(room: Room, positions: Mapping[str, int]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE palace_drawer d SET position = n.position
+            FROM unnest(%s::text[], %s::int[]) AS n (external_id, position)
+            WHERE d.palace_id = %s AND d.source = %s AND d.conversation = %s
+              AND d.external_id = n.external_id
+            """,
+            [
+                list(positions),
+                list(positions.values()),
+                room.palace_id,
+                room.source,
+                room.external_id,
+            ],
+        )
+
+
 def _add_drawers(
-    room: Room, transcript: Transcript, turns: Sequence[tuple[int, Turn]], *, continues: bool
+    room: Room, transcript: Transcript, turns: Sequence[Turn], positions: Mapping[str, int]
 ) -> None:
-    """`continues`: the transcript holds only what came after the drawers already here."""
-    drawers = Drawer.objects.filter(palace=room.palace_id)
-    number = drawers.filter(room=room).aggregate(Max("number"))["number__max"] or 0
-    offset = 0
-    if continues:
-        conversation = drawers.filter(source=room.source, conversation=room.external_id)
-        offset = (conversation.aggregate(Max("position"))["position__max"] or 0) + 1
+    drawers = Drawer.objects.filter(palace=room.palace_id, room=room)
+    number = drawers.aggregate(Max("number"))["number__max"] or 0
     Drawer.objects.bulk_create(
         Drawer(
             palace_id=room.palace_id,
@@ -153,11 +194,11 @@ def _add_drawers(
             source=transcript.source,
             conversation=transcript.external_id,
             external_id=turn.external_id,
-            position=offset + position,
+            position=positions[turn.external_id],
             role=turn.role,
             speaker=turn.speaker,
             text=turn.text,
             said_at=turn.said_at,
         )
-        for count, (position, turn) in enumerate(turns, start=1)
+        for count, turn in enumerate(turns, start=1)
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -9,7 +10,7 @@ from palace.models import Drawer, Room, Wing
 from palace.recall.packing import BLOCK_END, BLOCK_START
 from palace.storable import EMPTY, UNSTORABLE
 from palace.transcripts import Transcript
-from tests.talk import BATTERY, START, transcript
+from tests.talk import BATTERY, START, long_transcript, transcript
 
 ODD_TEXTS = [
     "\n\n  leading and trailing blanks \t\n",
@@ -113,3 +114,38 @@ def test_a_room_spans_its_messages(palace):
     filed = file_transcript(palace, BATTERY)
     assert filed.room.started_at == START
     assert filed.room.ended_at == BATTERY.turns[-1].said_at
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [(0, 1, 2, 3), (2, 3, 4, 5), (4, 5, 6, 7)],  # Each time only the last few messages.
+        [(0, 1, 4, 5), (0, 1, 2, 3, 4, 5, 6, 7)],  # A gap that is filled later.
+        [(4, 5), (2, 3, 4), (0, 1, 2), (5, 6, 7)],  # Backwards, a page at a time.
+        [(0, 2, 4, 6), (1, 2), (3, 4), (5, 6), (6, 7)],
+    ],
+)
+def test_the_order_is_the_conversations_however_its_parts_arrive(palace, seen):
+    whole = long_transcript(8)
+    for places in seen:
+        part = tuple(whole.turns[place] for place in places)
+        file_transcript(palace, dataclasses.replace(whole, turns=part))
+    drawers = list(Drawer.objects.in_order())
+    assert [drawer.text for drawer in drawers] == [turn.text for turn in whole.turns]
+    assert len({drawer.position for drawer in drawers}) == 8
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime.min.replace(tzinfo=UTC),
+        datetime.max.replace(tzinfo=UTC),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-12))),
+    ],
+)
+def test_the_ends_of_the_calendar_can_be_read_back(palace, moment):
+    [turn, *_] = BATTERY.turns
+    odd = dataclasses.replace(BATTERY, turns=(dataclasses.replace(turn, said_at=moment),))
+    file_transcript(palace, odd)
+    assert Drawer.objects.get().said_at.year == moment.year
