@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import IntegrityError, models
 from django.utils import timezone
 
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
 from palace.indexing import backfill, postings
+from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 
@@ -22,50 +30,75 @@ logger = logging.getLogger(__name__)
 REEMBED_BATCHES = 10
 # Rooms and jobs that one sweep queues; the next sweep takes more.
 SWEEP = 200
+# Of periodic tasks one waits in the queue at most: the clock also ticks while no worker runs.
+SWEEP_INTERVAL_S = 60
+
+
+@contextmanager
+def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
+    """What is deleted while a task is at it ends the task, and is no error."""
+    try:
+        yield
+    except (IntegrityError, ObjectDoesNotExist):
+        if row.exists():
+            raise
+        logger.info("A task ended early: what it worked on was deleted meanwhile.")
 
 
 @shared_task
 def mine_room(room_id: int) -> None:
     """Mine a room that was filed; one deleted meanwhile is skipped."""
-    room = Room.objects.select_related("palace", "wing").filter(pk=room_id).first()
-    if room is None:
-        return
-    mine_room_now(room)
-    if postings.needs_compaction(room.palace):
-        compact_postings.delay(room.palace_id)
+    rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
+    with _unless_gone(rooms):
+        room = rooms.get()
+        mine_room_now(room)
+        taking_up.done("room", room_id)
+        if postings.needs_compaction(room.palace):
+            compact_postings.delay(room.palace_id)
 
 
 @shared_task
-def import_chats(job_id: int) -> None:
-    """File and mine a slice of an import, then queue the next, so that others get their turn."""
-    job = ImportJob.objects.select_related("palace").filter(pk=job_id).first()
-    if job is None:
-        return
-    if not import_jobs.run_slice(job):
-        import_chats.delay(job_id)
-    if postings.needs_compaction(job.palace):
-        compact_postings.delay(job.palace_id)
+def import_chats(job_id: int, offset: int | None = None) -> None:
+    """File and mine a slice of an import, then queue the next, so that others get their turn.
+
+    Args:
+        offset: Where the job stood when this was queued. If another task has moved it on since,
+            that one has queued its own next slice, and this one would only be beside it.
+    """
+    jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
+    with _unless_gone(jobs):
+        job = jobs.get()
+        if offset is not None and job.spool_offset != offset:
+            return
+        if not import_jobs.run_slice(job):
+            import_chats.delay(job_id, job.spool_offset)
+        taking_up.done("import", job_id)
+        if postings.needs_compaction(job.palace):
+            compact_postings.delay(job.palace_id)
 
 
 @shared_task
 def compact_postings(palace_id: int) -> None:
     palace = Palace.objects.filter(pk=palace_id).first()
-    if palace is not None:
+    # Asked for by every room that is mined while it waits: the first one does it.
+    if palace is not None and postings.needs_compaction(palace):
         postings.compact(palace)
 
 
-@shared_task
+@shared_task(expires=SWEEP_INTERVAL_S)
 def take_up_unfinished() -> None:
     """Queue what a killed worker left: rooms with unmined drawers, imports that stand still."""
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
-    for room_id in unmined.values_list("room_id", flat=True).distinct()[:SWEEP]:
+    rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
+    for room_id in islice(filter(partial(taking_up.is_due, "room"), rooms), SWEEP):
         mine_room.delay(room_id)
-    for job_id in import_jobs.standing_still(since)[:SWEEP]:
+    jobs = import_jobs.standing_still(since).iterator()
+    for job_id in islice(filter(partial(taking_up.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
 
 
-@shared_task
+@shared_task(expires=SWEEP_INTERVAL_S)
 def embed_missing() -> None:
     """Embed what an outage of the embedder left without a vector."""
     try:

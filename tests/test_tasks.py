@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 import redis
+from django.core.cache import cache
+from django.db import connection
+from django.utils import timezone
 
-from palace import tasks
+from palace import import_jobs, tasks
 from palace.indexing import postings
+from palace.mining import taking_up
 from palace.mining.filing import file_transcript
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting, Wing
@@ -81,3 +86,56 @@ def test_vectors_an_outage_left_out_are_made_later(palace, settings, model_serve
     tasks.embed_missing()
     assert not Passage.objects.filter(embedding=None).exists()
     assert Wing.objects.filter(palace=palace).exists()
+
+
+def test_what_waits_in_the_queue_is_not_queued_again_and_again(palace, queued):
+    room = file_transcript(palace, BATTERY).room
+    Drawer.objects.update(filed_at=timezone.now() - timedelta(hours=1))
+    for _ in range(5):
+        tasks.take_up_unfinished()
+    assert queued() == ["mine_room"]
+    tasks.mine_room(room.pk)
+    assert taking_up.is_due("room", room.pk)
+
+
+def test_what_never_succeeds_is_tried_ever_more_seldom(settings):
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    waiting, _ = taking_up._names("room", 1)
+    waits = []
+    for _ in range(12):
+        assert taking_up.is_due("room", 1)
+        assert not taking_up.is_due("room", 1)
+        waits.append(client.ttl(cache.make_key(waiting)))
+        cache.delete(waiting)
+    taking_up.done("room", 1)
+    client.close()
+    assert waits[:3] == [60, 120, 240]
+    assert waits[-1] == taking_up.LONGEST_S
+
+
+def test_an_import_queued_twice_goes_on_once(palace, tmp_path, queued):
+    file = tmp_path / "talks.jsonl"
+    talks = ({"id": str(n), "messages": [{"role": "user", "text": "Hi."}]} for n in range(3))
+    file.write_text("".join(json.dumps(talk) + "\n" for talk in talks))
+    job = import_jobs.preview(palace, file)
+    tasks.import_chats(job.pk, 7)
+    assert queued() == []
+    assert not Drawer.objects.exists()
+    tasks.import_chats(job.pk, 0)
+    tasks.import_chats(job.pk, 0)
+    assert Drawer.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_person_who_leaves_while_their_room_is_mined_is_no_error(palace, settings, model_server):
+    settings.LLM_PROVIDER, settings.LLM_MODEL = model_server.base_url, "small-model"
+    settings.LLM_API_KEY, settings.LLM_MAX_RETRIES = "key", 0
+
+    def leave(request):
+        palace.owner.delete()
+        connection.close()
+        return "no JSON"
+
+    model_server.script([leave])
+    tasks.mine_room(file_transcript(palace, BATTERY).room.pk)
+    assert not Drawer.objects.exists()
