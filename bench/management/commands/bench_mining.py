@@ -6,6 +6,7 @@ import json
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,10 @@ class Command(BaseCommand):
 
 
 def _from(dataset: str, data: Path) -> Iterator[Transcript]:
+    """All people's conversations, told apart by whose they are."""
     for case in LOADERS[dataset](data).cases:
-        yield from case.transcripts
+        for transcript in case.transcripts:
+            yield replace(transcript, external_id=f"{case.id}/{transcript.external_id}")
 
 
 def _rounds(talk: Iterator[Transcript], messages: int) -> list[list[Transcript]]:
