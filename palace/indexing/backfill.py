@@ -54,10 +54,19 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
     Raises:
         EmbedderUnavailable: what was done so far stays.
     """
-    while drawers := list(_lacking(space).select_related("palace")[:batch]):
-        for palace, group in groupby(drawers, key=lambda drawer: drawer.palace):
-            _build(palace, space, list(group))
-        yield len(drawers)
+    while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
+        for palace in palaces:
+            yield from _build_palace(palace, space, batch)
+
+
+def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
+    """Key by key: to look for the next batch among all drawers takes ever longer with more."""
+    last = 0
+    drawers = _lacking(space).filter(palace=palace).order_by("pk")
+    while part := list(drawers.filter(pk__gt=last)[:batch]):
+        _build(palace, space, part)
+        last = part[-1].pk
+        yield len(part)
 
 
 def switch_to(space: EmbeddingSpace) -> None:
@@ -81,7 +90,7 @@ def lacking(space: EmbeddingSpace) -> int:
 
 def _lacking(space: EmbeddingSpace) -> models.QuerySet[Drawer]:
     present = Passage.objects.filter(palace=OuterRef("palace"), space=space, drawer=OuterRef("pk"))
-    return Drawer.objects.filter(~Exists(present), mined_at__isnull=False).order_by("palace", "pk")
+    return Drawer.objects.filter(~Exists(present), mined_at__isnull=False)
 
 
 def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> None:

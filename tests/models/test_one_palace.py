@@ -1,0 +1,76 @@
+"""What the database itself keeps: rows of one palace refer to that palace's, and go with it."""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.db import IntegrityError, connection, transaction
+
+from palace.mining.mine import mine
+from palace.models import Palace
+from palace.recall.recall import recall
+from tests.talk import BATTERY, EVERYTHING
+
+REFERENCES = [
+    ("palace_wingalias", "wing_id", "palace_wing"),
+    ("palace_room", "wing_id", "palace_wing"),
+    ("palace_closet", "room_id", "palace_room"),
+    ("palace_drawer", "room_id", "palace_room"),
+    ("palace_drawer", "closet_id", "palace_closet"),
+    ("palace_passage", "drawer_id", "palace_drawer"),
+    ("palace_mention", "drawer_id", "palace_drawer"),
+    ("palace_mention", "entity_id", "palace_entity"),
+]
+
+
+@pytest.fixture
+def bobs(bob):
+    return Palace.objects.own(bob)
+
+
+@pytest.mark.parametrize(("table", "column", "target"), REFERENCES)
+def test_a_row_cannot_refer_to_another_palaces(palace, bobs, table, column, target):
+    for one in (palace, bobs):
+        mine(one, BATTERY)
+    with pytest.raises(IntegrityError, match="same_palace"):
+        point_elsewhere(table, column, target, palace, bobs)
+
+
+def point_elsewhere(table, column, target, ours, theirs):
+    """Make one row of ours refer to one of theirs; commits where the database lets it."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        of_palace = "WHERE palace_id = %s"
+        cursor.execute(f"SELECT min(id) FROM {target} {of_palace}", [theirs.pk])  # noqa: S608
+        cursor.execute(
+            f"UPDATE {table} SET {column} = %s WHERE ctid IN"  # noqa: S608
+            f" (SELECT ctid FROM {table} {of_palace} LIMIT 1)",
+            [*cursor.fetchone(), ours.pk],
+        )
+        assert cursor.rowcount == 1
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def rows_of(palace):
+    """How many rows each table holds of the palace."""
+    tables = [model._meta.db_table for model in apps.get_app_config("palace").get_models()]
+    found = {}
+    with connection.cursor() as cursor:
+        for table in tables:
+            names = {c.name for c in connection.introspection.get_table_description(cursor, table)}
+            if "palace_id" in names:
+                count = f"SELECT count(*) FROM {table} WHERE palace_id = %s"  # noqa: S608
+                cursor.execute(count, [palace.pk])
+                [found[table]] = cursor.fetchone()
+    return found
+
+
+def test_deleting_a_person_deletes_all_of_their_palace_and_nothing_else(palace, bobs):
+    for one in (palace, bobs):
+        for talk in EVERYTHING:
+            mine(one, talk)
+        recall(one, "Which wire overheated?")
+    before = rows_of(bobs)
+    assert sum(count > 0 for count in rows_of(palace).values()) == 11
+    palace.owner.delete()
+    assert set(rows_of(palace).values()) == {0}
+    assert rows_of(bobs) == before
