@@ -1,8 +1,13 @@
-"""What happens in the background. Each task is safe to run twice, or beside itself."""
+"""What happens in the background. Each task is safe to run twice, or beside itself.
+
+What a sweep takes up is not put back into the queue at once when its process dies: if it is what
+killed the process, for lack of memory say, it would do so again and again.
+"""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,6 +28,7 @@ from palace.indexing import backfill, postings
 from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
+from palace.models.locks import held_if_free
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +38,7 @@ REEMBED_BATCHES = 10
 SWEEP = 200
 # Of periodic tasks one waits in the queue at most: the clock also ticks while no worker runs.
 SWEEP_INTERVAL_S = 60
+EMBED_MISSING_S = 45
 
 
 @contextmanager
@@ -45,7 +52,7 @@ def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
         logger.info("A task ended early: what it worked on was deleted meanwhile.")
 
 
-@shared_task
+@shared_task(reject_on_worker_lost=False)
 def mine_room(room_id: int) -> None:
     """Mine a room that was filed; one deleted meanwhile is skipped."""
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
@@ -57,7 +64,7 @@ def mine_room(room_id: int) -> None:
             compact_postings.delay(room.palace_id)
 
 
-@shared_task
+@shared_task(reject_on_worker_lost=False)
 def import_chats(job_id: int, offset: int | None = None) -> None:
     """File and mine a slice of an import, then queue the next, so that others get their turn.
 
@@ -77,7 +84,7 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             compact_postings.delay(job.palace_id)
 
 
-@shared_task
+@shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
     palace = Palace.objects.filter(pk=palace_id).first()
     # Asked for by every room that is mined while it waits: the first one does it.
@@ -85,7 +92,7 @@ def compact_postings(palace_id: int) -> None:
         postings.compact(palace)
 
 
-@shared_task(expires=SWEEP_INTERVAL_S)
+@shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def take_up_unfinished() -> None:
     """Queue what a killed worker left: rooms with unmined drawers, imports that stand still."""
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
@@ -98,12 +105,17 @@ def take_up_unfinished() -> None:
         import_chats.delay(job_id)
 
 
-@shared_task(expires=SWEEP_INTERVAL_S)
+@shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def embed_missing() -> None:
-    """Embed what an outage of the embedder left without a vector."""
+    """Embed what an outage of the embedder left without a vector, one task for a while.
+
+    However much there is, it never takes more than one worker from the others.
+    """
+    deadline = time.monotonic() + EMBED_MISSING_S
     try:
-        while backfill.fill_missing():
-            pass
+        with held_if_free("embed what is missing") as ours:
+            while ours and backfill.fill_missing() and time.monotonic() < deadline:
+                pass
     except LLMError as error:
         logger.warning("Passages still wait for the embedder: %s", error)
 

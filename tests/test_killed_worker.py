@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -21,8 +22,10 @@ from bench.sample import conversations
 from palace import tasks
 from palace.import_jobs import preview, receipt, start
 from palace.indexing import postings
+from palace.mining.filing import file_transcript
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.recall.recall import recall
+from tests.talk import BATTERY
 
 MESSAGES = 500
 KILLS = 10
@@ -50,10 +53,10 @@ def spawn_worker():
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--concurrency", "2"]
     workers = []
 
-    def spawn():
+    def spawn(**more):
         worker = subprocess.Popen(
             command,
-            env=environment,
+            env=environment | more,
             cwd=settings.BASE_DIR,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -142,3 +145,27 @@ def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker
     posted = [key for p in Posting.objects.filter(term=postings.EVERY) for key in p.drawers]
     assert sorted(posted) == sorted(d.pk for d in drawers)
     assert recall(palace, "Who wants to borrow money for the piano?").hits
+
+
+def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
+    palace, spawn_worker, model_server
+):
+    """As one would that needs more memory than there is."""
+
+    def kill_children(request):
+        for child in map(
+            int, Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+        ):
+            os.kill(child, signal.SIGKILL)
+        return "Too late."
+
+    model_server.answer(kill_children)
+    worker = spawn_worker(
+        LOCI_LLM_PROVIDER=model_server.base_url, LOCI_LLM_MODEL="small", LOCI_LLM_API_KEY="key"
+    )
+    tasks.mine_room.delay(file_transcript(palace, BATTERY).room.pk)
+    deadline = time.monotonic() + 60
+    while not model_server.requests and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(4)
+    assert len(model_server.requests) == 1

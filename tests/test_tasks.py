@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from palace.mining import taking_up
 from palace.mining.filing import file_transcript
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting, Wing
+from palace.models.locks import held_if_free
 from tests.model_server import EMBEDDINGS, Status
 from tests.talk import BATTERY, long_transcript
 
@@ -139,3 +141,24 @@ def test_a_person_who_leaves_while_their_room_is_mined_is_no_error(palace, setti
     model_server.script([leave])
     tasks.mine_room(file_transcript(palace, BATTERY).room.pk)
     assert not Drawer.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_one_worker_at_a_time_makes_missing_vectors(palace):
+    mine(palace, BATTERY)
+    Passage.objects.update(embedding=None)
+    with held_if_free("embed what is missing"), ThreadPoolExecutor(1) as pool:
+        pool.submit(closing(tasks.embed_missing)).result()
+    assert Passage.objects.filter(embedding=None).count() == 4
+    tasks.embed_missing()
+    assert not Passage.objects.filter(embedding=None).exists()
+
+
+def closing(work):
+    def run():
+        try:
+            work()
+        finally:
+            connection.close()
+
+    return run

@@ -12,7 +12,7 @@ from pgvector import HalfVector
 from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
 from palace.indexing import passages
-from palace.indexing.spaces import activate, model_of
+from palace.indexing.spaces import activate, model_of, stays_active
 from palace.models import Drawer, EmbeddingSpace, Palace, Passage
 
 
@@ -80,7 +80,10 @@ def switch_to(space: EmbeddingSpace) -> None:
     # Until now others may have mined into the old space; from here on nobody does.
     for _ in build_space(space):
         pass
-    Passage.objects.exclude(space=space).delete()
+    with transaction.atomic():
+        # Had somebody else switched to another meanwhile, that one's would be dropped.
+        if stays_active(space):
+            Passage.objects.exclude(space=space).delete()
 
 
 def lacking(space: EmbeddingSpace) -> int:
