@@ -52,13 +52,12 @@ class BenchmarkCommand(BaseCommand):
     ) -> None:
         if not data.exists():
             raise CommandError(f"{data} does not exist.")
-        dataset, run = self.load(data), Run(recipe)
-        with own_schema(f"bench_{dataset.name}_{run_id}", keep=keep) as is_new:
+        dataset, run, sha256 = self.load(data), Run(recipe), sha256_of(data)
+        with own_schema(f"bench_{dataset.name}_{run_id}", keep=keep, data=sha256):
             for case in islice(dataset.cases, limit):
-                if is_new:
-                    run.ingest(case)
+                run.ingest(case)
                 run.ask(case)
-        head = {"dataset": dataset.name, "sha256": sha256_of(data)}
+        head = {"dataset": dataset.name, "sha256": sha256}
         body = {"skipped": dict(dataset.skipped), **run.report()}
         self.stdout.write(json.dumps({**head, **body}))
 

@@ -16,6 +16,7 @@ from bench.metrics import all_at, any_at, interval, mean, percentile, recall_at
 from palace.mining.mine import mine
 from palace.models import Drawer, Palace
 from palace.recall.recall import recall
+from palace.storable import storable_id
 
 DEPTHS = (5, 10, 20)
 # Sessions take the place of their best turn, so more turns than the deepest cut are needed.
@@ -40,9 +41,13 @@ class Run:
     questions: int = 0
 
     def ingest(self, case: Case) -> None:
+        """Take in what an earlier run, kept or killed, has not taken in already."""
+        palace = palace_of(case)
         started = time.perf_counter()
-        for transcript in tqdm(case.transcripts, desc=f"{case.id} in", leave=False, disable=None):
-            filed, _ = mine(palace_of(case), transcript)
+        here = _taken_in(palace)
+        new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
+        for transcript in tqdm(new, desc=f"{case.id} in", leave=False, disable=None):
+            filed, _ = mine(palace, transcript)
             self.messages += filed.stored
         self.ingest_s += time.perf_counter() - started
 
@@ -79,6 +84,14 @@ class Run:
             },
             "ingest": {"messages": self.messages, "seconds": round(self.ingest_s, 1)},
         }
+
+
+def _taken_in(palace: Palace) -> set[str]:
+    """The conversations that are filed and mined: filing is all or nothing."""
+    drawers = Drawer.objects.within(palace)
+    unmined = drawers.unmined().values("conversation")
+    mined = drawers.exclude(conversation__in=unmined)
+    return set(mined.values_list("conversation", flat=True).distinct())
 
 
 def palace_of(case: Case) -> Palace:

@@ -8,15 +8,23 @@ from contextlib import contextmanager
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
+from psycopg import sql
 
 
 @contextmanager
-def own_schema(name: str, *, keep: bool) -> Iterator[bool]:
-    """Everything inside the block reads and writes schema `name`. Yields whether it is new.
+def own_schema(name: str, *, keep: bool, data: str = "") -> Iterator[None]:
+    """Everything inside the block reads and writes schema `name`.
 
-    Dropped at the end unless `keep`; a schema kept by an earlier run is used as it is.
+    Dropped at the end unless `keep`; a schema kept by an earlier run, or left by one that was
+    killed, is used as it is.
+
+    Args:
+        data: Tells data sets apart.
+
+    Raises:
+        CommandError: the schema holds other data.
     """
-    is_new = _create(name)
+    _create(name, data)
     options = connection.settings_dict["OPTIONS"]
     before = options["options"]
     options["options"] = f"{before} -c search_path={name},public"
@@ -24,7 +32,7 @@ def own_schema(name: str, *, keep: bool) -> Iterator[bool]:
     try:
         call_command("migrate", verbosity=0)
         _check_all_tables_are_in(name)
-        yield is_new
+        yield
     finally:
         connection.close()
         options["options"] = before
@@ -33,13 +41,18 @@ def own_schema(name: str, *, keep: bool) -> Iterator[bool]:
                 cursor.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
 
 
-def _create(name: str) -> bool:
+def _create(name: str, data: str) -> None:
     with connection.cursor() as cursor:
         # Types are shared by all schemas; whoever makes the extension first makes it for all.
         cursor.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-        cursor.execute("SELECT to_regnamespace(%s) IS NULL", [name])
-        [is_new] = cursor.fetchone()
         cursor.execute(f'CREATE SCHEMA IF NOT EXISTS "{name}"')
+        cursor.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", [name])
+        [holds] = cursor.fetchone()
+        if holds not in (None, data):
+            raise CommandError(
+                f"Schema {name} holds other data, kept by an earlier run; choose another --run-id."
+            )
+        cursor.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(name), data))
         # Without a list of its own, `migrate` would read the public one and find all done.
         cursor.execute(
             f"""
@@ -49,7 +62,6 @@ def _create(name: str) -> bool:
             )
             """
         )
-    return bool(is_new)
 
 
 def _check_all_tables_are_in(name: str) -> None:

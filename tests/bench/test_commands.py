@@ -195,3 +195,37 @@ def test_a_run_is_not_held_up_by_locks_of_the_same_name_elsewhere():
         assert ours
     done.set()
     beside.join()
+
+
+@pytest.fixture
+def kept_schema(transactional_db):
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP SCHEMA IF EXISTS bench_locomo_again CASCADE")
+
+
+@pytest.mark.usefixtures("kept_schema")
+def test_a_run_that_was_cut_short_is_completed_by_the_next(run, tmp_path):
+    """Questions asked of half of the conversations would give figures that mean nothing."""
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps(LOCOMO))
+    whole = run("locomo", path, keep=True, run_id="again")
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM bench_locomo_again.palace_room WHERE number = 2")
+        cursor.execute("UPDATE bench_locomo_again.palace_drawer SET mined_at = NULL")
+        cursor.execute("DELETE FROM bench_locomo_again.palace_posting")
+        cursor.execute("DELETE FROM bench_locomo_again.palace_passage")
+    again = run("locomo", path, keep=True, run_id="again")
+    assert again["metrics"] == whole["metrics"]
+    assert again["ingest"]["messages"] == 2
+    assert run("locomo", path, keep=True, run_id="again")["ingest"]["messages"] == 0
+
+
+@pytest.mark.usefixtures("kept_schema")
+def test_what_was_kept_of_other_data_is_not_asked(run, tmp_path):
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps(LOCOMO))
+    run("locomo", path, keep=True, run_id="again")
+    path.write_text(json.dumps(LOCOMO, indent=1))
+    with pytest.raises(CommandError, match="holds other data, kept by an earlier run; choose"):
+        run("locomo", path, run_id="again")
