@@ -94,7 +94,10 @@ def compact_postings(palace_id: int) -> None:
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def take_up_unfinished() -> None:
-    """Queue what a killed worker left: rooms with unmined drawers, imports that stand still."""
+    """Queue what a killed worker left: rooms with unmined drawers, imports that stand still.
+
+    And remove the copies of files whose import is no more.
+    """
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
@@ -103,6 +106,7 @@ def take_up_unfinished() -> None:
     jobs = import_jobs.standing_still(since).iterator()
     for job_id in islice(filter(partial(taking_up.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
+    import_jobs.remove_orphans()
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)

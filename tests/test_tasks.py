@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -13,6 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from palace import import_jobs, tasks
+from palace.import_jobs.spools import spool_path
 from palace.indexing import postings
 from palace.mining import taking_up
 from palace.mining.filing import file_transcript
@@ -162,3 +165,16 @@ def closing(work):
             connection.close()
 
     return run
+
+
+def test_the_copy_of_a_persons_file_does_not_outlive_them(palace, tmp_path):
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"id": "1", "messages": [{"role": "user", "text": "A secret."}]}))
+    spool = spool_path(import_jobs.preview(palace, file))
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(spool, (two_days_ago, two_days_ago))
+    tasks.take_up_unfinished()
+    assert spool.exists()
+    palace.owner.delete()
+    tasks.take_up_unfinished()
+    assert not spool.exists()

@@ -13,5 +13,15 @@ from palace.import_jobs.running import (
     standing_still,
     start,
 )
+from palace.import_jobs.spools import remove_orphans
 
-__all__ = ["discard", "pause", "preview", "receipt", "run_slice", "standing_still", "start"]
+__all__ = [
+    "discard",
+    "pause",
+    "preview",
+    "receipt",
+    "remove_orphans",
+    "run_slice",
+    "standing_still",
+    "start",
+]

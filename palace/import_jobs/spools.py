@@ -29,15 +29,16 @@ def new_spool() -> Path:
     """An empty file that only we may read: it will hold somebody's conversations."""
     folder = spool_folder()
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-    _remove_orphans(folder)
+    remove_orphans()
     path = folder / f"{uuid4()}.jsonl"
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return path
 
 
-def _remove_orphans(folder: Path) -> None:
+def remove_orphans() -> None:
+    """Delete copies that no job needs: of processes that were killed, of people who have left."""
     oldest = (timezone.now() - ORPHAN_AFTER).timestamp()
-    old = {path.name: path for path in folder.glob("*.jsonl") if _written(path) < oldest}
+    old = {path.name: path for path in spool_folder().glob("*.jsonl") if _written(path) < oldest}
     needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)
     for name in set(old) - set(needed.values_list("spool", flat=True)):
         old[name].unlink(missing_ok=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from django.db.models import Max
 from django.utils.text import slugify
 
-from palace.mining.extraction.base import EntityFound, Extraction, TopicFound, WingFound
+from palace.mining.extraction.base import EntityFound, Extraction, WingFound
 from palace.mining.reading import Reading
-from palace.models import Closet, Drawer, Entity, Mention, Palace, Room, Wing, WingAlias
+from palace.models import Closet, Entity, Mention, Palace, Room, Wing, WingAlias
 from palace.storable import LABEL_LENGTH
 
 
@@ -34,14 +34,15 @@ class Linker:
     """Writes extractions for one room, inside a transaction that holds the palace."""
 
     def __init__(self, room: Room) -> None:
-        self.room = room
         self.palace: Palace = room.palace
         self.landed = Landed()
+        # As it is now: another run may have sorted it since.
+        self.room = Room.objects.select_related("wing").get(pk=room.pk)
 
     def link(self, reading: Reading) -> Landed:
+        self._sort_room(reading.windows[0][1])
+        self._file_topics(reading)
         for window, extraction in reading.windows:
-            self._sort_room(extraction)
-            self._file_topics(window, extraction.topics)
             for drawer, tags, preference in zip(
                 window, extraction.tags, extraction.preferences, strict=True
             ):
@@ -53,28 +54,47 @@ class Linker:
 
     def _sort_room(self, extraction: Extraction) -> None:
         """Give an unsorted room its wing and title. A sorted one stays where it is."""
-        room = Room.objects.select_related("wing").get(pk=self.room.pk)
-        if room.wing.number != Wing.UNSORTED:
+        if self.room.wing.number != Wing.UNSORTED:
             return
-        room.wing = wing_for(self.palace, extraction.wing)
-        room.title = extraction.title[:LABEL_LENGTH] or room.title
-        room.save(update_fields=["wing", "title"])
+        self.room.wing = wing_for(self.palace, extraction.wing)
+        self.room.title = extraction.title[:LABEL_LENGTH] or self.room.title
+        self.room.save(update_fields=["wing", "title"])
         self.landed.made["rooms"] += 1
 
-    def _file_topics(self, window: Sequence[Drawer], topics: Sequence[TopicFound]) -> None:
-        for topic in topics:
-            closet, made = Closet.objects.get_or_create(
-                palace=self.palace,
-                room=self.room,
-                slug=slug_of(topic.title),
-                defaults={"title": topic.title[:LABEL_LENGTH]},
+    def _file_topics(self, reading: Reading) -> None:
+        """Give each drawer the closet of its topic."""
+        titles = {
+            slug_of(topic.title): topic.title
+            for _, extraction in reading.windows
+            for topic in reversed(extraction.topics)
+        }
+        closets = self._closets(titles)
+        for window, extraction in reading.windows:
+            for topic in extraction.topics:
+                for drawer in window[topic.first : topic.last + 1]:
+                    drawer.closet = closets[slug_of(topic.title)]
+
+    def _closets(self, titles: Mapping[str, str]) -> Mapping[str, Closet]:
+        """The room's closets by slug, those that are missing made."""
+        present = {
+            closet.slug: closet
+            for closet in Closet.objects.filter(
+                palace=self.palace, room=self.room, slug__in=list(titles)
             )
-            self.landed.made["topics"] += made
-            for drawer in window[topic.first : topic.last + 1]:
-                drawer.closet = closet
+        }
+        missing = [
+            Closet(palace=self.palace, room=self.room, slug=slug, title=title[:LABEL_LENGTH])
+            for slug, title in titles.items()
+            if slug not in present
+        ]
+        self.landed.made["topics"] += len(missing)
+        made = Closet.objects.bulk_create(missing) if missing else []
+        return present | {closet.slug: closet for closet in made}
 
     def _mention(self, reading: Reading) -> None:
         found = [e for _, extraction in reading.windows for e in extraction.entities]
+        if not found:
+            return
         entities = entities_for(self.palace, found, self.landed.made)
         mentions = {
             (drawer.pk, span.start, entity.pk): Mention(
@@ -105,9 +125,13 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
             name=found.name[:LABEL_LENGTH],
             kind=found.kind,
         )
-    WingAlias.objects.bulk_create(
-        [WingAlias(palace=palace, wing=wing, slug=slug) for slug in slugs], ignore_conflicts=True
-    )
+    known = WingAlias.objects.filter(palace=palace, slug__in=slugs)
+    taken = set(known.values_list("slug", flat=True))
+    missing = [
+        WingAlias(palace=palace, wing=wing, slug=slug) for slug in slugs if slug not in taken
+    ]
+    if missing:
+        WingAlias.objects.bulk_create(missing)
     return wing
 
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.passages import Embedded
 from palace.indexing.passages import store as store_passages
 from palace.indexing.spaces import active_space, stays_active
+from palace.mining.batches import Part, batches
 from palace.mining.filing import Filed, file_transcript
 from palace.mining.linking import Landed, Linker
-from palace.mining.reading import Reading, read
+from palace.mining.marking import mark_mined
+from palace.mining.reading import Reader, Reading
 from palace.mining.reports import Report
-from palace.mining.windows import WHOLE, WINDOWS_A_BATCH, windows
 from palace.models import Drawer, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
 from palace.transcripts import Transcript
+
+# Messages that are worth mining together: a full load for the embedder.
+GROUP = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,88 +51,98 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     return filed, mine_room(filed.room) if filed.room else Mined()
 
 
+def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
+    """`mine` for many conversations, faster than one by one. Returns the messages stored."""
+    stored = 0
+    group: list[Filed] = []
+    for transcript in transcripts:
+        group.append(file_transcript(palace, transcript))
+        stored += group[-1].stored
+        if sum(filed.stored for filed in group) >= GROUP:
+            mine_rooms([filed.room for filed in group if filed.room])
+            group = []
+    mine_rooms([filed.room for filed in group if filed.room])
+    return stored
+
+
 def mine_room(room: Room) -> Mined:
     """Make topics, tags, passages and postings of the room's drawers that have none yet.
 
     Returns at once, with nothing made, while another process is mining this room.
     """
-    report = Report(room)
-    while _unmined(room).exists():
-        with held_if_free(f"mine room {room.pk}") as ours:
-            if not ours:
-                break
-            for batch in _batches(room):
-                _mine_batch(room, batch, report)
-    return Mined(report.made, tuple(report.notes))
+    return mine_rooms([room])
 
 
-def _batches(room: Room) -> Iterator[list[list[Drawer]]]:
-    """Batches of windows, each read from the database when its turn comes."""
-    while True:
-        length = Drawer.objects.filter(
-            palace=room.palace_id, source=room.source, conversation=room.external_id
-        ).count()
-        # One window more than a batch may need, so that its last one is whole.
-        enough = WHOLE + WINDOWS_A_BATCH * 10
-        pending = windows(list(_unmined(room).in_order()[:enough]), length)
-        if not pending:
-            return
-        yield pending[:WINDOWS_A_BATCH]
+def mine_rooms(rooms: Sequence[Room]) -> Mined:
+    """`mine_room` for rooms of one palace: they share calls to the embedder and transactions."""
+    reports = {room.pk: Report(room) for room in rooms}
+    while rooms := _with_unmined(rooms):
+        with ExitStack() as locks:
+            rooms = [
+                room for room in rooms if locks.enter_context(held_if_free(f"mine room {room.pk}"))
+            ]
+            for batch in batches(rooms):
+                _mine_batch(batch, reports)
+    made = sum((report.made for report in reports.values()), Counter[str]())
+    notes = dict.fromkeys(note for report in reports.values() for note in report.notes)
+    return Mined(made, tuple(notes))
 
 
-def _mine_batch(room: Room, batch: list[list[Drawer]], report: Report) -> None:
-    drawers = [drawer for window in batch for drawer in window]
-    embedded = Embedded(room.palace, active_space(), [drawer.text for drawer in drawers])
-    reading = read(room, batch, embedded.centroids())
-    terms = {drawer.pk: analyze(drawer.text) for drawer in drawers}
+def _with_unmined(rooms: Sequence[Room]) -> list[Room]:
+    if not rooms:
+        return []
+    unmined = Drawer.objects.within(rooms[0].palace).unmined().filter(room__in=rooms)
+    waiting = set(unmined.values_list("room_id", flat=True))
+    return [room for room in rooms if room.pk in waiting]
+
+
+def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
+    drawers = [drawer for part in batch for drawer in part.drawers]
+    palace, space = batch[0].room.palace, active_space()
+    embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
+    reader, vectors, first = Reader(palace, space), embedded.centroids(), 0
+    readings: list[Reading] = []
+    for part in batch:
+        last = first + len(part.drawers)
+        rows = None if vectors is None else vectors[first:last]
+        readings.append(reader.read(part.room, part.windows, rows))
+        first = last
     with transaction.atomic():
-        room.palace.lock()
-        # Whoever came second finds the drawers mined and leaves everything as it is.
-        held = _unmined(room).select_for_update().filter(pk__in=terms)
-        as_read = set(held.values_list("pk", flat=True)) == set(terms)
-        if as_read and stays_active(embedded.space):
-            report.add(_write(room, reading, embedded, drawers, terms))
+        palace.lock()
+        parts = _still_unmined(palace, batch)
+        if parts and stays_active(space):
+            landed = [
+                _link(part, reading)
+                for part, reading in zip(batch, readings, strict=True)
+                if part in parts
+            ]
+            _write(palace, drawers, embedded, parts)
+            for part, (room, found) in zip(parts, landed, strict=True):
+                reports[part.room.pk].add(room, found)
+
+
+def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
+    """Whoever came second finds the drawers mined, and leaves that room as it is."""
+    wanted = [drawer.pk for part in batch for drawer in part.drawers]
+    held = Drawer.objects.within(palace).unmined().filter(pk__in=wanted).order_by("pk")
+    rooms = dict(held.select_for_update().values_list("pk", "room_id"))
+    return [part for part in batch if all(rooms.get(d.pk) == part.room.pk for d in part.drawers)]
+
+
+def _link(part: Part, reading: Reading) -> tuple[Room, Landed]:
+    linker = Linker(part.room)
+    landed = linker.link(reading)
+    landed.made["drawers"] += len(part.drawers)
+    return linker.room, landed
 
 
 def _write(
-    room: Room,
-    reading: Reading,
-    embedded: Embedded,
-    drawers: list[Drawer],
-    terms: dict[int, Counter[str]],
-) -> Landed:
-    landed = Linker(room).link(reading)
-    store_passages(room.palace, list(terms), embedded, only=terms)
-    postings.append(room.palace, terms)
-    for drawer in drawers:
+    palace: Palace, drawers: Sequence[Drawer], embedded: Embedded, parts: Sequence[Part]
+) -> None:
+    written = [drawer for part in parts for drawer in part.drawers]
+    terms = {drawer.pk: analyze(drawer.text) for drawer in written}
+    store_passages(palace, [drawer.pk for drawer in drawers], embedded, only=terms)
+    postings.append(palace, terms)
+    for drawer in written:
         drawer.terms = terms[drawer.pk].total()
-    _mark_mined(room, drawers)
-    landed.made["drawers"] += len(drawers)
-    landed.made["passages"] += sum(map(len, embedded.spans))
-    if embedded.note:
-        landed.notes.append(embedded.note)
-    return landed
-
-
-def _mark_mined(room: Room, drawers: list[Drawer]) -> None:
-    """One statement for all: `bulk_update` would send a CASE with as many arms as drawers."""
-    columns = zip(
-        *((d.pk, d.closet_id, json.dumps(d.tags), d.preference, d.terms) for d in drawers),
-        strict=True,
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            UPDATE palace_drawer d
-            SET closet_id = n.closet, tags = n.tags, preference = n.preference,
-                terms = n.terms, mined_at = now()
-            FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[], %s::float8[], %s::int[])
-                AS n (id, closet, tags, preference, terms)
-            WHERE d.palace_id = %s AND d.id = n.id
-            """,
-            [*map(list, columns), room.palace_id],
-        )
-
-
-def _unmined(room: Room) -> DrawerQuerySet:
-    return Drawer.objects.filter(palace=room.palace_id, room=room).unmined()
+    mark_mined(palace, written)

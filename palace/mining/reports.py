@@ -21,24 +21,23 @@ class Report:
     def __init__(self, room: Room) -> None:
         self.made: Counter[str] = Counter()
         self.notes: dict[str, None] = {}
-        self._room = room
         self._activity = Activity(palace_id=room.palace_id, kind=Activity.Kind.MEMORY_MINED)
 
-    def add(self, landed: Landed) -> None:
-        """Call it in the transaction that wrote what landed."""
+    def add(self, room: Room, landed: Landed) -> None:
+        """Call it in the transaction that wrote what landed.
+
+        Args:
+            room: As it is now, with the title and wing that mining gave it.
+        """
         self.made.update(landed.made)
         self.notes.update(dict.fromkeys(landed.notes))
-        self._activity.summary = self._summary()[:300]
+        count = self.made["drawers"]
+        messages = "message" if count == 1 else "messages"
+        summary = f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."
+        self._activity.summary = summary[:300]
         self._activity.detail = {
-            "room": str(self._room.uuid),
+            "room": str(room.uuid),
             "made": dict(self.made),
             "notes": list(self.notes),
         }
         self._activity.save()
-
-    def _summary(self) -> str:
-        # Mining gives an unsorted room its title and its wing.
-        room = Room.objects.select_related("wing").get(pk=self._room.pk)
-        count = self.made["drawers"]
-        messages = "message" if count == 1 else "messages"
-        return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."
