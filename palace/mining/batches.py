@@ -1,0 +1,75 @@
+"""Batches: the unmined drawers that are mined together, in whole windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.db.models import Count
+
+from llm.providers import deployment_endpoint
+from palace.mining.windows import WHOLE, WINDOW, WINDOWS_A_BATCH, windows
+from palace.models import Drawer, Room
+
+# Drawers that are looked at for one batch: of one room, a window more than its batch can hold.
+LOOKED_AT = 2 * (WHOLE + WINDOW * WINDOWS_A_BATCH)
+# A batch takes whole rooms until it has so many drawers.
+ENOUGH = 96
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The windows of one room that are in a batch."""
+
+    room: Room
+    windows: list[list[Drawer]]
+
+    @property
+    def drawers(self) -> list[Drawer]:
+        return [drawer for window in self.windows for drawer in window]
+
+
+def batches(rooms: Sequence[Room]) -> Iterator[list[Part]]:
+    """Batches of rooms of one palace, each read from the database when its turn comes."""
+    while rooms:
+        parts = _parts(rooms)
+        if not parts:
+            return
+        # A model is asked about each window: what it said is not to wait for other rooms.
+        yield parts[:1] if deployment_endpoint() else _enough(parts)
+
+
+def _parts(rooms: Sequence[Room]) -> list[Part]:
+    by_key = {room.pk: room for room in rooms}
+    unmined = Drawer.objects.within(rooms[0].palace).unmined().filter(room__in=rooms)
+    drawers = list(unmined.order_by("room_id", "position", "pk")[:LOOKED_AT])
+    lengths = _lengths(rooms)
+    parts = []
+    for key, group in groupby(drawers, key=lambda drawer: drawer.room_id):
+        room = by_key[key]
+        cut = windows(list(group), lengths[room.source, room.external_id])
+        parts.append(Part(room, cut[:WINDOWS_A_BATCH]))
+    # What was looked at may end in the middle of the last room.
+    return parts[:-1] if len(drawers) == LOOKED_AT and len(parts) > 1 else parts
+
+
+def _lengths(rooms: Sequence[Room]) -> dict[tuple[str, str], int]:
+    """Messages of each conversation that the rooms are of, by source and id."""
+    kept = Drawer.objects.within(rooms[0].palace).filter(
+        source__in={room.source for room in rooms},
+        conversation__in={room.external_id for room in rooms},
+    )
+    counted = kept.order_by().values_list("source", "conversation").annotate(Count("pk"))
+    return {(source, conversation): count for source, conversation, count in counted}
+
+
+def _enough(parts: Sequence[Part]) -> list[Part]:
+    taken: list[Part] = []
+    size = 0
+    for part in parts:
+        taken.append(part)
+        size += len(part.drawers)
+        if size >= ENOUGH:
+            break
+    return taken
