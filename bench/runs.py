@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from bench.datasets.base import Case, Question
 from bench.metrics import all_at, any_at, interval, mean, percentile, recall_at
-from palace.mining.mine import mine
+from palace.mining.mine import mine_many
 from palace.models import Drawer, Palace
 from palace.recall.recall import recall
 from palace.storable import storable_id
@@ -46,9 +46,9 @@ class Run:
         started = time.perf_counter()
         here = _taken_in(palace)
         new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
-        for transcript in tqdm(new, desc=f"{case.id} in", leave=False, disable=None):
-            filed, _ = mine(palace, transcript)
-            self.messages += filed.stored
+        self.messages += mine_many(
+            palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None)
+        )
         self.ingest_s += time.perf_counter() - started
 
     def ask(self, case: Case) -> None:

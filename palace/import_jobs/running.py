@@ -21,7 +21,7 @@ from palace.import_jobs.spools import spool_path
 from palace.importers import spool
 from palace.importers.conversation import Conversation
 from palace.mining.filing import file_transcript
-from palace.mining.mine import mine_room
+from palace.mining.mine import GROUP, mine_rooms
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 
@@ -96,24 +96,34 @@ def receipt(job: ImportJob) -> dict[str, Any]:
 
 def _run(job: ImportJob, deadline: float) -> bool:
     """True when all is filed and mined, False when the time is over."""
+    rooms: list[Room] = []
+    mined = job.messages_stored
     for line in _lines(job):
-        for room in _file_line(job, line):
-            _mine(room)
+        rooms += _file_line(job, line)
+        if job.messages_stored - mined >= GROUP:
+            _mine(rooms)
+            rooms, mined = [], job.messages_stored
         if time.monotonic() > deadline:
+            _mine(rooms)
             return False
-    for room in _filed_but_not_mined(job):
-        _mine(room)
+    _mine(rooms)
+    _mine(list(_filed_but_not_mined(job)))
     _finish(job)
     return True
 
 
-def _mine(room: Room) -> None:
+def _mine(rooms: list[Room]) -> None:
     """A conversation that cannot be mined is kept all the same, and does not hold up the others."""
     try:
-        mine_room(room)
+        mine_rooms(rooms)
     except Exception:
+        if len(rooms) > 1:
+            for room in rooms:
+                _mine([room])
+            return
         logger.exception(
-            "Room %s is filed, but mining it failed; the periodic task tries it again.", room.uuid
+            "Room %s is filed, but mining it failed; the periodic task tries it again.",
+            rooms[0].uuid,
         )
 
 

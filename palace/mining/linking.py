@@ -63,11 +63,10 @@ class Linker:
 
     def _file_topics(self, reading: Reading) -> None:
         """Give each drawer the closet of its topic."""
-        titles = {
-            slug_of(topic.title): topic.title
-            for _, extraction in reading.windows
-            for topic in reversed(extraction.topics)
-        }
+        titles: dict[str, str] = {}
+        for _, extraction in reading.windows:
+            for topic in extraction.topics:
+                titles.setdefault(slug_of(topic.title), topic.title)
         closets = self._closets(titles)
         for window, extraction in reading.windows:
             for topic in extraction.topics:

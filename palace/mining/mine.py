@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -111,14 +111,12 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
         palace.lock()
         parts = _still_unmined(palace, batch)
         if parts and stays_active(space):
-            landed = [
-                _link(part, reading)
-                for part, reading in zip(batch, readings, strict=True)
-                if part in parts
-            ]
+            passages = dict(zip((d.pk for d in drawers), map(len, embedded.spans), strict=True))
+            for part, reading in zip(batch, readings, strict=True):
+                if part in parts:
+                    room, landed = _link(part, reading, passages, embedded.note)
+                    reports[room.pk].add(room, landed)
             _write(palace, drawers, embedded, parts)
-            for part, (room, found) in zip(parts, landed, strict=True):
-                reports[part.room.pk].add(room, found)
 
 
 def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
@@ -129,10 +127,19 @@ def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
     return [part for part in batch if all(rooms.get(d.pk) == part.room.pk for d in part.drawers)]
 
 
-def _link(part: Part, reading: Reading) -> tuple[Room, Landed]:
+def _link(
+    part: Part, reading: Reading, passages: Mapping[int, int], note: str
+) -> tuple[Room, Landed]:
+    """
+    Args:
+        passages: How many each drawer has, by its key.
+        note: What was degraded in embedding; may be empty.
+    """
     linker = Linker(part.room)
     landed = linker.link(reading)
     landed.made["drawers"] += len(part.drawers)
+    landed.made["passages"] += sum(passages[drawer.pk] for drawer in part.drawers)
+    landed.notes += [note] * bool(note)
     return linker.room, landed
 
 

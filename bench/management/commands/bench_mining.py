@@ -21,7 +21,7 @@ from bench.schema import own_schema
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
 from palace.indexing.passages import split
-from palace.mining.mine import mine
+from palace.mining.mine import mine, mine_many
 from palace.models import Palace
 from palace.transcripts import Transcript
 
@@ -84,8 +84,7 @@ def _measure(palace: Palace, transcripts: list[Transcript]) -> dict[str, float]:
     started = time.perf_counter()
     tokens = bare.embed(passages)[1]
     embedded = time.perf_counter()
-    for transcript in transcripts:
-        mine(palace, transcript)
+    mine_many(palace, transcripts)
     mined = time.perf_counter()
     return {
         "messages": len(texts),
