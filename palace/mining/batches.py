@@ -12,10 +12,10 @@ from llm.providers import deployment_endpoint
 from palace.mining.windows import WHOLE, WINDOW, WINDOWS_A_BATCH, windows
 from palace.models import Drawer, Room
 
-# Drawers that are looked at for one batch: of one room, a window more than its batch can hold.
-LOOKED_AT = 2 * (WHOLE + WINDOW * WINDOWS_A_BATCH)
 # A batch takes whole rooms until it has so many drawers.
-ENOUGH = 96
+ENOUGH = 192
+# Drawers that are looked at for one batch: of one room, a window more than its batch can hold.
+LOOKED_AT = ENOUGH + WHOLE + WINDOW * WINDOWS_A_BATCH
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from palace.models.locks import held_if_free
 from palace.transcripts import Transcript
 
 # Messages that are worth mining together: a full load for the embedder.
-GROUP = 96
+GROUP = 192
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,10 @@ def _context(room: Room, first: Drawer) -> Context:
     conversation = Drawer.objects.filter(
         palace=room.palace_id, source=room.source, conversation=room.external_id
     )
-    before = conversation.filter(position__lt=first.position).order_by("-position", "-pk")[:BEFORE]
-    earlier = list(before.select_related("closet"))[::-1]
+    earlier: list[Drawer] = []
+    if first.position > 0:
+        before = conversation.filter(position__lt=first.position).order_by("-position", "-pk")
+        earlier = list(before.select_related("closet")[:BEFORE])[::-1]
     speakers = conversation.exclude(speaker="").order_by("speaker")
     topic = earlier[-1].closet if earlier else None
     return Context(
