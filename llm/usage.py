@@ -24,6 +24,7 @@ class Meter:
     # What the provider itself says it charged, where it does; otherwise the price table counts.
     cost_usd: Decimal | None = None
     outcome: str = OK
+    duration_ms: float = 0.0
 
 
 def record(
@@ -67,9 +68,19 @@ def metered(
     Within a transaction that is rolled back the row goes too: call models outside of one.
     """
     meter = Meter()
+    try:
+        with timed(meter):
+            yield meter
+    finally:
+        keep(meter, purpose=purpose, provider=provider, model=model, owner_id=owner_id)
+
+
+@contextmanager
+def timed(meter: Meter) -> Iterator[None]:
+    """Time the block and note how it ends; nothing is kept yet."""
     started = time.perf_counter()
     try:
-        yield meter
+        yield
     except LLMError as error:
         meter.outcome = error.code
         raise
@@ -80,14 +91,20 @@ def metered(
         meter.outcome = CRASHED
         raise
     finally:
-        record(
-            purpose=purpose,
-            provider=provider,
-            model=model,
-            owner_id=owner_id,
-            duration_ms=(time.perf_counter() - started) * 1000,
-            tokens_in=meter.tokens_in,
-            tokens_out=meter.tokens_out,
-            cost_usd=meter.cost_usd,
-            outcome=meter.outcome,
-        )
+        meter.duration_ms = (time.perf_counter() - started) * 1000
+
+
+def keep(
+    meter: Meter, *, purpose: str, provider: str, model: str, owner_id: int | None = None
+) -> None:
+    record(
+        purpose=purpose,
+        provider=provider,
+        model=model,
+        owner_id=owner_id,
+        duration_ms=meter.duration_ms,
+        tokens_in=meter.tokens_in,
+        tokens_out=meter.tokens_out,
+        cost_usd=meter.cost_usd,
+        outcome=meter.outcome,
+    )

@@ -5,11 +5,14 @@ The same text always gets the same vector from the same model, whether computed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from uuid import UUID
 
 import numpy as np
 from django.conf import settings
+from django.db import transaction
 from numpy.typing import NDArray
 
 from llm import providers, usage
@@ -108,15 +111,18 @@ def embed(
         EmbedderMisconfigured: wrong as set up; the message says what to set.
     """
     readable = [_readable(text) for text in texts]
+    if not readable:
+        return np.empty((0, model.dimensions), dtype=np.float32)
     if not cache:
-        return _compute(readable, model, owner_id, purpose).astype(np.float32)
+        with _metered(model, owner_id, purpose) as (meter, _):
+            return _compute(readable, model, meter).astype(np.float32)
     keys = _cache.keys(readable, model)
-    vectors = _cache.look_up(keys) if keys else {}
+    vectors = _cache.look_up(keys)
     missing = {key: text for key, text in zip(keys, readable, strict=True) if key not in vectors}
     if missing:
-        computed = _compute(list(missing.values()), model, owner_id, purpose)
-        made = {key: row.tobytes() for key, row in zip(missing, computed, strict=True)}
-        _cache.keep(made)
+        with _metered(model, owner_id, purpose) as (meter, made):
+            computed = _compute(list(missing.values()), model, meter)
+            made |= {key: row.tobytes() for key, row in zip(missing, computed, strict=True)}
         vectors |= made
     stored = np.frombuffer(b"".join(vectors[key] for key in keys), _STORED)
     return stored.reshape(len(keys), model.dimensions).astype(np.float32)
@@ -131,18 +137,39 @@ def max_passage_chars(model: EmbeddingModel) -> int:
     return 900 if model.is_local else 1500
 
 
+@contextmanager
+def _metered(
+    model: EmbeddingModel, owner_id: int | None, purpose: str
+) -> Iterator[tuple[usage.Meter, dict[UUID, bytes]]]:
+    """Meter a call however it ends, and keep the vectors that the block has made of it.
+
+    All in one commit; where the call was free, nobody waits until the disk has it.
+    """
+    meter, made = usage.Meter(), dict[UUID, bytes]()
+    try:
+        with usage.timed(meter):
+            yield meter, made
+    finally:
+        with transaction.atomic():
+            if model.is_local:
+                _cache.commit_without_waiting()
+            usage.keep(
+                meter,
+                purpose=purpose,
+                provider=model.provider,
+                model=model.name,
+                owner_id=owner_id,
+            )
+            _cache.keep(made)
+
+
 def _compute(
-    texts: Sequence[str], model: EmbeddingModel, owner_id: int | None, purpose: str
+    texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter
 ) -> NDArray[np.float16]:
-    if not texts:
-        return np.empty((0, model.dimensions), dtype=_STORED)
-    with usage.metered(
-        purpose=purpose, provider=model.provider, model=model.name, owner_id=owner_id
-    ) as meter:
-        if model.is_local:
-            vectors, meter.tokens_in = _local(texts, model)
-        else:
-            vectors = _remote(texts, model, meter)
+    if model.is_local:
+        vectors, meter.tokens_in = _local(texts, model)
+    else:
+        vectors = _remote(texts, model, meter)
     return vectors.astype(_STORED)
 
 

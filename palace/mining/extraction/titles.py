@@ -25,7 +25,7 @@ _BEGINNING = 1000
 _BULLET = re.compile(r"^[ \t]*(?:[-*•#>]+|\d+[.)])[ \t]+", re.MULTILINE)
 
 # What titles may cost: characters of phrases to embed for each character of the window.
-_SHARE_EMBEDDED = 0.08
+_SHARE_EMBEDDED = 0.05
 # Of an answer, where the question has no phrases ("please continue"): it says first what it is.
 _ANSWER_CHARS = 300
 # A phrase costs the embedder its two marker tokens besides its words.
