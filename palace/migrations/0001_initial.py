@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
                 ('end', models.PositiveIntegerField()),
                 ('drawer', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='mentions', to='palace.drawer')),
                 ('entity', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='mentions', to='palace.entity')),
-                ('palace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_index=False, db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
         ),
         migrations.CreateModel(
@@ -130,7 +130,7 @@ class Migration(migrations.Migration):
                 ('progress_at', models.DateTimeField(help_text='When it was started or last went on.', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('finished_at', models.DateTimeField(null=True)),
-                ('palace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
             options={
                 'ordering': ['-created_at', '-pk'],
@@ -139,17 +139,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='entity',
             name='palace',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace'),
+            field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace'),
         ),
         migrations.AddField(
             model_name='drawer',
             name='palace',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace'),
+            field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace'),
         ),
         migrations.AddField(
             model_name='closet',
             name='palace',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace'),
+            field=models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace'),
         ),
         migrations.CreateModel(
             name='Activity',
@@ -160,7 +160,7 @@ class Migration(migrations.Migration):
                 ('summary', models.CharField(help_text='One sentence for a person.', max_length=300)),
                 ('detail', models.JSONField(default=dict)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('palace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
             options={
                 'verbose_name_plural': 'activities',
@@ -176,7 +176,7 @@ class Migration(migrations.Migration):
                 ('end', models.PositiveIntegerField(help_text='Offset past its last character.')),
                 ('embedding', pgvector.django.halfvec.HalfVectorField(help_text='Of length 1; null until it could be made.', null=True)),
                 ('drawer', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='palace.drawer')),
-                ('palace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_index=False, db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
                 ('space', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.embeddingspace')),
             ],
         ),
@@ -188,7 +188,7 @@ class Migration(migrations.Migration):
                 ('drawers', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), size=None)),
                 ('counts', django.contrib.postgres.fields.ArrayField(base_field=models.SmallIntegerField(), help_text='How often the term is in each.', size=None)),
                 ('lengths', django.contrib.postgres.fields.ArrayField(base_field=models.SmallIntegerField(), help_text='How many terms each one has.', size=None)),
-                ('palace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_index=False, db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
         ),
         migrations.CreateModel(
@@ -205,7 +205,7 @@ class Migration(migrations.Migration):
                 ('notes', models.JSONField(default=list, help_text='What was degraded or skipped, in sentences.')),
                 ('duration_ms', models.FloatField()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('palace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
             options={
                 'ordering': ['-created_at', '-pk'],
@@ -224,7 +224,7 @@ class Migration(migrations.Migration):
                 ('started_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('palace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
             options={
                 'ordering': ['started_at', 'number'],
@@ -250,7 +250,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200)),
                 ('kind', models.CharField(choices=[('person', 'Person'), ('project', 'Project'), ('topic', 'Topic'), ('agent', 'Agent')], max_length=10)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('palace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
             ],
             options={
                 'ordering': ['number'],
@@ -266,7 +266,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('slug', models.SlugField(allow_unicode=True, db_index=False, max_length=200)),
-                ('palace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='palace.palace')),
+                ('palace', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='palace.palace')),
                 ('wing', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='aliases', to='palace.wing')),
             ],
         ),

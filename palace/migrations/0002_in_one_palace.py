@@ -14,6 +14,32 @@ BELONGS_TO = [
     ("palace_mention", "entity_id", "palace_entity", "CASCADE"),
 ]
 
+# Every table of a palace. The database deletes their rows with the palace: quickly, and whatever
+# others were just writing into it.
+OF_A_PALACE = [
+    "activity",
+    "closet",
+    "drawer",
+    "entity",
+    "importjob",
+    "mention",
+    "passage",
+    "posting",
+    "recollectiontrace",
+    "room",
+    "wing",
+    "wingalias",
+]
+
+
+def goes_with_its_palace(table):
+    name = f"palace_{table}_palace"
+    return migrations.RunSQL(
+        f"ALTER TABLE palace_{table} ADD CONSTRAINT {name} FOREIGN KEY (palace_id) "
+        "REFERENCES palace_palace (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED",
+        f"ALTER TABLE palace_{table} DROP CONSTRAINT {name}",
+    )
+
 
 def belongs_to(table, column, target, on_delete):
     name = f"{table}_{column}_same_palace"
@@ -35,6 +61,7 @@ class Migration(migrations.Migration):
     dependencies = [("palace", "0001_initial")]
 
     operations = [
+        *(goes_with_its_palace(table) for table in OF_A_PALACE),
         *(belongs_to(*row) for row in BELONGS_TO),
         plain_storage("palace_passage", "embedding"),
         plain_storage("palace_posting", "drawers"),

@@ -42,7 +42,9 @@ class Entity(InPalace):
 class Mention(models.Model):
     """An entity named in a drawer, at exactly these characters."""
 
-    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+", db_index=False)
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
     entity = models.ForeignKey(
         Entity, models.CASCADE, related_name="mentions", db_constraint=False, db_index=False
     )

@@ -58,7 +58,7 @@ class Wing(InPalace):
 class WingAlias(models.Model):
     """Another name by which a wing is found; one name means one wing."""
 
-    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+")
+    palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
     wing = models.ForeignKey(Wing, models.CASCADE, related_name="aliases", db_constraint=False)
     slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
 

@@ -62,7 +62,7 @@ class InPalaceQuerySet(models.QuerySet[Row]):
 class InPalace(models.Model):
     """A row of one palace. Its key together with the palace's is what other rows refer to."""
 
-    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+")
+    palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
     uuid = models.UUIDField(default=uuid.uuid4, editable=False)
 
     class Meta:

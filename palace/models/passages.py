@@ -42,7 +42,9 @@ class Passage(models.Model):
     """A stretch of a drawer small enough to embed. Narrow on purpose: recall scans it whole."""
 
     pk = models.CompositePrimaryKey("palace_id", "space_id", "drawer_id", "ordinal")
-    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+", db_index=False)
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
     space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="+", db_index=False)
     drawer = models.ForeignKey(
         Drawer, models.CASCADE, related_name="passages", db_constraint=False, db_index=False

@@ -15,7 +15,9 @@ class Posting(models.Model):
     waits. The empty term lists every drawer once and so gives their number and mean length.
     """
 
-    palace = models.ForeignKey(Palace, models.CASCADE, related_name="+", db_index=False)
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
     term = models.CharField(max_length=64)
     drawers = ArrayField(models.BigIntegerField())
     counts = ArrayField(models.SmallIntegerField(), help_text="How often the term is in each.")

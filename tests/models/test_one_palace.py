@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
+from palace.mining.filing import file_transcript
 from palace.mining.mine import mine
-from palace.models import Palace
+from palace.models import Closet, Drawer, Palace
 from palace.recall.recall import recall
 from tests.talk import BATTERY, EVERYTHING
 
@@ -74,3 +78,25 @@ def test_deleting_a_person_deletes_all_of_their_palace_and_nothing_else(palace, 
     palace.owner.delete()
     assert set(rows_of(palace).values()) == {0}
     assert rows_of(bobs) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_palace_goes_with_what_is_being_written_into_it(palace):
+    room = file_transcript(palace, BATTERY).room
+    holding = threading.Event()
+
+    def write():
+        with transaction.atomic():
+            palace.lock()
+            holding.set()
+            time.sleep(0.3)  # Until the other one waits for us.
+            Closet.objects.create(palace=palace, room=room, slug="late", title="Late")
+        connection.close()
+
+    beside = threading.Thread(target=write)
+    beside.start()
+    holding.wait(10)
+    palace.owner.delete()
+    beside.join()
+    assert not Closet.objects.exists()
+    assert not Drawer.objects.exists()
