@@ -62,7 +62,7 @@ def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
     if differing:
         skipped[DIFFERS] += differing
     room = _room(palace, transcript, [turn for _, turn in turns])
-    _add_drawers(room, transcript, new, _positions(room, turns))
+    _add_drawers(room, transcript, new, _positions(room, turns) if kept else _as_told(turns))
     return Filed(room, len(new), same, skipped)
 
 
@@ -144,13 +144,17 @@ def unsorted_wing(palace: Palace) -> Wing:
     return wing
 
 
+def _as_told(turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:
+    return {turn.external_id: place for place, turn in turns}
+
+
 def _positions(room: Room, turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:
     """Where each turn goes in the conversation, by its id; makes room for them if need be."""
     conversation = Drawer.objects.filter(
         palace=room.palace_id, source=room.source, conversation=room.external_id
     )
     kept = dict(conversation.in_order().values_list("external_id", "position"))
-    told = {turn.external_id: place for place, turn in turns}
+    told = _as_told(turns)
     order = merged(list(kept), list(told))
     if order[: len(kept)] == list(kept):
         # Only the end is new, and counts on from the last message that is here.

@@ -100,16 +100,8 @@ def recall(
         UnknownRecipe: there is none of that name.
     """
     started = time.perf_counter()
-    chosen, space = recipe_named(recipe), active_space()
-    question = read_query(
-        palace,
-        space,
-        query,
-        now=now or timezone.now(),
-        as_of=as_of,
-        by_meaning=chosen.by_meaning,
-    )
-    meaning = by_meaning(palace, space, question.vector)
+    chosen = recipe_named(recipe)
+    space, question, meaning = _understand(palace, chosen, query, now or timezone.now(), as_of)
     words = by_words(palace, question.terms)
     scored = _score(
         question, chosen, find_candidates(palace, question, meaning, words), meaning, words
@@ -130,6 +122,23 @@ def recall(
     )
     _keep_trace(palace, question, chosen, scored, recollection)
     return recollection
+
+
+def _understand(
+    palace: Palace, recipe: Recipe, text: str, now: datetime, as_of: datetime | None
+) -> tuple[EmbeddingSpace, Query, Meaning]:
+    """Read the question and compare it by meaning, both in the same space.
+
+    While models are switched, the passages of the space just looked up may be gone already.
+    """
+    while True:
+        space = active_space()
+        question = read_query(
+            palace, space, text, now=now, as_of=as_of, by_meaning=recipe.by_meaning
+        )
+        meaning = by_meaning(palace, space, question.vector)
+        if len(meaning.drawers) or question.vector is None or active_space() == space:
+            return space, question, meaning
 
 
 def _score(
