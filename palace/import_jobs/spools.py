@@ -16,6 +16,9 @@ from palace.models import ImportJob
 # A spool without a job can only come from a process that was killed; by then it is surely gone.
 ORPHAN_AFTER = timedelta(days=1)
 
+# A preview is for deciding soon; its copy of somebody's conversations is not to lie about.
+PREVIEW_KEPT = timedelta(days=7)
+
 
 def spool_folder() -> Path:
     return Path(settings.LOCI_HOME) / "imports"
@@ -36,7 +39,12 @@ def new_spool() -> Path:
 
 
 def remove_orphans() -> None:
-    """Delete copies that no job needs: of processes that were killed, of people who have left."""
+    """Delete copies that no job needs: of processes that were killed, of people who have left.
+
+    Previews that nobody has started for a week go too, with their copies.
+    """
+    never_started = ImportJob.objects.filter(status=ImportJob.Status.READY, spool_offset=0)
+    never_started.filter(created_at__lt=timezone.now() - PREVIEW_KEPT).delete()
     oldest = (timezone.now() - ORPHAN_AFTER).timestamp()
     old = {path.name: path for path in spool_folder().glob("*.jsonl") if _written(path) < oldest}
     needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)

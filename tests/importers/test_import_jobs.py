@@ -372,3 +372,24 @@ def test_a_conversation_that_cannot_be_mined_does_not_hold_up_the_others(palace,
     assert [drawer.text for drawer in Drawer.objects.unmined()] == ["Bad apples."]
     assert "mining it failed; the periodic task tries it again" in caplog.text
     assert "Bad apples" not in caplog.text
+
+
+def test_a_preview_nobody_starts_for_a_week_is_forgotten_with_its_copy(palace, tmp_path):
+    job = import_jobs.preview(palace, write_lines(tmp_path / "a", [plain("Q")]))
+    import_jobs.remove_orphans()
+    assert spool_path(job).exists()
+    last_week = timezone.now() - timedelta(days=8)
+    ImportJob.objects.update(created_at=last_week)
+    os.utime(spool_path(job), (last_week.timestamp(),) * 2)
+    import_jobs.remove_orphans()
+    assert not ImportJob.objects.exists()
+    assert not spool_path(job).exists()
+
+
+def test_an_import_that_was_begun_is_kept_until_somebody_goes_on(palace, tmp_path):
+    job = import_jobs.preview(palace, write_lines(tmp_path / "a", [plain("Q"), plain("R")]))
+    import_jobs.run_slice(job, seconds=0)
+    import_jobs.pause(job)
+    ImportJob.objects.update(created_at=timezone.now() - timedelta(days=8))
+    import_jobs.remove_orphans()
+    assert ImportJob.objects.exists()
