@@ -16,6 +16,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from llm import providers, usage
+from llm.commits import commit_without_waiting
 from llm.embedding import build
 from llm.embedding import cache as _cache
 from llm.embedding.cache import forget, prune
@@ -152,7 +153,7 @@ def _metered(
     finally:
         with transaction.atomic():
             if model.is_local:
-                _cache.commit_without_waiting()
+                commit_without_waiting()
             usage.keep(
                 meter,
                 purpose=purpose,

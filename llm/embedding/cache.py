@@ -53,16 +53,6 @@ def look_up(wanted: Sequence[UUID]) -> dict[UUID, bytes]:
     return {key: bytes(vector) for key, vector, _used_on in rows}
 
 
-def commit_without_waiting() -> None:
-    """Let this transaction, if it is only ours, end before the disk has it.
-
-    A power cut then takes what can be computed again. A caller's own transaction is left alone.
-    """
-    if len(connection.atomic_blocks) == 1:
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit = off")
-
-
 def keep(vectors: Mapping[UUID, bytes]) -> None:
     """Insert; a row that another process put there meanwhile stays as it is."""
     if not vectors:

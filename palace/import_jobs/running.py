@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from llm.commits import commit_without_waiting
 from palace.errors import BadImport
 from palace.import_jobs.kept import on_other_branches
 from palace.import_jobs.spools import spool_path
@@ -156,6 +157,8 @@ def _file_line(job: ImportJob, line: bytes) -> list[Room]:
     """File one conversation and record that it was, both or neither."""
     conversation = spool.from_line(line)
     with transaction.atomic():
+        # Lost to a power cut, it is filed again from the spool: the progress is lost with it.
+        commit_without_waiting()
         tally = _file_conversation(job.palace, conversation)
         progress = {
             "spool_offset": job.spool_offset + len(line),

@@ -6,9 +6,11 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
 from django.db import connection, transaction
 from django.db.models import Max
+from django.utils import timezone
 
 from palace.mining.injected import without_injected_memory
 from palace.mining.ordering import merged
@@ -190,19 +192,18 @@ def _add_drawers(
 ) -> None:
     drawers = Drawer.objects.filter(palace=room.palace_id, room=room)
     number = drawers.aggregate(Max("number"))["number__max"] or 0
-    Drawer.objects.bulk_create(
-        Drawer(
-            palace_id=room.palace_id,
-            room=room,
-            number=number + count,
-            source=transcript.source,
-            conversation=transcript.external_id,
-            external_id=turn.external_id,
-            position=positions[turn.external_id],
-            role=turn.role,
-            speaker=turn.speaker,
-            text=turn.text,
-            said_at=turn.said_at,
+    rows = (
+        (
+            *(room.palace_id, uuid4(), room.pk, number + count, transcript.source),
+            *(transcript.external_id, turn.external_id, positions[turn.external_id]),
+            *(turn.role, turn.speaker, turn.text, turn.said_at, "{}", 0, 0, timezone.now()),
         )
         for count, turn in enumerate(turns, start=1)
     )
+    statement = (
+        "COPY palace_drawer (palace_id, uuid, room_id, number, source, conversation, external_id,"
+        " position, role, speaker, text, said_at, tags, preference, terms, filed_at) FROM STDIN"
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in rows:
+            copy.write_row(row)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
+from llm.commits import commit_without_waiting
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.passages import Embedded
@@ -52,11 +53,16 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
 
 
 def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
-    """`mine` for many conversations, faster than one by one. Returns the messages stored."""
+    """`mine` for many conversations, faster than one by one. Returns the messages stored.
+
+    The caller keeps the transcripts until it returns: a power cut may take the last ones filed.
+    """
     stored = 0
     group: list[Filed] = []
     for transcript in transcripts:
-        group.append(file_transcript(palace, transcript))
+        with transaction.atomic():
+            commit_without_waiting()
+            group.append(file_transcript(palace, transcript))
         stored += group[-1].stored
         if sum(filed.stored for filed in group) >= GROUP:
             mine_rooms([filed.room for filed in group if filed.room])
@@ -108,6 +114,8 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
         readings.append(reader.read(part.room, part.windows, rows))
         first = last
     with transaction.atomic():
+        # Lost to a power cut, it is mined again: the mark that it was mined is lost with it.
+        commit_without_waiting()
         palace.lock()
         parts = _still_unmined(palace, batch)
         if parts and stays_active(space):
