@@ -16,12 +16,6 @@ class BadPointer(PalaceError):
         super().__init__(f"{text[:60]!r} is not a pointer; write it like § W-042/R-11/D-007.")
 
 
-class UnstorableText(PalaceError):
-    """Text that Postgres or UTF-8 cannot hold to the byte."""
-
-    code = "unstorable_text"
-
-
 class EmptyQuery(PalaceError):
     code = "empty_query"
 

@@ -38,6 +38,7 @@ def test_a_room_that_is_gone_is_skipped(db):
     tasks.mine_room(12345)
     tasks.import_chats(12345)
     tasks.compact_postings(12345)
+    assert not Drawer.objects.exists()
 
 
 @pytest.fixture

@@ -108,7 +108,8 @@ def _run(job: ImportJob, deadline: float) -> bool:
             _mine(rooms)
             return False
     _mine(rooms)
-    _mine(list(_filed_but_not_mined(job)))
+    for room in _filed_but_not_mined(job):  # One by one: there may be more than locks for all.
+        _mine([room])
     _finish(job)
     return True
 

@@ -225,7 +225,3 @@ class Drawer(InPalace):
     def trash(self, at: datetime | None = None) -> None:
         self.trashed_at = at or timezone.now()
         self.save(update_fields=["trashed_at"])
-
-    def restore(self) -> None:
-        self.trashed_at = None
-        self.save(update_fields=["trashed_at"])

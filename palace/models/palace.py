@@ -16,9 +16,6 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class PalaceQuerySet(models.QuerySet["Palace"]):
-    def owned_by(self, owner: User) -> Self:
-        return self.filter(owner=owner)
-
     def own(self, owner: User) -> Palace:
         """The signed-in user's own palace, made on first use."""
         palace, _ = self.get_or_create(owner=owner, subject="")
