@@ -75,6 +75,7 @@ INSTALLED_APPS = [
     "llm",
     "settings_app",
     "palace",
+    "chat",
     "bench",
 ]
 

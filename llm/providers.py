@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
@@ -24,15 +24,32 @@ class Preset:
     # Run on one's own machine: calls cost nothing.
     self_hosted: bool = False
     hint: str = ""
+    # Quick and cheap, for ordering what was found; empty where the one that is set must do.
+    small_model: str = ""
 
 
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("openrouter", "OpenRouter", "https://openrouter.ai/api/v1"),
-        Preset("openai", "OpenAI", "https://api.openai.com/v1"),
-        Preset("anthropic", "Anthropic", "https://api.anthropic.com/v1/"),
-        Preset("gemini", "Gemini", "https://generativelanguage.googleapis.com/v1beta/openai/"),
+        Preset(
+            "openrouter",
+            "OpenRouter",
+            "https://openrouter.ai/api/v1",
+            small_model="anthropic/claude-haiku-4.5",
+        ),
+        Preset("openai", "OpenAI", "https://api.openai.com/v1", small_model="gpt-5-nano"),
+        Preset(
+            "anthropic",
+            "Anthropic",
+            "https://api.anthropic.com/v1/",
+            small_model="claude-haiku-4-5",
+        ),
+        Preset(
+            "gemini",
+            "Gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai/",
+            small_model="gemini-2.5-flash-lite",
+        ),
         Preset(
             "azure",
             "Azure OpenAI",
@@ -54,6 +71,11 @@ class Endpoint:
     base_url: str
     api_key: str = field(repr=False, compare=False)
     model: str
+    # Chosen by a user, not by the operator.
+    of_a_user: bool = False
+
+    def with_model(self, model: str) -> Endpoint:
+        return replace(self, model=model)
 
     def __str__(self) -> str:
         """For sentences: "OpenAI (gpt-4o-mini)"."""
@@ -80,8 +102,11 @@ def base_url(provider: str) -> str:
     return provider
 
 
-def endpoint(provider: str, model: str, api_key: str = "") -> Endpoint:
+def endpoint(provider: str, model: str, api_key: str = "", *, of_a_user: bool = False) -> Endpoint:
     """Checked as far as it can be without calling: address known, key and model present.
+
+    Args:
+        of_a_user: Chosen by a user, not by the operator.
 
     Raises:
         ModelRefused: what is missing, in a sentence.
@@ -92,7 +117,15 @@ def endpoint(provider: str, model: str, api_key: str = "") -> Endpoint:
         raise ModelRefused(f"No model is named for {shown(provider)}; say which one to use.")
     if preset and preset.needs_key and not api_key:
         raise ModelRefused(f"{preset.label} needs an API key, and none is set.")
-    return Endpoint(provider=provider, base_url=url, api_key=api_key, model=model)
+    return Endpoint(
+        provider=provider, base_url=url, api_key=api_key, model=model, of_a_user=of_a_user
+    )
+
+
+def small_model(asked: Endpoint) -> str:
+    """The preset's quick and cheap model; the one that is set where there is no such."""
+    preset = PRESETS.get(asked.provider.lower())
+    return (preset.small_model if preset else "") or asked.model
 
 
 def deployment_endpoint() -> Endpoint | None:

@@ -8,9 +8,9 @@ from itertools import groupby
 
 from django.db.models import Count
 
-from llm.providers import deployment_endpoint
 from palace.mining.windows import WHOLE, WINDOW, WINDOWS_A_BATCH, windows
 from palace.models import Drawer, Room
+from settings_app.models import settings_of
 
 # A batch takes whole rooms until it has so many drawers.
 ENOUGH = 192
@@ -37,7 +37,8 @@ def batches(rooms: Sequence[Room]) -> Iterator[list[Part]]:
         if not parts:
             return
         # A model is asked about each window: what it said is not to wait for other rooms.
-        yield parts[:1] if deployment_endpoint() else _enough(parts)
+        asks_a_model = settings_of(rooms[0].palace.owner_id).chat_model().endpoint is not None
+        yield parts[:1] if asks_a_model else _enough(parts)
 
 
 def _parts(rooms: Sequence[Room]) -> list[Part]:

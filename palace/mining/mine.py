@@ -122,7 +122,8 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
             passages = dict(zip((d.pk for d in drawers), map(len, embedded.spans), strict=True))
             for part, reading in zip(batch, readings, strict=True):
                 if part in parts:
-                    room, landed = _link(part, reading, passages, embedded.note)
+                    room, landed = _link(part, reading, passages)
+                    landed.notes += filter(None, (embedded.note, reader.note))
                     reports[room.pk].add(room, landed)
             _write(palace, drawers, embedded, parts)
 
@@ -135,19 +136,15 @@ def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
     return [part for part in batch if all(rooms.get(d.pk) == part.room.pk for d in part.drawers)]
 
 
-def _link(
-    part: Part, reading: Reading, passages: Mapping[int, int], note: str
-) -> tuple[Room, Landed]:
+def _link(part: Part, reading: Reading, passages: Mapping[int, int]) -> tuple[Room, Landed]:
     """
     Args:
         passages: How many each drawer has, by its key.
-        note: What was degraded in embedding; may be empty.
     """
     linker = Linker(part.room)
     landed = linker.link(reading)
     landed.made["drawers"] += len(part.drawers)
     landed.made["passages"] += sum(passages[drawer.pk] for drawer in part.drawers)
-    landed.notes += [note] * bool(note)
     return linker.room, landed
 
 

@@ -12,7 +12,6 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.utils.text import slugify
 
 from llm.embedding import embed
-from llm.providers import deployment_endpoint
 from palace.indexing.spaces import model_of
 from palace.mining.extraction.base import (
     Context,
@@ -28,6 +27,7 @@ from palace.mining.extraction.model import extract_with_model
 from palace.mining.windows import BEFORE
 from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
 from palace.transcripts import Role, Turn
+from settings_app.models import settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,15 @@ class Reader:
     """Reads rooms of one palace, one after the other. Nothing is written.
 
     What it found in one window is known when it reads the next, as if it had been written.
+
+    Attributes:
+        note: Why the model that was chosen cannot be asked; empty otherwise.
     """
 
     def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
         owner = palace.owner_id
-        endpoint = deployment_endpoint()
+        chosen = settings_of(owner).chat_model()
+        endpoint, self.note = chosen.endpoint, chosen.note
         self._extract: Extractor = (
             partial(extract_with_model, endpoint=endpoint, owner_id=owner) if endpoint else extract
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from django.utils import timezone
 
 from palace.aaak import Pointer
@@ -21,10 +22,10 @@ from palace.recall.packing import pack
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_named
 from palace.recall.relevance import relevant
-from palace.recall.semantic import Meaning, Scores, by_meaning
+from palace.recall.semantic import Ids, Meaning, Scores, by_meaning
 from palace.recall.signals import features
+from settings_app.models import settings_of
 
-DEFAULT_TOP_K = 5
 # How many candidates a trace keeps.
 TRACED = 50
 
@@ -75,25 +76,28 @@ class _Scored:
     scores: Scores
     order: list[int]
     too_far: list[int]
+    left_out: list[int]
 
 
 def recall(
     palace: Palace,
     query: str,
     *,
-    top_k: int = DEFAULT_TOP_K,
+    top_k: int | None = None,
     now: datetime | None = None,
     as_of: datetime | None = None,
     recipe: str = "default",
     budget_tokens: int | None = None,
+    leave_out: Collection[int] = (),
 ) -> Recollection:
     """Find the drawers that answer `query` best, and say why.
 
     Args:
-        top_k: At most this many hits, from 1.
+        top_k: At most this many hits, from 1; the owner's own choice unless given.
         now: The moment "yesterday" and the like refer to; the present unless given.
         as_of: Leave out what was said later.
         budget_tokens: Length of the context block; without one it holds all hits.
+        leave_out: Keys of drawers that whoever asks has before them anyway.
 
     Raises:
         EmptyQuery: the query is blank.
@@ -103,8 +107,15 @@ def recall(
     chosen = recipe_named(recipe)
     space, question, meaning = _understand(palace, chosen, query, now or timezone.now(), as_of)
     words = by_words(palace, question.terms)
+    if top_k is None:
+        top_k = settings_of(palace.owner_id).top_k
     scored = _score(
-        question, chosen, find_candidates(palace, question, meaning, words), meaning, words
+        question,
+        chosen,
+        find_candidates(palace, question, meaning, words),
+        meaning,
+        words,
+        np.array(list(leave_out), dtype=np.int64),
     )
     hits = _hits(palace, space, scored, meaning, scored.order[: max(top_k, 1)])
     packed = pack(hits, budget_tokens)
@@ -142,7 +153,12 @@ def _understand(
 
 
 def _score(
-    query: Query, recipe: Recipe, candidates: Candidates, meaning: Meaning, words: Words
+    query: Query,
+    recipe: Recipe,
+    candidates: Candidates,
+    meaning: Meaning,
+    words: Words,
+    leave_out: Ids,
 ) -> _Scored:
     values = features(query, candidates, meaning, words)
     shares = fuse(values, recipe.weights)
@@ -150,12 +166,15 @@ def _score(
     suiting, wishes = values["time.said"], values["preference.stated"]
     taken = relevant(candidates, suiting, wishes, meaning, words)
     order = ranking(scores, candidates.drawers)
+    known = np.isin(candidates.drawers, leave_out)[order]
+    order, left_out = order[~known], order[known]
     return _Scored(
         candidates,
         shares,
         scores,
         order=order[taken[order]].tolist(),
         too_far=order[~taken[order]].tolist(),
+        left_out=left_out.tolist(),
     )
 
 
@@ -226,6 +245,7 @@ def _keep_trace(
 def _traced(scored: _Scored, taken: int) -> list[dict[str, Any]]:
     """The best candidates after the hits, with why they were cut."""
     cut = [(place, "ranked lower") for place in scored.order[taken:]]
+    cut += [(place, "already in the conversation") for place in scored.left_out]
     cut += [(place, "too far from the question") for place in scored.too_far]
     return [
         {

@@ -98,6 +98,15 @@ def icon(name: str) -> SafeString:
     )
 
 
+@register.simple_tag(takes_context=True)
+def main_link(context: template.RequestContext, address: str, name: str) -> SafeString:
+    """A link of the main navigation, marked while one is somewhere below it."""
+    path = context["request"].path
+    here = "page" if path == address else "true" if path.startswith(address) else ""
+    current = format_html(' aria-current="{}"', here) if here else ""
+    return format_html('<a href="{}"{}>{}</a>', address, current, name)
+
+
 @register.inclusion_tag("palace/_trail.html")
 def trail(place: Room | Closet | Drawer) -> dict[str, object]:
     """The way from the palace to `place`, which itself is left out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.apps import apps
 from django.urls import URLPattern, get_resolver, reverse
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
@@ -18,6 +19,8 @@ SOMEBODYS = {
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
     "pointer_path": lambda drawer: reverse("pointer_path", args=["W-9042/R-9011/D-9007"]),
 }
+# What only does something, when posted to: its address, and what is sent along.
+ACTIONS = {}
 
 
 def page_names(patterns=None, at=""):
@@ -30,7 +33,7 @@ def page_names(patterns=None, at=""):
 
 
 def test_every_address_is_tested_for_isolation():
-    assert set(page_names()) == WITHOUT_MEMORIES | ONES_OWN | set(SOMEBODYS)
+    assert set(page_names()) == WITHOUT_MEMORIES | ONES_OWN | set(SOMEBODYS) | set(ACTIONS)
 
 
 @pytest.mark.parametrize("name", SOMEBODYS)
@@ -77,6 +80,40 @@ def test_without_sign_in_a_part_reloads_its_page(client, drawer, name):
 @pytest.mark.parametrize("name", SOMEBODYS)
 def test_no_page_is_changed_by_a_form(alices, drawer, name):
     assert alices.post(SOMEBODYS[name](drawer)).status_code == 405
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_a_stranger_can_do_nothing(bobs, drawer, name, headers):
+    address, sent = ACTIONS[name](drawer)
+    before = everything_of(drawer.palace)
+    response = bobs.post(address, sent, headers=headers)
+    assert response.status_code == 404
+    assert drawer.text not in response.text
+    assert everything_of(drawer.palace) == before
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_without_sign_in_nothing_is_done(client, drawer, name):
+    address, sent = ACTIONS[name](drawer)
+    before = everything_of(drawer.palace)
+    assert client.post(address, sent).url.startswith(reverse("sign_in"))
+    assert client.post(address, sent, headers={"HX-Request": "true"}).status_code == 403
+    assert everything_of(drawer.palace) == before
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_what_does_something_is_not_done_by_a_link(alices, drawer, name):
+    address, _sent = ACTIONS[name](drawer)
+    assert alices.get(address).status_code == 405
+
+
+def everything_of(palace):
+    """Every row of a palace, in every table that has such."""
+    tables = [
+        model for model in apps.get_models() if any(f.name == "palace" for f in model._meta.fields)
+    ]
+    return {model: list(model.objects.filter(palace=palace).values()) for model in tables}
 
 
 def test_a_superuser_sees_no_more_than_others(client, admin_user, drawer):

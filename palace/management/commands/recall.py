@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from palace.errors import PalaceError
 from palace.management.people import add_user_argument, palace_of
-from palace.recall.recall import DEFAULT_TOP_K, Hit, Recollection, recall
+from palace.recall.recall import Hit, Recollection, recall
 
 SNIPPET = 160
 # A full bar stands for this share of the score.
@@ -24,7 +24,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("question")
         add_user_argument(parser)
-        parser.add_argument("--top-k", type=int, default=DEFAULT_TOP_K, metavar="N")
+        parser.add_argument(
+            "--top-k", type=int, metavar="N", help="How many; the user's own choice unless given."
+        )
         parser.add_argument("--recipe", default="default")
         parser.add_argument(
             "--now", type=_moment, help="ISO date or time the question is asked at."

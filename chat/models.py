@@ -1,0 +1,149 @@
+"""Agent, Conversation, Message: what is said in the chat, before and beside what is remembered."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.urls import reverse
+
+from palace.models.palace import InPalace, InPalaceQuerySet
+from palace.storable import LABEL_LENGTH
+
+
+class Agent(InPalace):
+    """Somebody to talk to: a name, instructions, and whether they are given memories."""
+
+    FIRST_NAME = "Assistant"
+
+    name = models.CharField(max_length=60)
+    instructions = models.TextField(blank=True)
+    model = models.CharField(max_length=200, blank=True, help_text="Empty: the settings' model.")
+    recalls = models.BooleanField(
+        default=True,
+        help_text="Off: replies without memories; conversations are mined all the same.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = InPalaceQuerySet["Agent"].as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="agent_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="agent_uuid"),
+            models.UniqueConstraint("palace", Lower("name"), name="agent_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("agent_detail", args=[self.uuid])
+
+
+class Conversation(InPalace):
+    agent = models.ForeignKey(
+        Agent, models.SET_NULL, related_name="conversations", null=True, db_constraint=False
+    )
+    title = models.CharField(max_length=LABEL_LENGTH)
+    created_at = models.DateTimeField(auto_now_add=True)
+    spoke_at = models.DateTimeField(help_text="When something was last said.")
+    mine_due_at = models.DateTimeField(
+        null=True, help_text="When what was said is to be mined; null when nothing waits."
+    )
+
+    objects = InPalaceQuerySet["Conversation"].as_manager()
+
+    class Meta:
+        ordering = ["-spoke_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="conversation_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="conversation_uuid"),
+        ]
+        indexes = [
+            models.Index(fields=["palace", "-spoke_at"], name="conversation_by_time"),
+            models.Index(
+                fields=["mine_due_at"],
+                name="conversation_due",
+                condition=Q(mine_due_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("conversation_detail", args=[self.uuid])
+
+
+class MessageQuerySet(InPalaceQuerySet["Message"]):
+    def current(self) -> Self:
+        """Without the replies that another try replaced."""
+        return self.filter(replaced_at=None)
+
+    def unmined(self) -> Self:
+        """Said to the end, and not yet handed to the palace."""
+        return self.filter(mined_at=None, mine=True, status__in=Message.SAID).exclude(text="")
+
+
+class Message(InPalace):
+    """One thing said. Its text is kept to the byte, as the palace will keep it."""
+
+    class Status(models.TextChoices):
+        WRITING = "writing", "being written"
+        DONE = "done", "done"
+        STOPPED = "stopped", "stopped by the user"
+        FAILED = "failed", "broken off by an error"
+
+    # What stands as said: a reply that was stopped too, as far as it came.
+    SAID = (Status.DONE, Status.STOPPED)
+
+    conversation = models.ForeignKey(
+        Conversation, models.DO_NOTHING, related_name="messages", db_constraint=False
+    )
+    position = models.PositiveIntegerField(help_text="Order in the conversation, from 0.")
+    role = models.CharField(max_length=20, help_text="user or assistant.")
+    text = models.TextField(blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.DONE)
+    mine = models.BooleanField(
+        default=True, help_text="False for replies that only quote the palace itself."
+    )
+    model = models.CharField(max_length=300, blank=True, help_text="Who wrote it, for people.")
+    recollection = models.UUIDField(null=True, help_text="The trace of the recall before it.")
+    note = models.TextField(blank=True, help_text="What was degraded or skipped, or went wrong.")
+    writer = models.UUIDField(null=True, help_text="The process that is writing it.")
+    said_at = models.DateTimeField()
+    mined_at = models.DateTimeField(null=True, help_text="When it was handed to the palace.")
+    replaced_at = models.DateTimeField(null=True, help_text="When another try took its place.")
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["position", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="message_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="message_uuid"),
+            models.UniqueConstraint(
+                fields=["palace", "conversation", "position"],
+                condition=Q(replaced_at=None),
+                name="message_position",
+            ),
+            models.UniqueConstraint(
+                fields=["palace", "conversation"],
+                condition=Q(status="writing"),
+                name="message_one_writing",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["palace", "conversation", "position"], name="message_in_order")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.position}"
+
+    @property
+    def is_writing(self) -> bool:
+        return self.status == self.Status.WRITING

@@ -1,0 +1,132 @@
+"""What a user has chosen. Who has chosen nothing has the defaults, and no row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from llm import providers
+from llm.errors import ModelRefused
+from llm.providers import Endpoint
+from settings_app.secrets import Unreadable, seal, unseal
+
+MOST_TOP_K = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModel:
+    """The model a user's texts go to.
+
+    Attributes:
+        endpoint: None where there is none: the local paths serve.
+        note: Why a model that was chosen cannot be asked; empty otherwise.
+    """
+
+    endpoint: Endpoint | None
+    note: str = ""
+
+
+class MemorySettings(models.Model):
+    """How a user's memory works, and with which model."""
+
+    # Values of `provider` beside the names of presets and base URLs.
+    OF_THIS_SERVER = ""
+    NO_MODEL = "none"
+
+    owner = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memory_settings"
+    )
+    enabled = models.BooleanField(
+        default=True, help_text="Recall before each reply and mine after it."
+    )
+    top_k = models.PositiveSmallIntegerField(
+        default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_TOP_K)],
+        help_text="How many drawers a reply is given.",
+    )
+    use_rerank = models.BooleanField(
+        default=False, help_text="Have a model put the best twenty in order."
+    )
+    rerank_model = models.CharField(
+        max_length=200, blank=True, help_text="Empty: the provider's small one."
+    )
+    auto_mine = models.BooleanField(
+        default=True, help_text="Mine each conversation by itself; else by hand."
+    )
+    provider = models.CharField(
+        max_length=500,
+        blank=True,
+        default=OF_THIS_SERVER,
+        help_text="A preset's name, a base URL, `none`, or empty for this server's.",
+    )
+    model = models.CharField(max_length=200, blank=True)
+    sealed_key = models.TextField(blank=True, help_text="Encrypted; see settings_app.secrets.")
+    time_zone = models.CharField(
+        max_length=60, blank=True, help_text="An IANA name; empty means UTC."
+    )
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "memory settings"
+
+    def __str__(self) -> str:
+        return f"memory settings of user {self.owner_id}"
+
+    @property
+    def has_key(self) -> bool:
+        return bool(self.sealed_key)
+
+    def set_key(self, api_key: str) -> None:
+        self.sealed_key = seal(api_key) if api_key else ""
+
+    def endpoint(self, model: str = "") -> Endpoint | None:
+        """The user's own model, else this server's; None where the user or the server has none.
+
+        Args:
+            model: Another of the same provider.
+
+        Raises:
+            ModelRefused: it cannot be asked as it is set; says what to set.
+        """
+        if self.provider == self.NO_MODEL:
+            return None
+        if self.provider == self.OF_THIS_SERVER:
+            own = providers.deployment_endpoint()
+            return own.with_model(model) if own and model else own
+        try:
+            api_key = unseal(self.sealed_key) if self.sealed_key else ""
+        except Unreadable:
+            raise ModelRefused(
+                "The key that was saved can no longer be read, because this server's secret has "
+                "changed. Enter it again in the settings."
+            ) from None
+        return providers.endpoint(self.provider, model or self.model, api_key, of_a_user=True)
+
+    def chat_model(self) -> ChatModel:
+        """`endpoint()`, with what is wrong as a note."""
+        try:
+            return ChatModel(self.endpoint())
+        except ModelRefused as error:
+            return ChatModel(None, str(error))
+
+    def rerank_endpoint(self) -> Endpoint | None:
+        """Whom to ask for the order; None where reranking is off or there is no model.
+
+        Raises:
+            ModelRefused: as `endpoint()`.
+        """
+        if not self.use_rerank:
+            return None
+        asked = self.endpoint()
+        if asked is None:
+            return None
+        return asked.with_model(self.rerank_model or providers.small_model(asked))
+
+
+def settings_of(owner_id: int) -> MemorySettings:
+    """The user's choices, or the defaults, which are not stored."""
+    chosen = MemorySettings.objects.filter(owner_id=owner_id).first()
+    return chosen or MemorySettings(owner_id=owner_id)
