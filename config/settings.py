@@ -142,7 +142,13 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # What a killed worker left half-done is taken up by another after this long.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
+# A conversation is mined when it has rested for so long.
+MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
+    "take up conversations and replies": {
+        "task": "chat.tasks.take_up_conversations",
+        "schedule": 60,
+    },
     "take up what a killed worker left": {
         "task": "palace.tasks.take_up_unfinished",
         "schedule": 60,

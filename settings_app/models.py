@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils import timezone
 
 from llm import providers
 from llm.errors import ModelRefused
@@ -81,6 +84,10 @@ class MemorySettings(models.Model):
 
     def set_key(self, api_key: str) -> None:
         self.sealed_key = seal(api_key) if api_key else ""
+
+    def local_now(self) -> datetime:
+        """The present, in the user's own time zone."""
+        return timezone.now().astimezone(ZoneInfo(self.time_zone or "UTC"))
 
     def endpoint(self, model: str = "") -> Endpoint | None:
         """The user's own model, else this server's; None where the user or the server has none.

@@ -1,0 +1,121 @@
+"""After the reply: what was said goes into the palace.
+
+A conversation is mined when it rests for a moment, or has grown by a window. Until then it is
+marked as due, in the same transaction that ended the reply: whatever is killed, the mark stays.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from chat.models import Agent, Conversation, Message
+from palace.mining.mine import mine
+from palace.mining.windows import WINDOW
+from palace.models.locks import held_if_free
+from palace.transcripts import Role, Transcript, Turn
+from settings_app.models import settings_of
+
+SOURCE = "chat"
+
+
+def is_automatic(owner_id: int) -> bool:
+    chosen = settings_of(owner_id)
+    return chosen.enabled and chosen.auto_mine
+
+
+def mark_due(conversation: Conversation, now: datetime) -> None:
+    """To be mined once it has rested, or at once if there is a window's worth.
+
+    Call it in the transaction that ends a reply; the task is queued when that commits.
+    """
+    if not is_automatic(conversation.palace.owner_id):
+        return
+    rest_s = 0 if waiting(conversation).count() >= WINDOW else settings.MINE_AFTER_S
+    due = now + timedelta(seconds=rest_s)
+    Conversation.objects.filter(palace=conversation.palace_id, pk=conversation.pk).update(
+        mine_due_at=due
+    )
+    transaction.on_commit(partial(queue, conversation.pk, rest_s))
+
+
+def queue(conversation_id: int, rest_s: float = 0) -> None:
+    """Where the queue is away, the periodic task takes the mark up."""
+    try:
+        current_app.send_task(
+            "chat.tasks.mine_conversation", [conversation_id], countdown=rest_s, ignore_result=True
+        )
+    except OperationalError:
+        return
+
+
+def waiting(conversation: Conversation) -> QuerySet[Message]:
+    """What was said and has not been handed to the palace, in order."""
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    return said.current().unmined().order_by("position")
+
+
+def remember_if_due(conversation: Conversation, now: datetime) -> None:
+    """Mine it, unless it is not due (any more, or yet), or mining by itself was switched off."""
+    due = conversation.mine_due_at
+    if due is None or due > now:
+        return
+    if not is_automatic(conversation.palace.owner_id):
+        _settle(conversation, due)
+        return
+    remember(conversation)
+
+
+def remember(conversation: Conversation) -> int:
+    """Mine what waits; returns how many messages that was. Safe to repeat and to be killed.
+
+    Does nothing while another process is at this conversation.
+    """
+    with held_if_free(f"remember {conversation.pk}") as ours:
+        if not ours:
+            return 0
+        conversation.refresh_from_db()
+        due = conversation.mine_due_at
+        messages = list(waiting(conversation))
+        if messages:
+            mine(conversation.palace, _transcript(conversation, messages))
+            done = Message.objects.filter(
+                palace=conversation.palace_id, pk__in=[message.pk for message in messages]
+            )
+            done.update(mined_at=timezone.now())
+        _settle(conversation, due)
+        return len(messages)
+
+
+def _settle(conversation: Conversation, due: datetime | None) -> None:
+    """Nothing is due any more, unless more was said meanwhile."""
+    same = Conversation.objects.filter(
+        palace=conversation.palace_id, pk=conversation.pk, mine_due_at=due
+    )
+    same.update(mine_due_at=None)
+
+
+def _transcript(conversation: Conversation, messages: list[Message]) -> Transcript:
+    """Only what is new: what was mined before and purged since must not come back."""
+    agent = conversation.agent
+    name = agent.name if agent and agent.name != Agent.FIRST_NAME else ""
+    return Transcript(
+        source=SOURCE,
+        external_id=str(conversation.uuid),
+        title=conversation.title,
+        agent=name,
+        turns=tuple(_turn(message, name) for message in messages),
+    )
+
+
+def _turn(message: Message, agent: str) -> Turn:
+    role: Role = "assistant" if message.role == "assistant" else "user"
+    speaker = agent if role == "assistant" else ""
+    return Turn(str(message.uuid), role, message.text, message.said_at, speaker)

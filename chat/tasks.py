@@ -1,0 +1,56 @@
+"""What the chat leaves to the background. Each task is safe to run twice, or beside itself."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from functools import partial
+from itertools import islice
+
+import redis
+from celery import shared_task
+from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import IntegrityError
+from django.utils import timezone
+
+from chat import remembering
+from chat.ending import end_if_abandoned
+from chat.models import Conversation, Message
+from palace.mining import taking_up
+
+logger = logging.getLogger(__name__)
+
+SWEEP = 200
+SWEEP_INTERVAL_S = 60
+
+
+@shared_task(reject_on_worker_lost=False)
+def mine_conversation(conversation_id: int) -> None:
+    """Mine what was said, if it is due; a conversation deleted meanwhile is skipped."""
+    conversations = Conversation.objects.select_related("palace", "agent")
+    try:
+        conversation = conversations.get(pk=conversation_id)
+        remembering.remember_if_due(conversation, timezone.now())
+    except (IntegrityError, ObjectDoesNotExist):
+        if conversations.filter(pk=conversation_id).exists():
+            raise
+        logger.info("A conversation was deleted before it was mined.")
+    taking_up.done("conversation", conversation_id)
+
+
+@shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
+def take_up_conversations() -> None:
+    """Queue what is due and was not mined, and end replies that nobody writes any more."""
+    since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
+    due = Conversation.objects.filter(mine_due_at__lt=since).order_by("mine_due_at")
+    keys = due.values_list("pk", flat=True).iterator()
+    for key in islice(filter(partial(taking_up.is_due, "conversation"), keys), SWEEP):
+        remembering.queue(key)
+    writing = Message.objects.filter(status=Message.Status.WRITING)
+    for reply in writing.select_related("conversation__palace")[:SWEEP]:
+        try:
+            end_if_abandoned(reply)
+        except redis.RedisError as error:
+            logger.warning("Replies cannot be looked after: Redis does not answer (%s).", error)
+            return
