@@ -118,11 +118,10 @@ def _room(palace: Palace, transcript: Transcript, turns: Sequence[Turn]) -> Room
     )
     room = rooms.select_related("wing").order_by("number").first()
     if room is None:
-        number = Room.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
         return Room.objects.create(
             palace=palace,
             wing=unsorted_wing(palace),
-            number=number + 1,
+            number=_next_number(palace),
             source=transcript.source,
             external_id=transcript.external_id,
             agent=transcript.agent,
@@ -135,6 +134,12 @@ def _room(palace: Palace, transcript: Transcript, turns: Sequence[Turn]) -> Room
         room.ended_at = max(last, room.ended_at)
         room.save(update_fields=["started_at", "ended_at"])
     return room
+
+
+def _next_number(palace: Palace) -> int:
+    highest = Room.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
+    purged = Palace.objects.values_list("highest_room", flat=True).get(pk=palace.pk)
+    return max(highest, purged) + 1
 
 
 def unsorted_wing(palace: Palace) -> Wing:
@@ -191,7 +196,7 @@ def _add_drawers(
     room: Room, transcript: Transcript, turns: Sequence[Turn], positions: Mapping[str, int]
 ) -> None:
     drawers = Drawer.objects.filter(palace=room.palace_id, room=room)
-    number = drawers.aggregate(Max("number"))["number__max"] or 0
+    number = max(drawers.aggregate(Max("number"))["number__max"] or 0, room.highest_drawer)
     rows = (
         (
             *(room.palace_id, uuid4(), room.pk, number + count, transcript.source),

@@ -116,10 +116,11 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
     wing = wings.filter(slug=slugs[0]).first()
     wing = wing or wings.filter(aliases__slug__in=slugs).order_by("number").first()
     if wing is None:
-        number = wings.aggregate(Max("number"))["number__max"] or 0
+        highest = wings.aggregate(Max("number"))["number__max"] or 0
+        gone = Palace.objects.values_list("highest_wing", flat=True).get(pk=palace.pk)
         wing = Wing.objects.create(
             palace=palace,
-            number=number + 1,
+            number=max(highest, gone) + 1,
             slug=slugs[0],
             name=found.name[:LABEL_LENGTH],
             kind=found.kind,

@@ -96,7 +96,7 @@ def _turn(drawer: Drawer) -> Turn:
 
 def _context(room: Room, first: Drawer) -> Context:
     """What the conversation itself says about a window that begins with `first`."""
-    conversation = Drawer.objects.filter(
+    conversation = Drawer.objects.kept().filter(
         palace=room.palace_id, source=room.source, conversation=room.external_id
     )
     earlier: list[Drawer] = []

@@ -9,12 +9,17 @@ from palace.models.palace import InPalace
 
 class Activity(InPalace):
     class Kind(models.TextChoices):
-        MEMORY_MINED = "memory_mined"
-        CHATS_IMPORTED = "chats_imported"
+        MEMORY_MINED = "memory_mined", "Remembered"
+        CHATS_IMPORTED = "chats_imported", "Imported"
+        DRAWERS_TRASHED = "drawers_trashed", "Moved to the trash"
+        DRAWERS_RESTORED = "drawers_restored", "Restored"
+        DRAWERS_PURGED = "drawers_purged", "Deleted for good"
+        WING_CHANGED = "wing_changed", "Wings renamed"
+        WINGS_MERGED = "wings_merged", "Wings merged"
 
     kind = models.CharField(max_length=30, choices=Kind.choices)
     summary = models.CharField(max_length=300, help_text="One sentence for a person.")
-    detail = models.JSONField(default=dict)
+    detail = models.JSONField(default=dict, help_text="Its figures, and what it was about.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -87,6 +87,9 @@ class Room(InPalace):
     title = models.CharField(max_length=LABEL_LENGTH)
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
+    highest_drawer = models.PositiveIntegerField(
+        default=0, help_text="No drawer is given a number up to here again."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = InPalaceQuerySet["Room"].as_manager()
@@ -144,8 +147,8 @@ class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
         return self.exclude(trashed_at=None)
 
     def unmined(self) -> Self:
-        """Filed, and still without closet, passages and postings."""
-        return self.filter(mined_at=None)
+        """Filed, and still without closet, passages and postings. What is in the trash waits."""
+        return self.filter(mined_at=None, trashed_at=None)
 
     def in_order(self) -> Self:
         return self.order_by("conversation", "position", "pk")

@@ -31,6 +31,13 @@ class Palace(models.Model):
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="palaces")
     subject = models.CharField(max_length=200, blank=True, default="")
+    # What was purged leaves its number behind: a pointer never comes to lead elsewhere.
+    highest_wing = models.PositiveIntegerField(
+        default=0, help_text="No wing is given a number up to here again."
+    )
+    highest_room = models.PositiveIntegerField(
+        default=0, help_text="No room is given a number up to here again."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = PalaceQuerySet.as_manager()
