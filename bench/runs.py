@@ -55,7 +55,14 @@ class Run:
         palace = palace_of(case)
         for question in tqdm(case.questions, desc=f"{case.id} ?", leave=False, disable=None):
             started = time.perf_counter()
-            found = recall(palace, question.text, top_k=TOP_K, now=question.now, recipe=self.recipe)
+            found = recall(
+                palace,
+                question.text,
+                top_k=TOP_K,
+                now=question.now,
+                recipe=self.recipe,
+                rerank=False,  # Figures must not depend on an account, nor on its model.
+            )
             self.latencies_ms.append((time.perf_counter() - started) * 1000)
             self._score(question, [hit.drawer for hit in found.hits])
 

@@ -192,6 +192,8 @@ LLM_MODEL = env_text("LOCI_LLM_MODEL")
 LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
 LLM_TIMEOUT_S = env_number("LOCI_LLM_TIMEOUT_S", 60)
 LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
+# Whoever waits for a recall waits for the model that puts it in order, and no longer than this.
+RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
 
 LOGGING = {
     "version": 1,

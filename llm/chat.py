@@ -85,11 +85,15 @@ def structured(
     max_tokens: int | None = None,
     temperature: float | None = 0,
     timeout_s: float | None = None,
+    max_retries: int | None = None,
 ) -> Answer:
     """The answer as an instance of `schema`.
 
     Sloppy JSON is mended: fences, prose around it, trailing commas, missing quotes. An answer
     that still does not fit is shown to the model with what is wrong, once. Both calls are metered.
+
+    Args:
+        max_retries: How often a call that failed is made again; LOCI_LLM_MAX_RETRIES unless given.
 
     Raises:
         BadModelOutput: neither answer fits, or it was cut off by `max_tokens`.
@@ -104,6 +108,7 @@ def structured(
         max_tokens=max_tokens,
         temperature=temperature,
         timeout_s=timeout_s,
+        max_retries=max_retries,
         json_schema={
             "name": schema.__name__,
             "schema": strict_schema(schema),

@@ -27,13 +27,17 @@ for _name in ("openai", "httpx2", "httpcore2"):
 _CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
 
 
-def connect(endpoint: Endpoint) -> openai.OpenAI:
+def connect(endpoint: Endpoint, *, max_retries: int | None = None) -> openai.OpenAI:
     """A client that retries 408, 409, 429, 5xx and broken connections with growing pauses.
 
     It waits as long as a Retry-After header says. Clients are kept, and their connections with
     them, for each process: a forked child must not share its parent's.
+
+    Args:
+        max_retries: LOCI_LLM_MAX_RETRIES unless given.
     """
-    return _client(os.getpid(), endpoint.base_url, endpoint.api_key, settings.LLM_MAX_RETRIES)
+    retries = settings.LLM_MAX_RETRIES if max_retries is None else max_retries
+    return _client(os.getpid(), endpoint.base_url, endpoint.api_key, retries)
 
 
 @lru_cache(maxsize=16)
@@ -57,11 +61,15 @@ def translated(
     *,
     unavailable: type[LLMError] = ModelUnavailable,
     refused: type[LLMError] = ModelRefused,
+    timeout_s: float | None = None,
 ) -> Iterator[None]:
     """Raise the library's errors as ours.
 
     The originals are not chained: their texts may quote the key or the conversation, and would
     end up in a log.
+
+    Args:
+        timeout_s: As asked for; None where the setting counts, which the sentence then names.
     """
     try:
         yield
@@ -69,10 +77,7 @@ def translated(
         kind = unavailable if _is_passing(error.status_code) else refused
         raise kind(_status_sentence(error, endpoint)) from None
     except openai.APITimeoutError:
-        raise unavailable(
-            f"{endpoint} did not answer in time; try again, or allow it longer "
-            "(LOCI_LLM_TIMEOUT_S)."
-        ) from None
+        raise unavailable(_late_sentence(endpoint, timeout_s)) from None
     except openai.APIConnectionError:
         raise unavailable(
             f"The connection to {endpoint} failed or broke off; check that it runs and "
@@ -89,6 +94,12 @@ def not_the_protocol(endpoint: Endpoint) -> str:
         f"{endpoint} gave an answer that is not in OpenAI's protocol; check that "
         f"{providers.shown(endpoint.base_url)} is the base URL of a compatible API."
     )
+
+
+def _late_sentence(endpoint: Endpoint, timeout_s: float | None) -> str:
+    if timeout_s is not None:
+        return f"{endpoint} did not answer within {timeout_s:g} s."
+    return f"{endpoint} did not answer in time; try again, or allow it longer (LOCI_LLM_TIMEOUT_S)."
 
 
 def _is_passing(status: int) -> bool:

@@ -36,5 +36,7 @@ class Ask:
     temperature: float | None = 0
     # The longest silence to bear; None for LOCI_LLM_TIMEOUT_S.
     timeout_s: float | None = None
+    # None for LOCI_LLM_MAX_RETRIES.
+    max_retries: int | None = None
     # `name`, `schema` and `strict`, for an answer in JSON.
     json_schema: dict[str, Any] | None = None

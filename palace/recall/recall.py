@@ -4,79 +4,26 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
-import numpy as np
 from django.utils import timezone
 
-from palace.aaak import Pointer
 from palace.indexing.spaces import active_space
-from palace.models import Drawer, EmbeddingSpace, Palace, Passage, RecollectionTrace
-from palace.recall.candidates import Candidates, find_candidates
-from palace.recall.fusion import fuse, ranking, total
-from palace.recall.keyword import Words, by_words
+from palace.models import Drawer, EmbeddingSpace, Palace, Passage
+from palace.recall.candidates import find_candidates
+from palace.recall.keyword import by_words
 from palace.recall.packing import pack
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_named
-from palace.recall.relevance import relevant
-from palace.recall.semantic import Ids, Meaning, Scores, by_meaning
-from palace.recall.signals import features
+from palace.recall.recollection import Hit, Recollection
+from palace.recall.rerank import RERANKED, rerank_hits, reranker
+from palace.recall.scoring import Scored, score
+from palace.recall.semantic import Meaning, by_meaning
+from palace.recall.tracing import keep_trace
 from settings_app.models import settings_of
 
-# How many candidates a trace keeps.
-TRACED = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A drawer that was found.
-
-    Attributes:
-        score: In weighted standard deviations; higher is better, compares within one recall only.
-        signals: The share of each signal in the score; they add up to it.
-        passage: Start and end of the stretch that is closest to the question.
-    """
-
-    drawer: Drawer
-    pointer: Pointer
-    score: float
-    signals: Mapping[str, float]
-    passage: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Recollection:
-    """What a recall brought back.
-
-    Attributes:
-        uuid: Also of its stored trace.
-        hits: Best first.
-        context: The `<memory_context>` block of those hits that fit the budget; may be empty.
-        notes: What was degraded or left out, in sentences.
-    """
-
-    uuid: uuid.UUID
-    query: str
-    hits: tuple[Hit, ...]
-    context: str
-    context_tokens: int
-    notes: tuple[str, ...]
-    duration_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """Candidates in the order of their score, with why the last ones were cut."""
-
-    candidates: Candidates
-    shares: Mapping[str, Scores]
-    scores: Scores
-    order: list[int]
-    too_far: list[int]
-    left_out: list[int]
+__all__ = ["Hit", "Recollection", "recall"]
 
 
 def recall(
@@ -89,8 +36,11 @@ def recall(
     recipe: str = "default",
     budget_tokens: int | None = None,
     leave_out: Collection[int] = (),
+    rerank: bool | None = None,
 ) -> Recollection:
     """Find the drawers that answer `query` best, and say why.
+
+    Call it outside of a transaction: it may ask models, which takes seconds.
 
     Args:
         top_k: At most this many hits, from 1; the owner's own choice unless given.
@@ -98,28 +48,27 @@ def recall(
         as_of: Leave out what was said later.
         budget_tokens: Length of the context block; without one it holds all hits.
         leave_out: Keys of drawers that whoever asks has before them anyway.
+        rerank: Whether a model puts the best in order; the owner's own choice unless given.
 
     Raises:
         EmptyQuery: the query is blank.
         UnknownRecipe: there is none of that name.
     """
     started = time.perf_counter()
-    chosen = recipe_named(recipe)
+    chosen, choices = recipe_named(recipe), settings_of(palace.owner_id)
+    most = max(choices.top_k if top_k is None else top_k, 1)
     space, question, meaning = _understand(palace, chosen, query, now or timezone.now(), as_of)
     words = by_words(palace, question.terms)
-    if top_k is None:
-        top_k = settings_of(palace.owner_id).top_k
-    scored = _score(
-        question,
-        chosen,
-        find_candidates(palace, question, meaning, words),
-        meaning,
-        words,
-        np.array(list(leave_out), dtype=np.int64),
+    candidates = find_candidates(palace, question, meaning, words)
+    scored = score(question, chosen, candidates, meaning, words, leave_out)
+    model = reranker(choices, wanted=rerank)
+    looked_at = max(most, RERANKED) if model.endpoint else most
+    hits, order_note = rerank_hits(
+        question, _hits(palace, space, scored, meaning, scored.order[:looked_at]), model
     )
-    hits = _hits(palace, space, scored, meaning, scored.order[: max(top_k, 1)])
+    hits = hits[:most]
     packed = pack(hits, budget_tokens)
-    notes = [question.note] if question.note else []
+    notes = [note for note in (question.note, order_note) if note]
     if packed.left_out:
         notes.append(f"{len(packed.left_out)} of {len(hits)} did not fit the budget of tokens.")
     recollection = Recollection(
@@ -131,7 +80,7 @@ def recall(
         notes=tuple(notes),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    _keep_trace(palace, question, chosen, scored, recollection)
+    keep_trace(palace, question, chosen, scored, recollection)
     return recollection
 
 
@@ -152,34 +101,8 @@ def _understand(
             return space, question, meaning
 
 
-def _score(
-    query: Query,
-    recipe: Recipe,
-    candidates: Candidates,
-    meaning: Meaning,
-    words: Words,
-    leave_out: Ids,
-) -> _Scored:
-    values = features(query, candidates, meaning, words)
-    shares = fuse(values, recipe.weights)
-    scores = total(shares, len(candidates))
-    suiting, wishes = values["time.said"], values["preference.stated"]
-    taken = relevant(candidates, suiting, wishes, meaning, words)
-    order = ranking(scores, candidates.drawers)
-    known = np.isin(candidates.drawers, leave_out)[order]
-    order, left_out = order[~known], order[known]
-    return _Scored(
-        candidates,
-        shares,
-        scores,
-        order=order[taken[order]].tolist(),
-        too_far=order[~taken[order]].tolist(),
-        left_out=left_out.tolist(),
-    )
-
-
 def _hits(
-    palace: Palace, space: EmbeddingSpace, scored: _Scored, meaning: Meaning, places: list[int]
+    palace: Palace, space: EmbeddingSpace, scored: Scored, meaning: Meaning, places: list[int]
 ) -> tuple[Hit, ...]:
     keys = scored.candidates.drawers[places]
     drawers = Drawer.objects.filter(palace=palace).with_place().in_bulk(keys.tolist())
@@ -201,58 +124,8 @@ def _hits(
                 drawer=drawer,
                 pointer=drawer.pointer,
                 score=float(scored.scores[place]),
-                signals=_signals(scored.shares, place),
+                signals=scored.signals(place),
                 passage=spans.get((key, int(ordinal)), whole),
             )
         )
     return tuple(hits)
-
-
-def _signals(shares: Mapping[str, Scores], place: int) -> dict[str, float]:
-    """Shares of one candidate, features of one signal added up: `exchange.words` is `exchange`."""
-    signals: dict[str, float] = {}
-    for name, values in shares.items():
-        signal = name.partition(".")[0]
-        signals[signal] = signals.get(signal, 0.0) + float(values[place])
-    return signals
-
-
-def _keep_trace(
-    palace: Palace, query: Query, recipe: Recipe, scored: _Scored, recollection: Recollection
-) -> None:
-    RecollectionTrace.objects.create(
-        uuid=recollection.uuid,
-        palace=palace,
-        query=recollection.query,
-        recipe=recipe.name,
-        now=query.now,
-        hits=[
-            {
-                "drawer": str(hit.drawer.uuid),
-                "pointer": str(hit.pointer),
-                "score": round(hit.score, 4),
-                "signals": {name: round(share, 4) for name, share in hit.signals.items()},
-            }
-            for hit in recollection.hits
-        ],
-        candidates=_traced(scored, len(recollection.hits)),
-        context=recollection.context,
-        notes=list(recollection.notes),
-        duration_ms=recollection.duration_ms,
-    )
-
-
-def _traced(scored: _Scored, taken: int) -> list[dict[str, Any]]:
-    """The best candidates after the hits, with why they were cut."""
-    cut = [(place, "ranked lower") for place in scored.order[taken:]]
-    cut += [(place, "already in the conversation") for place in scored.left_out]
-    cut += [(place, "too far from the question") for place in scored.too_far]
-    return [
-        {
-            "drawer": int(scored.candidates.drawers[place]),
-            "score": round(float(scored.scores[place]), 4),
-            "signals": {n: round(s, 4) for n, s in _signals(scored.shares, place).items()},
-            "cut": why,
-        }
-        for place, why in cut[:TRACED]
-    ]

@@ -9,6 +9,7 @@ from itertools import chain
 
 from palace.indexing.analyzer import analyze
 from palace.recall.recall import Hit
+from palace.recall.rerank import move_told
 
 SNIPPET_LENGTH = 340
 # How much of what comes before the first word of the question is shown with it.
@@ -49,6 +50,7 @@ class Bar:
 @dataclass(frozen=True, slots=True)
 class HitRow:
     hit: Hit
+    place: int
     snippet: tuple[tuple[str, bool], ...]
     bars: tuple[Bar, ...]
 
@@ -57,6 +59,12 @@ class HitRow:
         start, end = self.hit.passage
         return f"{self.hit.drawer.get_absolute_url()}?passage={start}-{end}"
 
+    @property
+    def moved(self) -> str:
+        """What a model did with it, in a sentence; empty where none was asked."""
+        before = self.hit.place_before
+        return "" if before is None else move_told(before, self.place)
+
 
 def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
     """In the order of `hits`, each as the page shows it."""
@@ -64,8 +72,13 @@ def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
     shares = [0.0, *chain.from_iterable(hit.signals.values() for hit in hits)]
     low, high = min(shares), max(shares)
     return [
-        HitRow(hit, _snippet(hit.drawer.text, hit.passage, terms), _bars(hit.signals, low, high))
-        for hit in hits
+        HitRow(
+            hit,
+            place,
+            _snippet(hit.drawer.text, hit.passage, terms),
+            _bars(hit.signals, low, high),
+        )
+        for place, hit in enumerate(hits, start=1)
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from palace.mining.mine import mine
+from settings_app.models import MemorySettings
 from tests.talk import BATTERY, SOURDOUGH
 
 
@@ -33,6 +34,16 @@ def test_it_speaks_json_to_programs(alice_remembers, capsys):
     found = json.loads(ask(capsys, "Which wire overheated?", json=True))
     assert found["hits"][0]["text"] == BATTERY.turns[0].text
     assert found["context"].startswith("<memory_context>")
+
+
+def test_a_model_can_put_the_hits_in_order(alice_remembers, alice, model_server, capsys):
+    MemorySettings.objects.create(owner=alice, provider=model_server.base_url, model="cheap")
+    model_server.answer('{"order": [2, 1]}')
+    said = ask(capsys, "Which wire overheated?", "--rerank", "--top-k", "2")
+    assert "A model moved it from place 2 to 1." in said
+    found = json.loads(ask(capsys, "Which wire overheated?", "--rerank", json=True))
+    assert [hit["place_before"] for hit in found["hits"][:2]] == [2, 1]
+    assert "A model" not in ask(capsys, "Which wire overheated?", "--no-rerank")
 
 
 def test_nothing_found_is_said(alice_remembers, capsys):

@@ -10,6 +10,7 @@ from palace.mining.mine import mine
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.recall.packing import BLOCK_END, BLOCK_START
 from palace.recall.recall import recall
+from settings_app.models import MemorySettings
 from tests.talk import BATTERY, EVERYTHING, SOURDOUGH, START, transcript
 
 
@@ -161,3 +162,32 @@ def test_words_alone_do_where_the_recipe_says_so(lived_in):
     hit = recall(lived_in, "silicone wire overheated", recipe="keyword").hits[0]
     assert hit.drawer.text == BATTERY.turns[0].text
     assert "meaning" not in hit.signals
+
+
+def test_as_many_hits_as_the_owner_chose(lived_in):
+    assert len(recall(lived_in, "bread and wires").hits) == 5
+    MemorySettings.objects.create(owner=lived_in.owner, top_k=2)
+    assert len(recall(lived_in, "bread and wires").hits) == 2
+    assert len(recall(lived_in, "bread and wires", top_k=3).hits) == 3
+
+
+def test_what_the_asker_has_before_him_makes_room_for_others(lived_in):
+    first, second = recall(lived_in, "silicone wire overheated", top_k=2).hits
+    left = [first.drawer.pk, 0]
+    found = recall(lived_in, "silicone wire overheated", top_k=1, leave_out=left)
+    assert [hit.pointer for hit in found.hits] == [second.pointer]
+    assert str(first.pointer) not in found.context
+    trace = RecollectionTrace.objects.get(palace=lived_in, uuid=found.uuid)
+    why = {cut["drawer"]: cut["cut"] for cut in trace.candidates}
+    assert why[first.drawer.pk] == "already in the conversation"
+    assert second.drawer.pk not in why
+
+
+def test_where_all_is_known_there_is_no_block(lived_in):
+    known = list(Drawer.objects.values_list("pk", flat=True))
+    found = recall(lived_in, "silicone wire overheated", leave_out=known)
+    assert (found.hits, found.context) == ((), "")
+
+
+def test_fewer_than_one_hit_cannot_be_asked_for(lived_in):
+    assert len(recall(lived_in, "silicone wire overheated", top_k=0).hits) == 1

@@ -13,6 +13,7 @@ from palace.models import RecollectionTrace
 from palace.recall.recall import Hit
 from palace.transcripts import Transcript, Turn
 from palace.views.hits import SIGNALS, SNIPPET_LENGTH, explained, hit_rows
+from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory
 
 HTMX = {"HX-Request": "true"}
@@ -92,6 +93,18 @@ def test_without_the_embedder_keywords_answer_and_the_page_says_so(alices, palac
     response = alices.get("/memory/", {"q": "wire"})
     assert "The <mark>wire</mark> overheated." in response.text
     assert 'class="note"' in response.text
+
+
+def test_a_hit_that_a_model_moved_says_so(alices, mined, model_server):
+    assert "A model" not in alices.get("/memory/", {"q": "wire"}).text
+    MemorySettings.objects.create(
+        owner=mined.owner, provider=model_server.base_url, model="cheap", use_rerank=True
+    )
+    model_server.answer('{"order": [2, 1]}')
+    first, second, third = alices.get("/memory/", {"q": "wire"}).text.split('<li class="hit">')[1:]
+    assert "A model moved it from place 2 to 1." in first
+    assert "A model moved it from place 1 to 2." in second
+    assert "A model left it in place 3." in third
 
 
 def hit(text, passage=None, signals=None):

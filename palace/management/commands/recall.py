@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, BooleanOptionalAction
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from palace.errors import PalaceError
 from palace.management.people import add_user_argument, palace_of
 from palace.recall.recall import Hit, Recollection, recall
+from palace.recall.rerank import move_told
 
 SNIPPET = 160
 # A full bar stands for this share of the score.
@@ -33,6 +34,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--as-of", type=_moment, help="Leave out what was said later.")
         parser.add_argument("--budget", type=int, metavar="TOKENS", help="Of the context block.")
+        parser.add_argument(
+            "--rerank",
+            action=BooleanOptionalAction,
+            help="Whether a model puts the best in order; the user's own choice unless given.",
+        )
         parser.add_argument("--json", action="store_true", help="For programs.")
 
     def handle(self, *, question: str, user: str, **options: Any) -> None:
@@ -45,6 +51,7 @@ class Command(BaseCommand):
                 as_of=options["as_of"],
                 recipe=options["recipe"],
                 budget_tokens=options["budget"],
+                rerank=options["rerank"],
             )
         except PalaceError as error:
             raise CommandError(str(error)) from error
@@ -81,6 +88,8 @@ class Command(BaseCommand):
             if abs(share) >= 0.005:
                 bar = "█" * min(round(abs(share) / BAR * BAR_WIDTH), BAR_WIDTH)
                 self.stdout.write(f"   {name:<11}{share:+6.2f} {bar}")
+        if hit.place_before is not None:
+            self.stdout.write(f"   {move_told(hit.place_before, place)}")
         self.stdout.write("")
 
 
@@ -94,6 +103,7 @@ def as_json(found: Recollection) -> dict[str, Any]:
                 "pointer": str(hit.pointer),
                 "score": hit.score,
                 "signals": dict(hit.signals),
+                "place_before": hit.place_before,
                 "said_at": hit.drawer.said_at.isoformat(),
                 "speaker": hit.drawer.speaker,
                 "role": hit.drawer.role,

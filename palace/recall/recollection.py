@@ -1,0 +1,49 @@
+"""Recollection: what a recall brings back."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from palace.aaak import Pointer
+from palace.models import Drawer
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A drawer that was found.
+
+    Attributes:
+        score: In weighted standard deviations; higher is better, compares within one recall only.
+        signals: The share of each signal in the score; they add up to it.
+        passage: Start and end of the stretch that is closest to the question.
+        place_before: Its place by score, from 1, where a model was asked for the order.
+    """
+
+    drawer: Drawer
+    pointer: Pointer
+    score: float
+    signals: Mapping[str, float]
+    passage: tuple[int, int]
+    place_before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What a recall brought back.
+
+    Attributes:
+        uuid: Also of its stored trace.
+        hits: Best first.
+        context: The `<memory_context>` block of those hits that fit the budget; may be empty.
+        notes: What was degraded or left out, in sentences.
+    """
+
+    uuid: uuid.UUID
+    query: str
+    hits: tuple[Hit, ...]
+    context: str
+    context_tokens: int
+    notes: tuple[str, ...]
+    duration_ms: float

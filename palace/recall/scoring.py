@@ -1,0 +1,72 @@
+"""Scoring: all signals of all candidates in one score each, and which of them may be hits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from palace.recall.candidates import Candidates
+from palace.recall.fusion import fuse, ranking, total
+from palace.recall.keyword import Words
+from palace.recall.query import Query
+from palace.recall.recipes import Recipe
+from palace.recall.relevance import relevant
+from palace.recall.semantic import Meaning, Scores
+from palace.recall.signals import features
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Candidates in the order of their score, with why the last ones were cut.
+
+    Attributes:
+        order: Places among the candidates, best first; likewise the two that were cut.
+        too_far: Of those that have nothing to do with the question.
+        left_out: Of those that whoever asks has before them.
+    """
+
+    candidates: Candidates
+    shares: Mapping[str, Scores]
+    scores: Scores
+    order: list[int]
+    too_far: list[int]
+    left_out: list[int]
+
+    def signals(self, place: int) -> dict[str, float]:
+        """A candidate's shares, features of one signal added up: `room.words` is `room`."""
+        signals: dict[str, float] = {}
+        for name, values in self.shares.items():
+            signal = name.partition(".")[0]
+            signals[signal] = signals.get(signal, 0.0) + float(values[place])
+        return signals
+
+
+def score(
+    query: Query,
+    recipe: Recipe,
+    candidates: Candidates,
+    meaning: Meaning,
+    words: Words,
+    leave_out: Collection[int],
+) -> Scored:
+    """
+    Args:
+        leave_out: Keys of drawers that are no hits, however good.
+    """
+    values = features(query, candidates, meaning, words)
+    shares = fuse(values, recipe.weights)
+    scores = total(shares, len(candidates))
+    taken = relevant(candidates, values["time.said"], values["preference.stated"], meaning, words)
+    order = ranking(scores, candidates.drawers)
+    known = np.isin(candidates.drawers, np.array(list(leave_out), dtype=np.int64))[order]
+    order, left_out = order[~known], order[known]
+    return Scored(
+        candidates,
+        shares,
+        scores,
+        order=order[taken[order]].tolist(),
+        too_far=order[~taken[order]].tolist(),
+        left_out=left_out.tolist(),
+    )
