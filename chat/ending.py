@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat import live, remembering
-from chat.models import Message
+from chat.models import Conversation, Message
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,19 @@ def end_if_abandoned(reply: Message) -> bool:
         return False
     text = live.text_so_far(reply.uuid)
     return end(reply, Message.Status.FAILED, text, note=INTERRUPTED)
+
+
+def end_abandoned(conversation: Conversation) -> None:
+    """End the conversation's reply if its writer is gone; where nobody can tell, leave it."""
+    messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    reply = messages.filter(status=Message.Status.WRITING).first()
+    if reply is None:
+        return
+    reply.conversation = conversation
+    try:
+        end_if_abandoned(reply)
+    except redis.RedisError as error:
+        logger.warning("A reply cannot be looked after: Redis does not answer (%s).", error)
 
 
 def tell(reply: Message, kind: str, text: str = "") -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache
@@ -99,13 +99,13 @@ def text_so_far(reply: uuid.UUID) -> str:
     return _read(entries).text
 
 
-async def follow(reply: uuid.UUID) -> AsyncIterator[News]:
+async def follow(reply: uuid.UUID) -> AsyncGenerator[News]:
     """All news from the beginning, as they come. The caller ends it."""
     client = redis.asyncio.Redis.from_url(settings.REDIS_URL, decode_responses=True)
     last = "0"
     async with aclosing(client):
         while True:
-            found = await client.xread({_key(reply): last}, block=PATIENCE_MS, count=1000)
+            found: Any = await client.xread({_key(reply): last}, block=PATIENCE_MS, count=1000)
             entries = found[0][1] if found else []
             if entries:
                 last = entries[-1][0]

@@ -6,7 +6,8 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", RedirectView.as_view(pattern_name="memory"), name="home"),
+    path("", RedirectView.as_view(pattern_name="chat"), name="home"),
     path("", include("settings_app.urls")),
     path("", include("palace.urls")),
+    path("", include("chat.urls")),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any, cast
@@ -41,7 +41,7 @@ def ask(messages: Sequence[Message], how: Ask) -> Completion:
         )
 
 
-def ask_for_stream(messages: Sequence[Message], how: Ask) -> Iterator[str]:
+def ask_for_stream(messages: Sequence[Message], how: Ask) -> Generator[str]:
     """Pieces of one answer; see `llm.chat.stream()`."""
     with _metered(how) as meter:
         reader = _StreamReader()

@@ -9,7 +9,7 @@ and 30 MB, and a house without a chat model never needs it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 from pydantic import BaseModel
 
@@ -59,7 +59,7 @@ def stream(
     max_tokens: int | None = None,
     temperature: float | None = 0,
     timeout_s: float | None = None,
-) -> Iterator[str]:
+) -> Generator[str]:
     """Pieces of the answer as they come. Metered at the end, also when closed early.
 
     Nothing is asked before the first piece is. Close it (or use it up) in the thread that reads

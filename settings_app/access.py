@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.http import HttpRequest, HttpResponseBase, HttpResponseForbidden
 from django.shortcuts import resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
 P = ParamSpec("P")
-Handler = Callable[Concatenate["PageRequest", P], HttpResponse]
+Handler = Callable[Concatenate["PageRequest", P], HttpResponseBase]
 
 
 class PageRequest(HttpRequest):
@@ -47,7 +47,7 @@ def _guarded(view: Handler[P], *methods: str) -> Handler[P]:
     @never_cache
     @require_http_methods(list(methods))
     @wraps(view)
-    def guarded(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
         return _sign_in_first(request)
@@ -55,7 +55,7 @@ def _guarded(view: Handler[P], *methods: str) -> Handler[P]:
     return guarded
 
 
-def _sign_in_first(request: PageRequest) -> HttpResponse:
+def _sign_in_first(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST":
         if request.htmx:
             # What was typed stays where it is; the page says what to do.

@@ -1,0 +1,103 @@
+"""Replies as pages show them: Markdown into HTML that holds no markup of the model's own.
+
+Raw HTML is text here, addresses are checked by markdown-it's own list, and no picture is loaded:
+its address could carry what was said to somebody else's server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from django.utils.safestring import SafeString
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from palace.aaak import Pointer
+from palace.errors import BadPointer
+
+# A page has its own headings; a reply's begin below them.
+_LOWEST_HEADING, _HEADINGS_DOWN = 6, 2
+_POINTER = re.compile(r"(?:§\s*)?W-\d{1,9}/R-\d{1,9}/D-\d{1,9}", re.IGNORECASE)
+
+
+def render_markdown(text: str, places: Mapping[str, str] | None = None) -> SafeString:
+    """Safe HTML.
+
+    Args:
+        places: Addresses by pointer, written in full; these pointers become links.
+    """
+    html: str = _markdown().render(text, {"places": places or {}})
+    # What may scroll sideways must be reachable from the keyboard.
+    html = html.replace("<pre>", '<pre tabindex="0">')
+    return SafeString(html)
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("js-default", {"html": False, "linkify": False, "maxNesting": 20})
+    markdown.disable("image")
+    markdown.core.ruler.push("loci", _adapt)
+    markdown.add_render_rule("table_open", _scrollable_table)
+    markdown.add_render_rule("table_close", _end_of_table)
+    return markdown
+
+
+def _adapt(state: Any) -> None:
+    places = state.env["places"]
+    for token in state.tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(int(token.tag[1]) + _HEADINGS_DOWN, _LOWEST_HEADING)}"
+        if token.children:
+            token.children = list(_with_links(token.children, places))
+
+
+def _with_links(tokens: list[Token], places: Mapping[str, str]) -> list[Token]:
+    adapted: list[Token] = []
+    depth = 0
+    for token in tokens:
+        if token.type == "link_open":
+            depth += 1
+            token.attrSet("rel", "noopener noreferrer nofollow")
+        elif token.type == "link_close":
+            depth -= 1
+        if token.type == "text" and not depth:
+            adapted += _linked_pointers(token.content, places)
+        else:
+            adapted.append(token)
+    return adapted
+
+
+def _linked_pointers(text: str, places: Mapping[str, str]) -> list[Token]:
+    tokens: list[Token] = []
+    at = 0
+    for match in _POINTER.finditer(text):
+        address = places.get(_written_in_full(match[0]))
+        if address is None:
+            continue
+        link = Token("link_open", "a", 1, attrs={"href": address, "class": "pointer"})
+        tokens += [_text(text[at : match.start()]), link, _text(match[0])]
+        tokens.append(Token("link_close", "a", -1))
+        at = match.end()
+    return [*tokens, _text(text[at:])]
+
+
+def _written_in_full(pointer: str) -> str:
+    try:
+        return str(Pointer.parse(pointer))
+    except BadPointer:
+        return ""
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
+
+
+def _scrollable_table(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+    return '<div class="table" tabindex="0" role="region" aria-label="Table">\n<table>\n'
+
+
+def _end_of_table(self: Any, tokens: list[Token], place: int, options: Any, env: Any) -> str:
+    return "</table>\n</div>\n"

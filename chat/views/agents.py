@@ -1,0 +1,106 @@
+"""Agents: whom one talks to, with what instructions, with memories or without."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from chat.models import Agent
+from palace.models import Palace
+from settings_app.access import PageRequest, signed_in_form
+
+LONGEST_INSTRUCTIONS = 20_000
+
+
+class AgentForm(forms.ModelForm[Agent]):
+    # Their words are the user's own: nothing at their ends is cut off.
+    instructions = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 8}),
+        required=False,
+        strip=False,
+        max_length=LONGEST_INSTRUCTIONS,
+    )
+
+    class Meta:
+        model = Agent
+        fields = ["name", "instructions", "model", "recalls"]
+
+    def clean_name(self) -> str:
+        name = " ".join(str(self.cleaned_data["name"]).split())
+        others = Agent.objects.filter(palace=self.instance.palace_id).exclude(pk=self.instance.pk)
+        if others.filter(name__iexact=name).exists():
+            raise forms.ValidationError(f"You have an agent called {name} already.")
+        return name
+
+    def clean_instructions(self) -> str:
+        return str(self.cleaned_data["instructions"]).replace("\r\n", "\n")
+
+
+@signed_in_form
+def agents(request: PageRequest) -> HttpResponse:
+    """The list, and a form for a new one."""
+    palace = Palace.objects.own(request.user)
+    form = AgentForm(request.POST or None, instance=Agent(palace=palace))
+    if request.method == "POST" and _saved(form):
+        messages.success(request, f"{form.instance.name} is here.")
+        return redirect("agents")
+    listed = Agent.objects.within(palace).annotate(talks=Count("conversations"))
+    context = {"agents": listed.order_by("pk"), "form": form}
+    return _render(request, "chat/agents.html", form, context)
+
+
+@signed_in_form
+def agent_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    agent = _the_agent(request, uuid)
+    form = AgentForm(request.POST or None, instance=agent)
+    if request.method == "POST" and _saved(form):
+        messages.success(request, "Saved.")
+        return redirect(agent)
+    # The form writes what was typed into its instance; the page keeps the name that is stored.
+    context = {"agent": _the_agent(request, uuid), "form": form}
+    return _render(request, "chat/agent_detail.html", form, context)
+
+
+@signed_in_form
+def delete_agent(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Its conversations stay, and go on with the plain assistant."""
+    agent = _the_agent(request, uuid)
+    if request.method != "POST":
+        talks = agent.conversations.count()
+        return render(request, "chat/delete_agent.html", {"agent": agent, "talks": talks})
+    name = agent.name
+    agent.delete()
+    messages.success(request, f"{name} is deleted.")
+    return redirect("agents")
+
+
+def _saved(form: AgentForm) -> bool:
+    if not form.is_valid():
+        return False
+    try:
+        with transaction.atomic():
+            form.save()
+    except IntegrityError:
+        # Another tab has just taken the name.
+        form.add_error("name", "You have an agent of this name already.")
+        return False
+    return True
+
+
+def _render(
+    request: PageRequest, template: str, form: AgentForm, context: dict[str, Any]
+) -> HttpResponse:
+    status = 400 if form.is_bound and form.errors else 200
+    return render(request, template, context, status=status)
+
+
+def _the_agent(request: PageRequest, uuid: UUID) -> Agent:
+    palace = Palace.objects.own(request.user)
+    return get_object_or_404(Agent.objects.within(palace), uuid=uuid)

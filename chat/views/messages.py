@@ -1,0 +1,159 @@
+"""One message: say it, try its reply again, stop it, look on while it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from uuid import UUID
+
+import redis
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+
+from chat import ending, live, replies
+from chat.errors import ChatError
+from chat.markdown import render_markdown
+from chat.models import Conversation, Message
+from chat.views.composing import AWAY, key_of, text_of
+from chat.views.conversations import show_conversation, the_conversation
+from chat.views.showing import row, rows
+from palace.models import Palace
+from settings_app.access import PageRequest, signed_in_action, signed_in_page
+
+# Between two pictures of a growing reply; longer where drawing one takes long.
+LEAST_PAUSE_S = 0.04
+PAUSE_BY_DRAWING = 4
+
+
+@signed_in_action
+def say(request: PageRequest, uuid: UUID) -> HttpResponse:
+    conversation = the_conversation(request, uuid)
+    try:
+        reply = replies.say(conversation, text_of(request), key=key_of(request))
+    except ChatError as error:
+        return _refused(request, conversation, str(error), 400)
+    except redis.RedisError:
+        return _refused(request, conversation, AWAY, 503)
+    if not request.htmx:
+        return redirect(f"{conversation.get_absolute_url()}#latest")
+    return _said(request, conversation, reply)
+
+
+def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
+    """The two new messages, and an empty box."""
+    messages = Message.objects.filter(palace=reply.palace_id, conversation=conversation).current()
+    new = list(messages.filter(position__gte=reply.position - 1).order_by("position"))
+    context = {
+        "conversation": conversation,
+        "rows": rows(conversation, new, ends_here=True),
+        "key": uuid.uuid4(),
+    }
+    return render(request, "chat/_said.html", context)
+
+
+def _refused(
+    request: PageRequest, conversation: Conversation, error: str, status: int
+) -> HttpResponse:
+    composer = {"error": error, "text": text_of(request), "key": request.POST.get("key", "")}
+    if not request.htmx:
+        return show_conversation(request, conversation, status=status, **composer)
+    context = {"conversation": conversation, **composer}
+    # Pages swap in what comes with 400, and with no other error.
+    response = render(request, "chat/_composer.html", context, status=400)
+    response.headers["HX-Retarget"] = "#composer"
+    response.headers["HX-Reswap"] = "outerHTML"
+    return response
+
+
+@signed_in_action
+def retry(request: PageRequest, uuid: UUID) -> HttpResponse:
+    conversation = the_conversation(request, uuid)
+    try:
+        reply = replies.retry(conversation)
+    except ChatError as error:
+        return _refused(request, conversation, str(error), 400)
+    except redis.RedisError:
+        return _refused(request, conversation, AWAY, 503)
+    if not request.htmx:
+        return redirect(f"{conversation.get_absolute_url()}#latest")
+    return render(request, "chat/_message.html", {"row": row(conversation, reply)})
+
+
+@signed_in_action
+def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Ends it with what there is; one that has ended meanwhile stays as it is."""
+    reply = _the_reply(request, uuid)
+    if reply.is_writing:
+        ending.stop(reply)
+    if request.htmx:
+        return HttpResponse(status=204)  # Who looks on is told by the stream.
+    return redirect(f"{reply.conversation.get_absolute_url()}#latest")
+
+
+@signed_in_page
+def reply_stream(request: PageRequest, uuid: UUID) -> HttpResponseBase:
+    """Server-sent events: `recalled` and `text` as HTML for their places, `done` with the whole."""
+    response = StreamingHttpResponse(
+        _events(request, _the_reply(request, uuid)), content_type="text/event-stream"
+    )
+    response.headers["X-Accel-Buffering"] = "no"  # Some proxies keep an answer until it is whole.
+    return response
+
+
+async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
+    text = ""
+    async with aclosing(live.follow(reply.uuid)) as feed:
+        async for news in feed:
+            if news.recalled:
+                yield _event("recalled", await _drawn(request, reply.pk, "chat/_remembered.html"))
+            if news.over or not (news.text or await _still_writing(reply.pk)):
+                yield _event("done", await _drawn(request, reply.pk, "chat/_message.html"))
+                return
+            if news.text:
+                text += news.text
+                started = time.perf_counter()
+                yield _event("text", await asyncio.to_thread(render_markdown, text))
+                drawing = time.perf_counter() - started
+                await asyncio.sleep(max(LEAST_PAUSE_S, PAUSE_BY_DRAWING * drawing))
+            else:
+                yield ": still being written\n\n"
+
+
+def _event(name: str, html: str) -> str:
+    # Any of the three ends a line to whoever reads the stream.
+    lines = "".join(f"data: {line}\n" for line in re.split("\r\n|\r|\n", html))
+    return f"event: {name}\n{lines}\n"
+
+
+@sync_to_async
+def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
+    try:
+        reply = Message.objects.select_related("conversation__palace").get(pk=reply_id)
+        context = {"row": row(reply.conversation, reply)}
+        return render_to_string(template, context, request)
+    finally:
+        # A stream may stay open for minutes; a connection may not.
+        connection.close()
+
+
+@sync_to_async
+def _still_writing(reply_id: int) -> bool:
+    try:
+        replies_ = Message.objects.select_related("conversation__palace")
+        reply = replies_.filter(pk=reply_id).first()
+        return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
+    finally:
+        connection.close()
+
+
+def _the_reply(request: PageRequest, uuid: UUID) -> Message:
+    palace = Palace.objects.own(request.user)
+    mine = Message.objects.within(palace).filter(role="assistant")
+    return get_object_or_404(mine.select_related("conversation__palace"), uuid=uuid)

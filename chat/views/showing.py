@@ -1,0 +1,167 @@
+"""Messages as pages show them: each reply with what was remembered for it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from django.utils.safestring import SafeString
+
+from chat import live
+from chat.markdown import render_markdown
+from chat.models import Conversation, Message
+from palace.models import Drawer, Palace, RecollectionTrace
+from palace.views.hits import SIGNALS
+
+# Messages shown at once; the earlier ones are a click away.
+PAGE_SIZE = 30
+# Signals named beside a memory.
+REASONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One drawer that a reply was given.
+
+    Attributes:
+        drawer: None once it is in the trash or gone.
+        why: The signals that spoke most for it, in words.
+        cited: Whether the reply names its pointer.
+    """
+
+    pointer: str
+    drawer: Drawer | None
+    why: str
+    cited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message with all that stands beside it."""
+
+    message: Message
+    html: SafeString | str
+    remembered: tuple[Remembered, ...]
+    recalled: bool
+    tries: int
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some messages of a conversation, oldest first, and where the ones before begin."""
+
+    rows: tuple[Row, ...]
+    before: int | None
+
+
+def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
+    """The last messages, or the last ones before the position given."""
+    messages = Message.objects.filter(
+        palace=conversation.palace_id, conversation=conversation
+    ).current()
+    if before is not None:
+        messages = messages.filter(position__lt=before)
+    newest_first = list(messages.order_by("-position")[: PAGE_SIZE + 1])
+    shown = newest_first[:PAGE_SIZE][::-1]
+    more = len(newest_first) > PAGE_SIZE
+    return Stretch(
+        tuple(rows(conversation, shown, ends_here=before is None)),
+        shown[0].position if more else None,
+    )
+
+
+def row(conversation: Conversation, message: Message) -> Row:
+    """The last message of its conversation."""
+    return rows(conversation, [message], ends_here=True)[0]
+
+
+def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: bool) -> list[Row]:
+    """
+    Args:
+        ends_here: The last of `messages` is the conversation's last.
+    """
+    palace = conversation.palace
+    hits = _hits(palace, [m.recollection for m in messages if m.recollection])
+    drawers = _drawers(palace, [hit["drawer"] for found in hits.values() for hit in found])
+    tries = _tries(conversation, messages)
+    return [
+        _row(
+            message,
+            hits.get(message.recollection) if message.recollection else None,
+            drawers,
+            tries.get(message.position, 0),
+            is_last=ends_here and message is messages[-1],
+        )
+        for message in messages
+    ]
+
+
+def _row(
+    message: Message,
+    hits: list[dict[str, Any]] | None,
+    drawers: dict[str, Drawer],
+    tries: int,
+    *,
+    is_last: bool,
+) -> Row:
+    text = _so_far(message) if message.is_writing else message.text
+    held = [(hit, drawers.get(hit["drawer"])) for hit in hits or ()]
+    remembered = tuple(
+        Remembered(
+            pointer=str(drawer.pointer) if drawer else hit["pointer"],
+            drawer=drawer,
+            why=_why(hit["signals"]),
+            cited=_is_cited(hit["pointer"], text),
+        )
+        for hit, drawer in held
+    )
+    places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in held if drawer}
+    html = render_markdown(text, places) if message.role == "assistant" else text
+    return Row(message, html, remembered, hits is not None, tries, is_last)
+
+
+def _so_far(message: Message) -> str:
+    try:
+        return live.text_so_far(message.uuid)
+    except redis.RedisError:
+        return ""  # The whole text comes with the end of the reply.
+
+
+def _hits(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[dict[str, Any]]]:
+    """What each recollection found, best first."""
+    traces = RecollectionTrace.objects.filter(palace=palace, uuid__in=list(uuids))
+    return dict(traces.values_list("uuid", "hits"))
+
+
+def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
+    kept = Drawer.objects.within(palace).kept().with_place().filter(uuid__in=list(uuids))
+    return {str(drawer.uuid): drawer for drawer in kept}
+
+
+def _tries(conversation: Conversation, messages: Sequence[Message]) -> dict[int, int]:
+    """How many replies were put aside, by position."""
+    aside = Message.objects.filter(
+        palace=conversation.palace_id,
+        conversation=conversation,
+        position__in=[message.position for message in messages],
+    ).exclude(replaced_at=None)
+    counts: dict[int, int] = {}
+    for position in aside.values_list("position", flat=True):
+        counts[position] = counts.get(position, 0) + 1
+    return counts
+
+
+def _why(signals: dict[str, float]) -> str:
+    """`meaning and words`: what spoke most for it, the strongest first."""
+    ordered = sorted(signals, key=lambda name: -signals[name])
+    named = [name for name in ordered if signals[name] > 0 and name in SIGNALS][:REASONS]
+    return " and ".join(SIGNALS[name][0].lower() for name in named)
+
+
+def _is_cited(pointer: str, text: str) -> bool:
+    return re.search(re.escape(pointer.removeprefix("§ ")) + r"(?!\d)", text) is not None
