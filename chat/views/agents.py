@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
@@ -19,7 +19,13 @@ from settings_app.access import PageRequest, signed_in_form
 LONGEST_INSTRUCTIONS = 20_000
 
 
-class AgentForm(forms.ModelForm[Agent]):
+if TYPE_CHECKING:
+    BaseForm = forms.ModelForm[Agent]
+else:
+    BaseForm = forms.ModelForm
+
+
+class AgentForm(BaseForm):
     # Their words are the user's own: nothing at their ends is cut off.
     instructions = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 8}),
