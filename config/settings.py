@@ -192,6 +192,9 @@ LLM_MODEL = env_text("LOCI_LLM_MODEL")
 LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
 LLM_TIMEOUT_S = env_number("LOCI_LLM_TIMEOUT_S", 60)
 LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
+# Whether a user's own model may be within this network: on one's own machine that is where it is,
+# on a server it would open the network to everybody who has an account.
+PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
 # Whoever waits for a recall waits for the model that puts it in order, and no longer than this.
 RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
 

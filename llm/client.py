@@ -16,6 +16,7 @@ from django.conf import settings
 from llm import providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
+from llm.transport import AddressRefused, guarded_client
 
 CONNECT_TIMEOUT_S = 10
 
@@ -36,16 +37,37 @@ def connect(endpoint: Endpoint, *, max_retries: int | None = None) -> openai.Ope
     Args:
         max_retries: LOCI_LLM_MAX_RETRIES unless given.
     """
-    retries = settings.LLM_MAX_RETRIES if max_retries is None else max_retries
-    return _client(os.getpid(), endpoint.base_url, endpoint.api_key, retries)
+    return _client(
+        os.getpid(),
+        endpoint.base_url,
+        endpoint.api_key,
+        settings.LLM_MAX_RETRIES if max_retries is None else max_retries,
+        endpoint.of_a_user,
+        endpoint.of_a_user and not settings.PRIVATE_PROVIDERS,
+    )
 
 
 @lru_cache(maxsize=16)
-def _client(_process_id: int, base_url: str, api_key: str, max_retries: int) -> openai.OpenAI:
-    # The library insists on a key where a server of one's own needs none.
-    client = openai.OpenAI(base_url=base_url, api_key=api_key or "none", max_retries=max_retries)
+def _client(
+    _process_id: int,
+    base_url: str,
+    api_key: str,
+    max_retries: int,
+    of_a_user: bool,  # noqa: FBT001 - the cache keeps no keywords apart.
+    guarded: bool,  # noqa: FBT001
+) -> openai.OpenAI:
+    client = openai.OpenAI(
+        base_url=base_url,
+        # The library insists on a key where a server of one's own needs none.
+        api_key=api_key or "none",
+        max_retries=max_retries,
+        http_client=guarded_client() if guarded else None,
+    )
     # Read from the environment, and no business of other providers.
     client.organization = client.project = None
+    if of_a_user:
+        # Likewise OPENAI_CUSTOM_HEADERS, which the operator may mean for providers of his own.
+        client._custom_headers = {}
     return client
 
 
@@ -73,6 +95,8 @@ def translated(
     """
     try:
         yield
+    except AddressRefused as error:
+        raise refused(str(error)) from None
     except openai.APIStatusError as error:
         kind = unavailable if _is_passing(error.status_code) else refused
         raise kind(_status_sentence(error, endpoint)) from None
@@ -109,6 +133,7 @@ def _is_passing(status: int) -> bool:
 def _status_sentence(error: openai.APIStatusError, endpoint: Endpoint) -> str:
     who, status = str(endpoint), error.status_code
     sentences = {
+        **dict.fromkeys((301, 302, 303, 307, 308), _elsewhere(who)),
         401: f"{who} refused the API key; check the key.",
         402: f"{who} wants to be paid; check the account's credit.",
         403: f"{who} does not allow this API key to use the model; check the key's rights.",
@@ -119,6 +144,10 @@ def _status_sentence(error: openai.APIStatusError, endpoint: Endpoint) -> str:
     failed = f"{who} failed with status {status}{_code(error)}; try again later."
     turned_down = f"{who} turned the request down with status {status}{_code(error)}."
     return sentences.get(status) or (failed if _is_passing(status) else turned_down)
+
+
+def _elsewhere(who: str) -> str:
+    return f"{who} only points to another address; set the address that it leads to."
 
 
 def _code(error: openai.APIError) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 
+from llm import guard
 from llm.errors import ModelRefused
 
 LOCAL = "local"
@@ -109,9 +110,11 @@ def endpoint(provider: str, model: str, api_key: str = "", *, of_a_user: bool = 
         of_a_user: Chosen by a user, not by the operator.
 
     Raises:
-        ModelRefused: what is missing, in a sentence.
+        ModelRefused: what is missing, or where a user's model may not be, in a sentence.
     """
     url = base_url(provider)
+    if of_a_user:
+        guard.check_address(url)
     preset = PRESETS.get(provider.lower())
     if not model:
         raise ModelRefused(f"No model is named for {shown(provider)}; say which one to use.")

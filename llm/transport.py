@@ -1,0 +1,154 @@
+"""How a user's own model is called where the server's network is closed to it: see `llm.guard`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import httpcore2
+import httpx2
+import openai
+
+from llm import guard
+
+# Of one answer. A model writes a few hundred kilobytes at most; an endless answer fills the memory.
+MAX_ANSWER_BYTES = 64 * 2**20
+# A name may have any number of addresses, each of which could take its time.
+ADDRESSES_TRIED = 4
+
+Resolve = Callable[[str, int], list[str]]
+IsAllowed = Callable[[str], bool]
+
+
+class AddressRefused(openai.OpenAIError):
+    """Not an address to call. Of the library's kind: that is what it hands on without retries."""
+
+
+class GuardedTransport(httpx2.BaseTransport):
+    """Connects to public addresses only, directly: a proxy would look names up by itself.
+
+    Built from the libraries' public parts, so that a change within them fails rather than opens.
+    """
+
+    def __init__(
+        self, *, resolve: Resolve = guard.resolve, is_allowed: IsAllowed = guard.is_public
+    ) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=httpx2.create_ssl_context(),
+            max_connections=100,
+            max_keepalive_connections=10,
+            keepalive_expiry=5,
+            network_backend=_GuardedBackend(resolve, is_allowed),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        asked = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(
+                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        with _as_httpx_errors():
+            answer = self._pool.handle_request(asked)
+        response = httpx2.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(answer),
+            extensions=answer.extensions,
+        )
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            response.close()
+            # Not asked for, and a little of it unpacks to more than any memory holds.
+            raise httpx2.DecodingError("The answer is compressed.", request=request)
+        return response
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+def guarded_client() -> httpx2.Client:
+    """Redirects are not followed: they would carry the question to an address nobody chose."""
+    return openai.DefaultHttpxClient(
+        transport=GuardedTransport(),
+        follow_redirects=False,
+        trust_env=False,
+        headers={"Accept-Encoding": "identity"},
+    )
+
+
+class _GuardedBackend(httpcore2.NetworkBackend):
+    def __init__(self, resolve: Resolve, is_allowed: IsAllowed) -> None:
+        self._resolve = resolve
+        self._is_allowed = is_allowed
+        self._sockets = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        started = time.monotonic()
+        failure: Exception = httpcore2.ConnectError("The name has no address.")
+        for address in self._addresses(host, port)[:ADDRESSES_TRIED]:
+            left = None if timeout is None else timeout - (time.monotonic() - started)
+            if left is not None and left <= 0:
+                raise httpcore2.ConnectTimeout
+            try:
+                # A number: nobody is asked again what it stands for.
+                return self._sockets.connect_tcp(address, port, left, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    def _addresses(self, host: str, port: int) -> list[str]:
+        """All of them public, or none is used: a mixed answer is no accident."""
+        try:
+            found = self._resolve(host, port)
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        if not all(map(self._is_allowed, found)):
+            raise AddressRefused(guard.not_allowed(host))
+        return found
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, answer: httpcore2.Response) -> None:
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        received = 0
+        with _as_httpx_errors():
+            for part in self._answer.iter_stream():
+                received += len(part)
+                if received > MAX_ANSWER_BYTES:
+                    raise httpx2.ReadError("The answer does not end.")
+                yield part
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+_CORE_ERRORS = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+)
+
+
+@contextmanager
+def _as_httpx_errors() -> Iterator[None]:
+    """The upper library names its errors as the lower one does."""
+    try:
+        yield
+    except _CORE_ERRORS as error:
+        kind: type[httpx2.TransportError] = getattr(httpx2, type(error).__name__)
+        raise kind(str(error)) from error
