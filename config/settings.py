@@ -62,7 +62,7 @@ CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "config",
-    "django.contrib.admin",
+    "settings_app.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -86,6 +86,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "settings_app.headers.ContentSecurityPolicyMiddleware",
@@ -123,6 +124,14 @@ DATABASE["OPTIONS"] = {
 }
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# An uploaded file goes to disk, however small: it is read from a path.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+MAX_UPLOAD_MB = env_number("LOCI_MAX_UPLOAD_MB", 2000)
+if not 1 <= MAX_UPLOAD_MB < 2**31:
+    raise ImproperlyConfigured(
+        f"LOCI_MAX_UPLOAD_MB is {MAX_UPLOAD_MB:g}; it must be a number of megabytes, at least 1."
+    )
 
 REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
 CACHES = {
@@ -164,6 +173,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+AUTHENTICATION_BACKENDS = ["settings_app.backend.Accounts"]
+SESSION_ENGINE = "settings_app.sessions"
+# On one's own machine anybody may; on a server strangers would spend its operator's money.
+SIGN_UP = env_bool("LOCI_SIGN_UP", default=USES_EMBEDDED_SERVICES)
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "memory"
 LOGOUT_REDIRECT_URL = "sign_in"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="chat"), name="home"),
+    path("admin/", admin.site.urls),
     path("", include("settings_app.urls")),
     path("", include("palace.urls")),
     path("", include("chat.urls")),

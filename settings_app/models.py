@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
@@ -15,6 +15,10 @@ from llm import providers
 from llm.errors import ModelRefused
 from llm.providers import Endpoint
 from settings_app.secrets import Unreadable, seal, unseal
+from settings_app.sessions import Session
+from settings_app.time_zone import zone_named
+
+__all__ = ["ChatModel", "MemorySettings", "Session", "settings_of"]
 
 MOST_TOP_K = 50
 
@@ -87,7 +91,7 @@ class MemorySettings(models.Model):
 
     def local_now(self) -> datetime:
         """The present, in the user's own time zone."""
-        return timezone.now().astimezone(ZoneInfo(self.time_zone or "UTC"))
+        return timezone.now().astimezone(zone_named(self.time_zone))
 
     def endpoint(self, model: str = "") -> Endpoint | None:
         """The user's own model, else this server's; None where the user or the server has none.
@@ -137,3 +141,12 @@ def settings_of(owner_id: int) -> MemorySettings:
     """The user's choices, or the defaults, which are not stored."""
     chosen = MemorySettings.objects.filter(owner_id=owner_id).first()
     return chosen or MemorySettings(owner_id=owner_id)
+
+
+def held_settings(owner_id: int) -> MemorySettings:
+    """`settings_of`, to be changed: until the transaction ends, others who ask for this wait.
+
+    What is held is the user's row: there may be none of settings yet.
+    """
+    get_user_model().objects.select_for_update(no_key=True).get(pk=owner_id)
+    return settings_of(owner_id)

@@ -44,7 +44,7 @@ def test_a_password_signs_in_and_leads_where_one_was_going(client, alice):
 def test_a_wrong_password_is_told_in_a_sentence(client, alice):
     response = client.post(reverse("sign_in"), {**PASSWORD, "password": "wrong"})
     assert response.status_code == 200
-    assert "Please enter a correct username and password" in response.text
+    assert "The name or the password is not right." in response.text
     assert "_auth_user_id" not in client.session
 
 

@@ -1,0 +1,184 @@
+"""The forms of an account: signing in, signing up, a new password, a time zone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import authenticate, get_user_model
+from django.contrib.auth.forms import AuthenticationForm, UsernameField
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import (
+    password_validators_help_texts,
+    validate_password,
+)
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest
+
+from settings_app import attempts
+from settings_app.names import LONGEST_NAME, people_called
+from settings_app.time_zone import grouped_zones
+
+TOO_MANY, TAKEN = "too_many_attempts", "taken"
+
+NAME_HELP = f"At most {LONGEST_NAME} letters, digits and the signs @ . + - _, without spaces."
+NAME_TAKEN = "This name is taken. Choose another one, or sign in if it is yours."
+NOT_THE_SAME = "The two passwords are not the same. Type the new one twice."
+WRONG = "The name or the password is not right. Mind small and capital letters in the password."
+WRONG_OLD = "This is not your password."
+
+
+def too_many_attempts(form: forms.BaseForm) -> bool:
+    """Whether it was refused unread."""
+    return any(form.has_error(name, TOO_MANY) for name in (NON_FIELD_ERRORS, *form.fields))
+
+
+class SignInForm(AuthenticationForm):
+    error_messages = {**AuthenticationForm.error_messages, "invalid_login": WRONG}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].label = "Name"
+
+    def clean_username(self) -> str:
+        """As the account has it: phones begin a name with a capital letter."""
+        name: str = self.cleaned_data["username"]
+        known = people_called(name).values_list("username", flat=True).first()
+        return known or name
+
+    def clean(self) -> dict[str, Any]:
+        name = self.cleaned_data.get("username")
+        if self.request is None or not name or not self.cleaned_data.get("password"):
+            return super().clean()
+        _count_attempt(self.request, name)
+        cleaned = super().clean()
+        attempts.forget(self.request, name)
+        return cleaned
+
+
+def _password_field(label: str, autocomplete: str, help_text: str = "") -> forms.CharField:
+    widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
+    return forms.CharField(label=label, strip=False, widget=widget, help_text=help_text)
+
+
+class NewPasswordForm(forms.Form):
+    """A new password, typed twice."""
+
+    password = _password_field("Password", "new-password")
+    again = _password_field("The same password again", "new-password")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].help_text = " ".join(password_validators_help_texts())
+
+    def person(self) -> User:
+        """Whose password it is to be; some passwords are too easy for some people."""
+        raise NotImplementedError
+
+    def clean(self) -> dict[str, Any]:
+        password, again = self.cleaned_data.get("password"), self.cleaned_data.get("again")
+        if password:
+            try:
+                validate_password(password, self.person())
+            except ValidationError as error:
+                self.add_error("password", error)
+        if password and again and password != again:
+            self.add_error("again", NOT_THE_SAME)
+        return self.cleaned_data
+
+
+class SignUpForm(NewPasswordForm):
+    field_order = ("username",)
+
+    username = UsernameField(
+        label="Name",
+        max_length=LONGEST_NAME,
+        validators=[UnicodeUsernameValidator(message=NAME_HELP)],
+        help_text=NAME_HELP,
+        error_messages={"max_length": NAME_HELP},
+    )
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if people_called(name).exists():
+            raise ValidationError(NAME_TAKEN, TAKEN)
+        return name
+
+    def person(self) -> User:
+        return User(username=self.cleaned_data.get("username", ""))
+
+    def make_account(self) -> User | None:
+        """The new user; None, with an error beside the name, where another was a moment faster."""
+        name, password = self.cleaned_data["username"], self.cleaned_data["password"]
+        try:
+            with transaction.atomic():
+                return get_user_model().objects.create_user(name, password=password)
+        except IntegrityError:
+            self.add_error("username", ValidationError(NAME_TAKEN, TAKEN))
+            return None
+
+    def account_made_before(self, request: HttpRequest) -> User | None:
+        """Of a form that was sent twice, the second meets its own account: its password fits."""
+        if not self.has_error("username", TAKEN) or len(self.errors) > 1:
+            return None
+        name = str(people_called(self.data["username"].strip()).get())
+        try:
+            attempts.count(request, name)
+        except attempts.TooManyAttempts as error:
+            self.add_error("username", ValidationError(str(error), TOO_MANY))
+            return None
+        user = authenticate(request, username=name, password=self.cleaned_data["password"])
+        if user is not None:
+            attempts.forget(request, name)
+        return user
+
+
+class PasswordForm(NewPasswordForm):
+    """Another password, or the first one of somebody who came by a one-time link."""
+
+    field_order = ("old",)
+
+    old = _password_field("The password until now", "current-password")
+
+    def __init__(self, request: HttpRequest, user: User, data: Any = None) -> None:
+        super().__init__(data)
+        self.request, self.user = request, user
+        self.fields["password"].label = "New password"
+        self.fields["again"].label = "The new password again"
+        if not user.has_usable_password():
+            del self.fields["old"]
+
+    def person(self) -> User:
+        return self.user
+
+    def clean_old(self) -> str:
+        old: str = self.cleaned_data["old"]
+        name = self.user.get_username()
+        _count_attempt(self.request, name)
+        if not self.user.check_password(old):
+            raise ValidationError(WRONG_OLD)
+        attempts.forget(self.request, name)
+        return old
+
+    def save(self) -> None:
+        self.user.set_password(self.cleaned_data["password"])
+        self.user.save(update_fields=["password"])
+
+
+class TimeZoneForm(forms.Form):
+    time_zone = forms.ChoiceField(
+        label="Time zone",
+        required=False,
+        choices=lambda: [("", "UTC"), *grouped_zones()],
+        help_text="Every time is shown in it, and “yesterday” is counted by it.",
+        error_messages={"invalid_choice": "There is no such time zone. Choose one of the list."},
+    )
+
+
+def _count_attempt(request: HttpRequest, name: str) -> None:
+    try:
+        attempts.count(request, name)
+    except attempts.TooManyAttempts as error:
+        raise ValidationError(str(error), TOO_MANY) from None

@@ -1,0 +1,142 @@
+"""Accounts, for those who run the place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.models import Group, Permission, User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Field, Model, QuerySet
+from django.forms import ModelMultipleChoiceField
+from django.http import HttpRequest
+from django.urls import URLPattern
+
+from settings_app.account_forms import NAME_TAKEN
+from settings_app.names import people_called
+
+if TYPE_CHECKING:
+    ChangeForm = UserChangeForm[User]
+    CreationForm = AdminUserCreationForm[User]
+    DjangosUserAdmin = UserAdmin[User]
+else:  # Only the type checker's versions say what they are of.
+    ChangeForm, CreationForm, DjangosUserAdmin = UserChangeForm, AdminUserCreationForm, UserAdmin
+
+# What may be given to one who is staff: the rest has no page here.
+PERMISSIONS_FOR = ("user", "usage")
+
+
+class PersonForm(ChangeForm):
+    password: Any = None
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if people_called(name).exclude(pk=self.instance.pk).exists():
+            raise ValidationError(NAME_TAKEN)
+        return name
+
+
+class NewPersonForm(CreationForm):
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if people_called(name).exists():
+            raise ValidationError(NAME_TAKEN)
+        return name
+
+
+class PersonAdmin(DjangosUserAdmin):
+    """Users. Their passwords are theirs: set here, one would open what they remember.
+
+    Who has forgotten theirs is given a one-time link (`manage.py sign_in_link NAME`).
+    """
+
+    form = PersonForm
+    add_form = NewPersonForm
+    fieldsets = (
+        (None, {"fields": ("username", "email")}),
+        ("May", {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    readonly_fields = ("last_login", "date_joined")
+    list_display = ("username", "email", "is_active", "is_staff", "last_login", "date_joined")
+    list_filter = ("is_active", "is_staff", "is_superuser")
+    search_fields = ("username", "email")
+    filter_horizontal = ("user_permissions",)
+
+    def get_urls(self) -> list[URLPattern]:
+        closed = "auth_user_password_change"
+        return [entry for entry in super().get_urls() if entry.name != closed]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """Only superusers say who may do what."""
+        fields = super().get_readonly_fields(request, obj)
+        if request.user.is_superuser:
+            return fields
+        return (*fields, "is_staff", "is_superuser", "user_permissions")
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_change_permission(request, obj) and _not_above(request.user, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and _not_above(request.user, obj)
+
+    def formfield_for_manytomany(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> ModelMultipleChoiceField[Any] | None:
+        useful = Permission.objects.filter(content_type__model__in=PERMISSIONS_FOR)
+        kwargs["queryset"] = useful.select_related("content_type")
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def get_deleted_objects(
+        self, objs: Iterable[User], request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        """What goes with `objs`: only how much of each kind, never what it says."""
+        people = list(objs)
+        allowed = all(self.has_delete_permission(request, person) for person in people)
+        refused = set() if allowed else {str(self.opts.verbose_name)}
+        return [f"User: {person}" for person in people], _rows_of(people), refused, []
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        self.delete_queryset(request, User.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        with transaction.atomic():
+            # Whoever is just writing something of theirs waits, and then finds them gone.
+            locked = User.objects.filter(pk__in=queryset.values("pk")).select_for_update()
+            people = [person.pk for person in locked.order_by("pk")]
+            User.objects.filter(pk__in=people).delete()
+
+
+def _not_above(user: Any, person: User | None) -> bool:
+    return user.is_superuser or person is None or not person.is_superuser
+
+
+def _rows_of(people: list[User]) -> dict[str, int]:
+    """How many rows of each kind belong to them, in whatever app: by `owner`, by palace."""
+    counts = Counter({"users": len(people)})
+    for model, lookup in _belongings():
+        found = model._base_manager.filter(**{f"{lookup}__in": people})
+        counts[str(model._meta.verbose_name_plural)] += found.count()
+    return dict(+counts)
+
+
+def _belongings() -> Iterator[tuple[type[Model], str]]:
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            if not isinstance(field, Field):
+                continue
+            if field.related_model is User and not field.many_to_many:
+                yield model, field.name
+            elif field.name == "palace":
+                yield model, "palace__owner"
+
+
+admin.site.unregister(Group)
+admin.site.unregister(User)
+admin.site.register(User, PersonAdmin)

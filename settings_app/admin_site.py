@@ -1,0 +1,41 @@
+"""The admin site: accounts and what models cost. Nothing anybody remembers is to be seen there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.contrib.auth.views import LogoutView, redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, URLResolver, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+
+class Site(AdminSite):
+    site_title = site_header = "Loci, for its operators"
+    index_title = "Accounts and costs"
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        # That address leads to the page of any row of any table: it tells which ones there are.
+        return [entry for entry in super().get_urls() if _name(entry) != "view_on_site"]
+
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """The one sign-in there is, with its limit of attempts."""
+        if request.user.is_authenticated and not self.has_permission(request):
+            raise PermissionDenied
+        where = request.GET.get("next", "")
+        if not url_has_allowed_host_and_scheme(where, {request.get_host()}):
+            where = reverse("admin:index")
+        return redirect_to_login(where)
+
+    def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return LogoutView.as_view()(request)
+
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return redirect("account")
+
+
+def _name(entry: URLPattern | URLResolver) -> str | None:
+    return entry.name if isinstance(entry, URLPattern) else None

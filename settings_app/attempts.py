@@ -1,0 +1,93 @@
+"""How often a password may be guessed: ten times for a name from one place, then comes a rest.
+
+Counted in the cache, with an atomic step and before the password is looked at: of a hundred
+guesses at the same moment, too, only ten are answered.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import unicodedata
+from contextlib import suppress
+from datetime import timedelta
+
+from django.conf import settings
+from django.core.cache import cache
+from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
+
+MOST_ATTEMPTS = 10
+REST = timedelta(minutes=15)
+REST_S = int(REST.total_seconds())
+
+_SALT = "settings_app.attempts"
+# Of IPv6 a single customer is given at least this many addresses: they count as one.
+_IPV6_PREFIX = 64
+
+logger = logging.getLogger(__name__)
+
+
+class TooManyAttempts(Exception):
+    """The message says when to try again."""
+
+    def __init__(self) -> None:
+        minutes = REST_S // 60
+        super().__init__(
+            f"There were {MOST_ATTEMPTS} wrong attempts. Wait {minutes} minutes, then try again."
+        )
+
+
+def count(request: HttpRequest, name: str) -> None:
+    """Count an attempt to sign in as `name`, before it is known whether the password is right.
+
+    Raises:
+        TooManyAttempts: this one must not be answered, be it right or wrong.
+    """
+    key = _key(request, name)
+    number = _one_more(key)
+    if number > MOST_ATTEMPTS:
+        if number == MOST_ATTEMPTS + 1:
+            # Without the name: people type their password there, too.
+            logger.warning("No more sign-ins for a name from %s for a while.", place_of(request))
+        raise TooManyAttempts
+    # The rest begins with the last attempt that is answered; those refused do not lengthen it.
+    cache.touch(key, REST_S)
+
+
+def forget(request: HttpRequest, name: str) -> None:
+    """The password was right: begin to count anew."""
+    cache.delete(_key(request, name))
+
+
+def place_of(request: HttpRequest) -> str:
+    """Where a request comes from: an IPv4 address, or an IPv6 network.
+
+    What a proxy says of it is believed only where one is set up (LOCI_HTTPS), and of that only
+    the last entry, which is the proxy's own: those before it are the sender's to choose.
+    """
+    address: str = request.META.get("REMOTE_ADDR", "")
+    if settings.SECURE_PROXY_SSL_HEADER:
+        said = request.headers.get("X-Forwarded-For", "").rsplit(",", 1)[-1].strip()
+        address = said or address
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return str(parsed)
+    return str(ipaddress.ip_network((parsed, _IPV6_PREFIX), strict=False))
+
+
+def _one_more(key: str) -> int:
+    while True:
+        cache.add(key, 0, timeout=REST_S)
+        with suppress(ValueError):  # It ran out just now.
+            return int(cache.incr(key))
+
+
+def _key(request: HttpRequest, name: str) -> str:
+    """The same for every way to write a name; neither it nor the place can be read from it."""
+    folded = unicodedata.normalize("NFKC", name).casefold().strip()
+    hashed = salted_hmac(_SALT, f"{place_of(request)}|{folded}", algorithm="sha256")
+    return f"attempts:{hashed.hexdigest()}"
