@@ -70,12 +70,26 @@ def keep(vectors: Mapping[UUID, bytes]) -> None:
 
 def forget(texts: Iterable[str], model: EmbeddingModel) -> int:
     """Delete the vectors of these texts, for when the texts themselves are purged."""
-    deleted, _by_model = CachedEmbedding.objects.filter(key__in=keys(texts, model)).delete()
+    with connection.cursor() as cursor:
+        # In one order, so that two that forget the same texts cannot deadlock.
+        cursor.execute(
+            f"DELETE FROM {_TABLE} WHERE key IN "  # noqa: S608
+            f"(SELECT key FROM {_TABLE} WHERE key = ANY(%s) ORDER BY key FOR UPDATE)",
+            [keys(texts, model)],
+        )
+        deleted: int = cursor.rowcount
     return deleted
 
 
 def prune(older_than_days: int = 30) -> int:
     """Delete what has not been used for so many days; returns how many."""
     limit = timezone.now().date() - timedelta(days=older_than_days)
-    deleted, _by_model = CachedEmbedding.objects.filter(used_on__lt=limit).delete()
+    with connection.cursor() as cursor:
+        # Rows that another process is forgetting, or marking as used, are left to it.
+        cursor.execute(
+            f"DELETE FROM {_TABLE} WHERE key IN "  # noqa: S608
+            f"(SELECT key FROM {_TABLE} WHERE used_on < %s FOR UPDATE SKIP LOCKED)",
+            [limit],
+        )
+        deleted: int = cursor.rowcount
     return deleted

@@ -28,13 +28,13 @@ FROM palace_drawer d
 LEFT JOIN LATERAL (
     SELECT id, terms FROM palace_drawer n
     WHERE n.palace_id = d.palace_id AND n.source = d.source AND n.conversation = d.conversation
-      AND n.position < d.position
+      AND n.position < d.position AND n.trashed_at IS NULL
     ORDER BY n.position DESC LIMIT 1
 ) b ON true
 LEFT JOIN LATERAL (
     SELECT id, terms FROM palace_drawer n
     WHERE n.palace_id = d.palace_id AND n.source = d.source AND n.conversation = d.conversation
-      AND n.position > d.position
+      AND n.position > d.position AND n.trashed_at IS NULL
     ORDER BY n.position LIMIT 1
 ) a ON true
 WHERE d.palace_id = %s AND d.id = ANY(%s) AND d.trashed_at IS NULL

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from palace.indexing.postings import EVERY
+from palace.indexing.postings import EVERY, MAX_COUNT
 from palace.models import Palace
 from palace.recall.rows import fetch_rows
 from palace.recall.semantic import Ids, Scores, look_up
@@ -78,13 +78,13 @@ NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.
 
 
 def by_words(palace: Palace, terms: tuple[str, ...]) -> Words:
-    """Score the drawers that hold any of the terms."""
-    number, mean_length = _statistics(palace)
+    """Score the kept drawers that hold any of the terms, as if there were no others."""
+    number, mean_length, trash = _statistics(palace)
     if not number or not terms:
         return NOTHING
     parts = [
         (ids, counts, _saturated(counts, lengths / mean_length), _idf(len(ids), number))
-        for ids, counts, lengths in _postings(palace, terms)
+        for ids, counts, lengths in _postings(palace, terms, trash)
     ]
     if not parts:
         return NOTHING
@@ -116,19 +116,25 @@ def _idf(frequency: int, number: int) -> float:
     return float(np.log(1 + (number - frequency + 0.5) / (frequency + 0.5)))
 
 
-def _statistics(palace: Palace) -> tuple[int, float]:
-    """How many drawers the palace has in its postings, and their mean length in terms."""
-    [(number, total)] = fetch_rows(
-        "SELECT coalesce(sum(cardinality(drawers)), 0)::bigint,"
-        " coalesce(sum((SELECT sum(length) FROM unnest(lengths) length)), 0)::bigint"
+def _statistics(palace: Palace) -> tuple[int, float, Ids]:
+    """How many kept drawers the postings have, their mean length in terms, and what is trashed."""
+    [(number, total, trash)] = fetch_rows(
+        "WITH trash AS (SELECT id, terms FROM palace_drawer WHERE palace_id = %s"
+        " AND trashed_at IS NOT NULL AND mined_at IS NOT NULL)"
+        " SELECT (coalesce(sum(cardinality(drawers)), 0) - (SELECT count(*) FROM trash))::bigint,"
+        " (coalesce(sum((SELECT sum(length) FROM unnest(lengths) length)), 0)"
+        " - (SELECT coalesce(sum(least(terms, %s)), 0) FROM trash))::bigint,"
+        " (SELECT coalesce(array_agg(id), '{}') FROM trash)"
         " FROM palace_posting WHERE palace_id = %s AND term = %s",
-        [palace.pk, EVERY],
+        [palace.pk, MAX_COUNT, palace.pk, EVERY],
     )
-    return number, max(total / number, 1.0) if number else 1.0
+    return number, max(total / number, 1.0) if number else 1.0, np.array(trash, dtype=np.int64)
 
 
-def _postings(palace: Palace, terms: tuple[str, ...]) -> list[tuple[Ids, Scores, Scores]]:
-    """For each term that occurs: drawers ascending, counts, lengths."""
+def _postings(
+    palace: Palace, terms: tuple[str, ...], trash: Ids
+) -> list[tuple[Ids, Scores, Scores]]:
+    """For each term that a kept drawer has: those drawers ascending, counts, lengths."""
     rows = fetch_rows(
         "SELECT term, drawers, counts, lengths FROM palace_posting"
         " WHERE palace_id = %s AND term = ANY(%s)",
@@ -138,7 +144,16 @@ def _postings(palace: Palace, terms: tuple[str, ...]) -> list[tuple[Ids, Scores,
     for term, drawers, counts, lengths in rows:
         columns = (np.array(drawers, np.int64), _floats(counts), _floats(lengths))
         segments.setdefault(term, []).append(columns)
-    return [_joined(segments[term]) for term in terms if term in segments]
+    found = (_without(trash, _joined(segments[term])) for term in terms if term in segments)
+    return [columns for columns in found if len(columns[0])]
+
+
+def _without(trash: Ids, columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:
+    if not len(trash):
+        return columns
+    ids, counts, lengths = columns
+    kept = ~np.isin(ids, trash)
+    return ids[kept], counts[kept], lengths[kept]
 
 
 def _floats(values: list[int]) -> Scores:

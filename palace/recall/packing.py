@@ -67,6 +67,19 @@ def pack(hits: Sequence[Packable], budget_tokens: int | None) -> Packed:
     return Packed(context, count_tokens(context), tuple(left_out))
 
 
+def without(context: str, hits: Sequence[Packable]) -> str:
+    """The block as if these had not been put into it; empty if nothing else was.
+
+    Empty too where one of them stands in it in words that can no longer be told from the rest.
+    """
+    for hit in hits:
+        for line in _versions(hit):
+            context = context.replace(f"\n{line}", "", 1)
+    if any(f"\n[{hit.pointer}] " in context for hit in hits):
+        return ""
+    return "" if context == f"{_HEAD}\n{BLOCK_END}" else context
+
+
 def _versions(hit: Packable) -> tuple[str, ...]:
     """The hit's lines, longest first."""
     drawer, (start, end) = hit.drawer, hit.passage

@@ -44,6 +44,11 @@ class Query:
     note: str = ""
 
 
+def as_asked(text: str) -> str:
+    """The question as it is read and traced: what no text can hold is dropped from it."""
+    return text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MAX_CHARS]
+
+
 def read_query(
     palace: Palace,
     space: EmbeddingSpace,
@@ -58,8 +63,7 @@ def read_query(
     Raises:
         EmptyQuery: `text` is blank.
     """
-    # A question is read, not kept: what no text can hold is dropped from it.
-    readable = text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MAX_CHARS]
+    readable = as_asked(text)
     if not readable:
         raise EmptyQuery
     vector, note = None, ""

@@ -105,7 +105,7 @@ def _hits(
     palace: Palace, space: EmbeddingSpace, scored: Scored, meaning: Meaning, places: list[int]
 ) -> tuple[Hit, ...]:
     keys = scored.candidates.drawers[places]
-    drawers = Drawer.objects.filter(palace=palace).with_place().in_bulk(keys.tolist())
+    drawers = Drawer.objects.filter(palace=palace).kept().with_place().in_bulk(keys.tolist())
     ordinals = meaning.at(keys, meaning.best_passage)
     spans = {
         (drawer, ordinal): (start, end)
@@ -116,7 +116,7 @@ def _hits(
     hits = []
     for place, key, ordinal in zip(places, keys.tolist(), ordinals, strict=True):
         drawer = drawers.get(key)
-        if drawer is None:  # Purged since it was scored.
+        if drawer is None:  # Trashed or purged since it was scored.
             continue
         whole = (0, len(drawer.text))
         hits.append(

@@ -74,7 +74,7 @@ NOTHING = Meaning(
 
 
 def by_meaning(palace: Palace, space: EmbeddingSpace, vector: Scores | None) -> Meaning:
-    """Score every drawer of the palace; nothing where there is no vector to compare with."""
+    """Score every kept drawer of the palace; nothing where there is no vector to compare with."""
     if vector is None:
         return NOTHING
     # The vectors are of length 1: the inner product is the cosine, and cheaper.
@@ -82,8 +82,10 @@ def by_meaning(palace: Palace, space: EmbeddingSpace, vector: Scores | None) -> 
         "SELECT array_agg(drawer_id), array_agg(ordinal),"
         " array_agg((-(embedding <#> %s::halfvec))::float4)"
         " FROM palace_passage"
-        " WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL",
-        [HalfVector(vector).to_text(), palace.pk, space.pk],
+        " WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL"
+        " AND drawer_id NOT IN"
+        " (SELECT id FROM palace_drawer WHERE palace_id = %s AND trashed_at IS NOT NULL)",
+        [HalfVector(vector).to_text(), palace.pk, space.pk, palace.pk],
     )
     if row[0] is None:
         return NOTHING

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from palace.models import Palace, RecollectionTrace
+from palace.models import Drawer, Palace, RecollectionTrace
+from palace.recall.packing import without
 from palace.recall.query import Query
 from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit, Recollection
@@ -18,7 +19,7 @@ TRACED = 50
 def keep_trace(
     palace: Palace, query: Query, recipe: Recipe, scored: Scored, recollection: Recollection
 ) -> None:
-    RecollectionTrace.objects.create(
+    trace = RecollectionTrace.objects.create(
         uuid=recollection.uuid,
         palace=palace,
         query=recollection.query,
@@ -30,6 +31,18 @@ def keep_trace(
         notes=list(recollection.notes),
         duration_ms=recollection.duration_ms,
     )
+    _take_out_purged(trace, recollection.hits)
+
+
+def _take_out_purged(trace: RecollectionTrace, hits: Sequence[Hit]) -> None:
+    """A purge takes its words out of the traces there are; what it met too early, we take out."""
+    keys = [hit.drawer.pk for hit in hits]
+    present = Drawer.objects.filter(palace=trace.palace_id, pk__in=keys)
+    left = set(present.values_list("pk", flat=True)) if keys else set()
+    gone = [hit for hit in hits if hit.drawer.pk not in left]
+    if gone:
+        trace.context = without(trace.context, gone)
+        trace.save(update_fields=["context"])
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
