@@ -13,3 +13,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("palace.urls")),
     path("", include("chat.urls")),
 ]
+
+handler403 = "config.error_pages.not_allowed"
+handler404 = "config.error_pages.not_found"

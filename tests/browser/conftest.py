@@ -1,4 +1,4 @@
-"""Headless Chromium on a live server, and conversations that came in through the real import."""
+"""Headless Chromium, the server and the worker of the product, and conversations to talk about."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import io
 import json
 import os
 import shutil
+import time
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from playwright.sync_api import sync_playwright
 
 from settings_app.sign_in import one_time_link
+from tests.asgi_server import AsgiServer
 from tests.browser.conversations import CONVERSATIONS
+from tests.browser.worker import Worker
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -27,7 +31,11 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# What a request or the writing of a reply may take to end after its test.
+CLOSING_S = 10
+
+
+@pytest.fixture(scope="package")
 def browser():
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
@@ -44,7 +52,45 @@ def browser():
 
 
 @pytest.fixture
-def furnished(live_server, palace, tmp_path):
+def loci_server(transactional_db):
+    """The product's own server, on the test's database; what it began has ended after the test."""
+    before = database_sessions()
+    with AsgiServer() as server:
+        yield server
+    deadline = time.monotonic() + CLOSING_S
+    while (left := database_sessions() - before) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not left, "Connections to the database were left open."
+    assert server.misplaced_queries == []
+
+
+def database_sessions():
+    """The process ids of everybody else's connections to the test's database."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        return {pid for (pid,) in cursor}
+
+
+@pytest.fixture(scope="package")
+def _worker(django_db_setup):
+    with Worker() as worker:
+        yield worker
+
+
+@pytest.fixture
+def loci_worker(_worker, transactional_db, settings):
+    """The product's own worker; `loci_worker.finish()` waits until it has done what is queued."""
+    settings.MINE_AFTER_S = 0
+    _worker.begin()
+    yield _worker
+    _worker.end()
+
+
+@pytest.fixture
+def furnished(transactional_db, palace, tmp_path):
     """Alice's palace after an import."""
     file = tmp_path / "conversations.jsonl"
     file.write_text("\n".join(json.dumps(conversation) for conversation in CONVERSATIONS))
@@ -54,12 +100,12 @@ def furnished(live_server, palace, tmp_path):
 
 
 @pytest.fixture
-def open_context(browser, live_server):
+def open_context(browser, loci_server):
     """Makes browser windows; each must ask this server only, and break no rule of its policy."""
     contexts, faults = [], []
 
     def open_one(**options):
-        context = browser.new_context(base_url=live_server.url, **options)
+        context = browser.new_context(base_url=loci_server.url, **options)
         context.set_default_timeout(15_000)
         context.on("request", lambda request: note_foreign(request.url))
         context.on("console", lambda message: note_violation(message.text))
@@ -68,7 +114,7 @@ def open_context(browser, live_server):
         return context
 
     def note_foreign(url):
-        if not url.startswith((live_server.url, "data:", "blob:")):
+        if not url.startswith((loci_server.url, "data:", "blob:")):
             faults.append(f"asked for {url}")
 
     def note_violation(text):
@@ -82,13 +128,13 @@ def open_context(browser, live_server):
 
 
 @pytest.fixture
-def signed_in(open_context, alice, live_server):
+def signed_in(open_context, alice, loci_server):
     """Opens a page for Alice, who comes by a one-time link."""
 
     def sign_in(**options):
         page = open_context(**options).new_page()
         page.goto(one_time_link(alice))
-        assert page.url == f"{live_server.url}/memory/"
+        assert page.url == f"{loci_server.url}/memory/"
         return page
 
     return sign_in

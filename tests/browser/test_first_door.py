@@ -65,7 +65,7 @@ def test_the_tree_opens_branch_by_branch(signed_in, furnished):
     expect(page.locator("#text")).to_have_text(OVERHEATED)
 
 
-def test_everything_works_without_javascript(open_context, furnished, alice, live_server):
+def test_everything_works_without_javascript(open_context, furnished, alice, loci_server):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))
     drawer = Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
@@ -89,11 +89,11 @@ def test_everything_works_without_javascript(open_context, furnished, alice, liv
     expect(page.locator("#text")).to_have_text(OVERHEATED)
 
     page.get_by_role("button", name="Sign out").click()
-    assert page.url == live_server.url + reverse("sign_in")
+    assert page.url == loci_server.url + reverse("sign_in")
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill("alice-password")
     page.get_by_role("button", name="Sign in").click()
-    assert page.url == live_server.url + reverse("memory")
+    assert page.url == loci_server.url + reverse("memory")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,23 @@
+"""The pages for what is not there and what is not allowed.
+
+Under ASGI Django makes them in a thread that belongs to no request. Whatever they ask the database
+there, such as who is signed in, would leave a connection open that nobody closes.
+"""
+
+from __future__ import annotations
+
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse
+from django.views import defaults
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    response = defaults.page_not_found(request, exception)
+    close_old_connections()
+    return response
+
+
+def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    response = defaults.permission_denied(request, exception)
+    close_old_connections()
+    return response
