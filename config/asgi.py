@@ -6,5 +6,7 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from config.uploads import limited
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-application = get_asgi_application()
+application = limited(get_asgi_application())

@@ -124,12 +124,24 @@ def test_an_import_queued_twice_goes_on_once(palace, tmp_path, queued):
     talks = ({"id": str(n), "messages": [{"role": "user", "text": "Hi."}]} for n in range(3))
     file.write_text("".join(json.dumps(talk) + "\n" for talk in talks))
     job = import_jobs.preview(palace, file)
+    import_jobs.start(job)
     tasks.import_chats(job.pk, 7)
     assert queued() == []
     assert not Drawer.objects.exists()
     tasks.import_chats(job.pk, 0)
     tasks.import_chats(job.pk, 0)
     assert Drawer.objects.count() == 3
+
+
+def test_an_import_that_was_paused_is_left_by_what_is_still_in_the_queue(palace, tmp_path, queued):
+    file = tmp_path / "talk.jsonl"
+    file.write_text(json.dumps({"id": "1", "messages": [{"role": "user", "text": "Hi."}]}))
+    job = import_jobs.preview(palace, file)
+    import_jobs.start(job)
+    import_jobs.pause(job)
+    tasks.import_chats(job.pk, 0)
+    assert queued() == []
+    assert not Drawer.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -7,6 +7,7 @@ any moment goes on exactly where it stopped, and every message is counted once.
 from palace.import_jobs.preparing import preview
 from palace.import_jobs.running import (
     discard,
+    is_worked_on,
     pause,
     receipt,
     run_slice,
@@ -17,6 +18,7 @@ from palace.import_jobs.spools import remove_orphans
 
 __all__ = [
     "discard",
+    "is_worked_on",
     "pause",
     "preview",
     "receipt",

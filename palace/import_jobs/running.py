@@ -24,48 +24,74 @@ from palace.importers.conversation import Conversation
 from palace.mining.filing import file_transcript
 from palace.mining.mine import GROUP, mine_rooms
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
-from palace.models.locks import held_if_free
+from palace.models.locks import held_if_free, is_held
 
 logger = logging.getLogger(__name__)
 
 
 def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
-    """File and mine conversations for about so long, at least one.
+    """File and mine conversations of a running job for about so long, at least one.
 
-    Returns whether the caller is done with it: the job has ended, or another process is at it
-    right now. `job` has its latest figures afterwards.
+    Returns whether the caller is done with it: the job is not running (any more), or another
+    process is at it right now. `job` has its latest figures afterwards.
+
+    Raises:
+        ImportJob.DoesNotExist: It was discarded meanwhile.
     """
     deadline = time.monotonic() + seconds
-    with held_if_free(f"import {job.pk}") as ours:
+    with held_if_free(_lock_name(job)) as ours:
         job.refresh_from_db()
-        if not ours or job.status not in ImportJob.UNFINISHED:
+        if not ours or job.status != ImportJob.Status.RUNNING:
             return True
-        start(job)
+        _save(job, progress_at=timezone.now())
         try:
             return _run(job, deadline)
         except BadImport as error:
             _fail(job, str(error))
         except _Overtaken:
             job.refresh_from_db()
-        return True
+        # Paused and started again within this slice, nobody else has been at it.
+        return job.status != ImportJob.Status.RUNNING
 
 
-def start(job: ImportJob) -> None:
-    """Mark the job as running: from now on the periodic task takes it up if nobody is at it."""
-    _save(job, status=ImportJob.Status.RUNNING, progress_at=timezone.now())
+def start(job: ImportJob) -> bool:
+    """Let a job run that waits, from its beginning or from where it was paused.
 
-
-def pause(job: ImportJob) -> None:
-    """Leave a running job until somebody asks for it again."""
-    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
-    running.update(status=ImportJob.Status.READY)
+    From now on the periodic task takes it up if nobody is at it. Returns False, with nothing
+    changed, for one that runs already or has ended.
+    """
+    waiting = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.READY)
+    started = waiting.update(status=ImportJob.Status.RUNNING, progress_at=timezone.now())
     job.refresh_from_db()
+    return started == 1
 
 
-def discard(job: ImportJob) -> None:
-    """Forget a job that is not wanted; what it has filed stays."""
-    spool_path(job).unlink(missing_ok=True)
-    job.delete()
+def pause(job: ImportJob) -> bool:
+    """Leave a running job, at its next conversation, until somebody starts it again.
+
+    Returns False, with nothing changed, for one that does not run.
+    """
+    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
+    paused = running.update(status=ImportJob.Status.READY)
+    job.refresh_from_db()
+    return paused == 1
+
+
+def discard(job: ImportJob) -> bool:
+    """Forget a job that is not wanted; what it has filed stays.
+
+    Returns False, with nothing changed, for one that runs or whose receipt is to be kept.
+    """
+    idle = (ImportJob.Status.READY, ImportJob.Status.FAILED)
+    deleted, _ = ImportJob.objects.filter(pk=job.pk, status__in=idle).delete()
+    if deleted:
+        spool_path(job).unlink(missing_ok=True)
+    return deleted == 1
+
+
+def is_worked_on(job: ImportJob) -> bool:
+    """Whether a process is filing or mining it at this moment."""
+    return is_held(_lock_name(job))
 
 
 def standing_still(since: datetime) -> QuerySet[ImportJob, int]:
@@ -100,7 +126,11 @@ def _run(job: ImportJob, deadline: float) -> bool:
     rooms: list[Room] = []
     mined = job.messages_stored
     for line in _lines(job):
-        rooms += _file_line(job, line)
+        try:
+            rooms += _file_line(job, line)
+        except _Overtaken:
+            _mine(rooms)
+            raise
         if job.messages_stored - mined >= GROUP:
             _mine(rooms)
             rooms, mined = [], job.messages_stored
@@ -151,7 +181,7 @@ def _filed_but_not_mined(job: ImportJob) -> QuerySet[Room]:
 
 
 class _Overtaken(Exception):
-    """Another process has moved the job on, which the lock should have prevented."""
+    """The job was paused or discarded; or, which the lock should prevent, somebody moved it on."""
 
 
 def _file_line(job: ImportJob, line: bytes) -> list[Room]:
@@ -169,7 +199,9 @@ def _file_line(job: ImportJob, line: bytes) -> list[Room]:
             "messages_skipped": dict(Counter(job.messages_skipped) + tally.skipped),
             "progress_at": timezone.now(),
         }
-        here = ImportJob.objects.filter(pk=job.pk, spool_offset=job.spool_offset)
+        here = ImportJob.objects.filter(
+            pk=job.pk, spool_offset=job.spool_offset, status=ImportJob.Status.RUNNING
+        )
         if not here.update(**progress):
             raise _Overtaken
     for name, value in progress.items():
@@ -235,6 +267,11 @@ def _fail(job: ImportJob, sentence: str) -> None:
 
 
 def _save(job: ImportJob, **values: Any) -> None:
+    if not ImportJob.objects.filter(pk=job.pk).update(**values):
+        raise ImportJob.DoesNotExist
     for name, value in values.items():
         setattr(job, name, value)
-    job.save(update_fields=list(values))
+
+
+def _lock_name(job: ImportJob) -> str:
+    return f"import {job.pk}"

@@ -28,12 +28,17 @@ def spool_path(job: ImportJob) -> Path:
     return spool_folder() / job.spool
 
 
-def new_spool() -> Path:
-    """An empty file that only we may read: it will hold somebody's conversations."""
+def private_folder() -> Path:
+    """The spools' folder, made if it was not there yet."""
     folder = spool_folder()
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    return folder
+
+
+def new_spool() -> Path:
+    """An empty file that only we may read: it will hold somebody's conversations."""
     remove_orphans()
-    path = folder / f"{uuid4()}.jsonl"
+    path = private_folder() / f"{uuid4()}.jsonl"
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return path
 
@@ -41,7 +46,8 @@ def new_spool() -> Path:
 def remove_orphans() -> None:
     """Delete copies that no job needs: of processes that were killed, of people who have left.
 
-    Previews that nobody has started for a week go too, with their copies.
+    Previews that nobody has started for a week go too, with their copies, and so do uploads that
+    a killed process was receiving: Django calls them `….upload` and the name's ending.
     """
     never_started = ImportJob.objects.filter(status=ImportJob.Status.READY, spool_offset=0)
     never_started.filter(created_at__lt=timezone.now() - PREVIEW_KEPT).delete()
@@ -50,6 +56,9 @@ def remove_orphans() -> None:
     needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)
     for name in set(old) - set(needed.values_list("spool", flat=True)):
         old[name].unlink(missing_ok=True)
+    for upload in spool_folder().glob("*.upload*"):
+        if _written(upload) < oldest:
+            upload.unlink(missing_ok=True)
 
 
 def _written(path: Path) -> float:

@@ -11,6 +11,14 @@ from contextlib import contextmanager
 from django.db import connection
 
 _KEY = "hashtextextended(current_schema() || ' ' || %s, 0)"
+# The server shows such a lock's key in two halves.
+_IS_HELD = f"""
+    SELECT EXISTS (
+        SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (classid::bigint << 32 | objid::bigint) = {_KEY}
+    )
+"""  # noqa: S608 - put together from constants.
 
 
 @contextmanager
@@ -25,6 +33,13 @@ def held_if_free(name: str) -> Iterator[bool]:
         if ours:
             with connection.cursor() as cursor:
                 cursor.execute(f"SELECT pg_advisory_unlock({_KEY})", [name])
+
+
+def is_held(name: str) -> bool:
+    """Whether somebody holds the lock right now; only a look, which keeps nobody from it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_IS_HELD, [name])
+        return cursor.fetchone() == (True,)
 
 
 def hold_until_commit(name: str) -> None:

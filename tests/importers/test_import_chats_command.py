@@ -59,6 +59,7 @@ def test_only_looking_changes_nothing(owner, export):
 def test_looking_at_a_job_that_has_begun_leaves_it(owner, tmp_path):
     path = write_lines(tmp_path / "a", [plain("Q", conversation_id=f"p{n}") for n in range(3)])
     job = import_jobs.preview(Palace.objects.own(owner), path)
+    import_jobs.start(job)
     import_jobs.run_slice(job, seconds=0)
     assert "1 conversations are filed already" in import_chats(path, "--preview")
     assert "= stored 3\n" in import_chats(path)

@@ -13,7 +13,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from palace import import_jobs
+from palace import import_jobs, tasks
+from palace.import_jobs.spools import spool_path
 from palace.models import Drawer, ImportJob, Palace
 from tests.importers.exports import plain, write_lines
 from tests.importers.processes import environment
@@ -38,7 +39,9 @@ def job(palace, tmp_path):
               conversation_id=f"p{n}")
         for n in range(CONVERSATIONS)
     ]  # fmt: skip
-    return import_jobs.preview(palace, write_lines(tmp_path / "a.jsonl", lines))
+    job = import_jobs.preview(palace, write_lines(tmp_path / "a.jsonl", lines))
+    import_jobs.start(job)
+    return job
 
 
 def start_worker(job):
@@ -101,6 +104,52 @@ def test_three_workers_on_one_job_do_it_once(palace, job):
         worker.join()
     job.refresh_from_db()
     check_whole(palace, import_jobs.receipt(job))
+
+
+def in_thread(job, run):
+    """Have it run beside the test, which goes on when the first conversation is filed."""
+
+    def work():
+        run(ImportJob.objects.get(pk=job.pk))
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    deadline = time.monotonic() + 60
+    while not job.conversations_done and time.monotonic() < deadline:
+        job.refresh_from_db()
+    return worker
+
+
+def test_paused_it_stops_at_the_next_conversation_with_all_mined_that_was_filed(palace, job):
+    ended = []
+    worker = in_thread(job, lambda own: ended.append(import_jobs.run_slice(own, seconds=600)))
+    assert import_jobs.is_worked_on(job)
+    assert import_jobs.pause(job)
+    assert not import_jobs.pause(job)
+    worker.join()
+    job.refresh_from_db()
+    assert ended == [True]
+    assert job.status == ImportJob.Status.READY
+    assert 0 < job.conversations_done < CONVERSATIONS
+    assert not import_jobs.is_worked_on(job)
+    assert Drawer.objects.filter(palace=palace).count() == job.messages_stored
+    assert not Drawer.objects.unmined().exists()
+    assert import_jobs.start(job)
+    assert not import_jobs.start(job)
+    check_whole(palace, finish(job))
+
+
+def test_discarded_while_its_task_still_mines_it_ends_and_keeps_what_it_has_filed(palace, job):
+    worker = in_thread(job, lambda own: tasks.import_chats(own.pk))
+    assert not import_jobs.discard(job)
+    assert import_jobs.pause(job)
+    assert import_jobs.discard(job)
+    worker.join()
+    assert not ImportJob.objects.exists()
+    assert not spool_path(job).exists()
+    assert 0 < Drawer.objects.filter(palace=palace).count() < CONVERSATIONS * MESSAGES
+    assert not Drawer.objects.unmined().exists()
 
 
 def test_two_previews_of_one_file_at_once_make_one_job(palace, tmp_path):

@@ -24,6 +24,7 @@ from config import embedded, single
 from config.stopping import Stopped, StopSignals
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
+from palace.import_jobs.spools import private_folder
 from palace.indexing import spaces
 from settings_app.owner import find_owner
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
@@ -129,7 +130,10 @@ class Command(BaseCommand):
 
 
 def _programs(port: int) -> list[Program]:
-    web = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
+    # Uploads wait where imports lie: the system's folder for temporary files is often memory.
+    temporary = f"TMPDIR={private_folder()}"
+    uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
+    web = ["env", temporary, *uvicorn]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
     level = ["--loglevel", "INFO"]
     address = ["--host", HOST, "--port", str(port)]

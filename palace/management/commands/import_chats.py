@@ -104,8 +104,8 @@ class Command(BaseCommand):
         return False
 
     def _import(self, job: ImportJob, *, in_background: bool) -> None:
+        import_jobs.start(job)
         if in_background:
-            import_jobs.start(job)
             tasks.import_chats.delay(job.pk)
             self.stdout.write("The import is queued; it goes on while Loci is running.")
             return
@@ -113,13 +113,13 @@ class Command(BaseCommand):
             self._run(job)
         except KeyboardInterrupt as error:
             import_jobs.pause(job)
-            raise CommandError(
-                f"Stopped: {job.conversations_done:,} of {job.conversations_total:,} "
-                "conversations are filed. The same command goes on from there.",
-                returncode=INTERRUPTED,
-            ) from error
+            raise CommandError(f"Stopped: {_how_far(job)}", returncode=INTERRUPTED) from error
+        except ImportJob.DoesNotExist as error:
+            raise CommandError("The import was discarded meanwhile, in the browser.") from error
         if job.status == ImportJob.Status.FAILED:
             raise CommandError(job.error)
+        if job.status == ImportJob.Status.READY:
+            raise CommandError(f"Paused in the browser: {_how_far(job)}")
         self._show_receipt(job)
 
     def _run(self, job: ImportJob) -> None:
@@ -131,7 +131,7 @@ class Command(BaseCommand):
             unit="message",
             disable=None,
         ) as bar:
-            while job.status in ImportJob.UNFINISHED:
+            while job.status == ImportJob.Status.RUNNING:
                 before = job.spool_offset
                 import_jobs.run_slice(job, seconds=SLICE_S)
                 move(bar, accounted_for(job))
@@ -157,6 +157,13 @@ class Command(BaseCommand):
         width = max(len(name) for name, _ in rows)
         for name, value in rows:
             self.stdout.write(f"{name:<{width}}  {value:>9,}")
+
+
+def _how_far(job: ImportJob) -> str:
+    return (
+        f"{job.conversations_done:,} of {job.conversations_total:,} conversations are filed. "
+        "The same command goes on from there."
+    )
 
 
 def accounted_for(job: ImportJob) -> int:
