@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.contrib.auth import get_user_model
+from django.db import connection, transaction
+
 from llm import prices, providers
 from llm.errors import LLMError
 from llm.models import Usage
@@ -38,25 +41,43 @@ def record(
     tokens_out: int = 0,
     cost_usd: Decimal | None = None,
     outcome: str = OK,
-) -> Usage:
-    """Keep one call. Unless given, its cost is the price table's; one's own models are free."""
+) -> Usage | None:
+    """Keep one call. Unless given, its cost is the price table's; one's own models are free.
+
+    None, and nothing kept, where the account it was for has been deleted meanwhile.
+    """
     if cost_usd is None:
         cost_usd = (
             Decimal(0)
             if providers.is_self_hosted(provider)
             else prices.cost_usd(model, tokens_in, tokens_out)
         )
-    return Usage.objects.create(
-        owner_id=owner_id,
-        purpose=Usage.Purpose(purpose),
-        provider=providers.shown(provider)[:200],
-        model=model[:200],
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        cost_usd=cost_usd,
-        duration_ms=round(duration_ms),
-        outcome=outcome,
-    )
+    with transaction.atomic(savepoint=False):
+        if owner_id is not None and not _still_there(owner_id):
+            return None
+        return Usage.objects.create(
+            owner_id=owner_id,
+            purpose=Usage.Purpose(purpose),
+            provider=providers.shown(provider)[:200],
+            model=model[:200],
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost_usd=cost_usd,
+            duration_ms=round(duration_ms),
+            outcome=outcome,
+        )
+
+
+def _still_there(owner_id: int) -> bool:
+    """Whether there is such a user; who is will be until this transaction ends.
+
+    It waits for one who is just being deleted. This is the lock by which the database itself
+    checks foreign keys, taken before the row is written, when it can still be left out.
+    """
+    users = get_user_model()._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT FROM {users} WHERE id = %s FOR KEY SHARE", [owner_id])
+        return bool(cursor.rowcount)
 
 
 @contextmanager

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection, transaction
 from django.utils import timezone
 from pydantic import ValidationError
 
 from llm import prices, usage
+from llm.embedding import EmbeddingModel, embed
 from llm.errors import ModelUnavailable
-from llm.models import Usage
+from llm.models import CachedEmbedding, Usage
 from llm.prices import PriceTable
 
 TABLE = prices.price_table()
@@ -107,4 +111,48 @@ def test_a_failed_call_is_metered_too(error, outcome):
 def test_usage_goes_with_its_owner(alice):
     record(owner_id=alice.pk)
     alice.delete()
+    assert not Usage.objects.exists()
+
+
+def test_a_call_for_an_account_deleted_meanwhile_is_not_kept(alice, bob):
+    gone = alice.pk
+    with usage.metered(
+        purpose="chat", provider="openai", model="gpt-4o-mini", owner_id=gone
+    ) as meter:
+        meter.tokens_in = 3
+        alice.delete()
+    assert not Usage.objects.exists()
+    connection.check_constraints()  # No row of nobody's waits for the end of the transaction.
+    record(owner_id=bob.pk)
+    assert Usage.objects.get().owner == bob
+
+
+def test_what_was_embedded_for_an_account_deleted_meanwhile_is_not_lost(alice):
+    gone = alice.pk
+    alice.delete()
+    model = EmbeddingModel("local", "all-MiniLM-L6-v2", 384)
+    assert embed(["The kettle is on."], model, owner_id=gone).shape == (1, 384)
+    assert not Usage.objects.exists()
+    assert CachedEmbedding.objects.count() == 1
+    connection.check_constraints()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_ends_while_its_account_is_deleted_waits_and_is_not_kept(alice):
+    """The other way round each would undo the other: a row of nobody's, or an account kept."""
+
+    def call():
+        try:
+            return record(owner_id=alice.pk)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as thread:
+        with transaction.atomic():
+            get_user_model().objects.select_for_update().get(pk=alice.pk)
+            kept = thread.submit(call)
+            with pytest.raises(TimeoutError):
+                kept.result(timeout=0.3)
+            get_user_model().objects.filter(pk=alice.pk).delete()
+        assert kept.result(timeout=10) is None
     assert not Usage.objects.exists()
