@@ -1,16 +1,20 @@
-"""The addresses of accounts."""
+"""The addresses of accounts and settings."""
 
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
-from settings_app import views
+from settings_app import costs_views, memory_views, views
 
 urlpatterns: list[URLPattern] = [
     path("sign-up/", views.sign_up, name="sign_up"),
     path("sign-in/", views.SignIn.as_view(), name="sign_in"),
     path("sign-in/once/<str:token>/", views.sign_in_once, name="sign_in_once"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
+    path("settings/", memory_views.memory_settings, name="settings"),
+    path("settings/try/", memory_views.try_model, name="try_model"),
+    path("settings/remove-key/", memory_views.remove_key, name="remove_key"),
+    path("settings/costs/", costs_views.costs, name="costs"),
     path("settings/account/", views.account, name="account"),
 ]

@@ -6,10 +6,14 @@ import pytest
 from django.apps import apps
 from django.urls import URLPattern, get_resolver, reverse
 
+from chat.models import Agent, Conversation, Message
+
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
+# What only does something with the settings of whoever is signed in.
+WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
-ONES_OWN = {"account", "memory"}
+ONES_OWN = {"account", "agents", "chat", "costs", "memory", "settings"}
 # What names something in a palace: its address, and the fixture it is made from.
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
@@ -17,10 +21,62 @@ SOMEBODYS = {
     "closet_detail": lambda drawer: drawer.closet.get_absolute_url(),
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
+    "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
+    "reply_stream": lambda drawer: reverse("reply_stream", args=[reply(drawer).uuid]),
     "pointer_path": lambda drawer: reverse("pointer_path", args=["W-9042/R-9011/D-9007"]),
 }
 # What only does something, when posted to: its address, and what is sent along.
-ACTIONS = {}
+ACTIONS = {
+    "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
+    "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
+    "stop_reply": lambda drawer: (reverse("stop_reply", args=[reply(drawer).uuid]), {}),
+    "remember_conversation": lambda drawer: (
+        reverse("remember_conversation", args=[talk(drawer).uuid]),
+        {},
+    ),
+}
+# What is a page with a form, and takes what that sends: its address, and what is sent.
+FORMS = {
+    "rename_conversation": lambda drawer: (
+        reverse("rename_conversation", args=[talk(drawer).uuid]),
+        {"title": "New"},
+    ),
+    "delete_conversation": lambda drawer: (
+        reverse("delete_conversation", args=[talk(drawer).uuid]),
+        {"drawers": "1"},
+    ),
+    "agent_detail": lambda drawer: (agent(drawer).get_absolute_url(), {"name": "New"}),
+    "delete_agent": lambda drawer: (reverse("delete_agent", args=[agent(drawer).uuid]), {}),
+}
+# All that can be looked at, and all that can be posted to.
+SHOWN = SOMEBODYS | {
+    name: lambda drawer, form=form: form(drawer)[0] for name, form in FORMS.items()
+}
+POSTED = ACTIONS | FORMS
+KEY = "6f1f3f0e-0b1f-4c55-8f55-0d6f0c3a7d11"
+
+
+def agent(drawer):
+    made, _ = Agent.objects.get_or_create(palace=drawer.palace, name="Coach")
+    return made
+
+
+def talk(drawer):
+    """A conversation in the chat, with a reply."""
+    made, _ = Conversation.objects.get_or_create(
+        palace=drawer.palace,
+        title=drawer.room.title,
+        agent=agent(drawer),
+        spoke_at=drawer.said_at,
+    )
+    said = {"palace": drawer.palace, "conversation": made, "said_at": drawer.said_at}
+    for position, role in enumerate(("user", "assistant")):
+        Message.objects.get_or_create(**said, position=position, role=role, text=drawer.text)
+    return made
+
+
+def reply(drawer):
+    return talk(drawer).messages.get(role="assistant")
 
 
 def page_names(patterns=None, at=""):
@@ -33,27 +89,27 @@ def page_names(patterns=None, at=""):
 
 
 def test_every_address_is_tested_for_isolation():
-    assert set(page_names()) == WITHOUT_MEMORIES | ONES_OWN | set(SOMEBODYS) | set(ACTIONS)
+    assert set(page_names()) == WITHOUT_MEMORIES | ONES_OWN | set(SHOWN) | set(ACTIONS)
 
 
-@pytest.mark.parametrize("name", SOMEBODYS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_a_strangers_address_is_not_found(bobs, drawer, name):
-    response = bobs.get(SOMEBODYS[name](drawer))
+    response = bobs.get(SHOWN[name](drawer))
     assert response.status_code == 404
     assert drawer.text not in response.text
     assert drawer.room.title not in response.text
 
 
-@pytest.mark.parametrize("name", SOMEBODYS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_a_strangers_part_is_not_found(bobs, drawer, name):
-    response = bobs.get(SOMEBODYS[name](drawer), headers={"HX-Request": "true"})
+    response = bobs.get(SHOWN[name](drawer), headers={"HX-Request": "true"})
     assert response.status_code == 404
     assert drawer.room.title not in response.text
 
 
-@pytest.mark.parametrize("name", SOMEBODYS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_the_owner_gets_there(alices, drawer, name):
-    assert alices.get(SOMEBODYS[name](drawer), follow=True).status_code == 200
+    assert alices.get(SHOWN[name](drawer), follow=True).status_code == 200
 
 
 @pytest.mark.parametrize("name", ONES_OWN)
@@ -63,16 +119,16 @@ def test_ones_own_page_shows_nothing_of_others(bobs, drawer, name):
     assert drawer.room.wing.name not in response.text
 
 
-@pytest.mark.parametrize("name", SOMEBODYS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_without_sign_in_one_is_asked_to(client, drawer, name):
-    response = client.get(SOMEBODYS[name](drawer))
+    response = client.get(SHOWN[name](drawer))
     assert response.status_code == 302
     assert response.url.startswith(f"{reverse('sign_in')}?next=")
 
 
-@pytest.mark.parametrize("name", SOMEBODYS)
+@pytest.mark.parametrize("name", SHOWN)
 def test_without_sign_in_a_part_reloads_its_page(client, drawer, name):
-    response = client.get(SOMEBODYS[name](drawer), headers={"HX-Request": "true"})
+    response = client.get(SHOWN[name](drawer), headers={"HX-Request": "true"})
     assert response.headers["HX-Refresh"] == "true"
     assert drawer.text not in response.text
 
@@ -82,10 +138,10 @@ def test_no_page_is_changed_by_a_form(alices, drawer, name):
     assert alices.post(SOMEBODYS[name](drawer)).status_code == 405
 
 
-@pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize("name", POSTED)
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
 def test_a_stranger_can_do_nothing(bobs, drawer, name, headers):
-    address, sent = ACTIONS[name](drawer)
+    address, sent = POSTED[name](drawer)
     before = everything_of(drawer.palace)
     response = bobs.post(address, sent, headers=headers)
     assert response.status_code == 404
@@ -93,9 +149,9 @@ def test_a_stranger_can_do_nothing(bobs, drawer, name, headers):
     assert everything_of(drawer.palace) == before
 
 
-@pytest.mark.parametrize("name", ACTIONS)
+@pytest.mark.parametrize("name", POSTED)
 def test_without_sign_in_nothing_is_done(client, drawer, name):
-    address, sent = ACTIONS[name](drawer)
+    address, sent = POSTED[name](drawer)
     before = everything_of(drawer.palace)
     assert client.post(address, sent).url.startswith(reverse("sign_in"))
     assert client.post(address, sent, headers={"HX-Request": "true"}).status_code == 403

@@ -1,0 +1,115 @@
+"""What a user's models cost, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import groupby
+
+from llm.models import Usage
+from llm.spending import MonthlyUsage, Totals
+from settings_app.templatetags.figures import dollars
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What the bars can show."""
+
+    name: str
+    label: str
+    of: Callable[[Totals], Decimal | int]
+    written: Callable[[Totals], str]
+
+
+def written_cost(totals: Totals) -> str:
+    return "not known" if totals.is_unknown else dollars(totals.cost_usd)
+
+
+COST = Measure("cost", "Cost", lambda totals: totals.cost_usd, written_cost)
+TOKENS = Measure("tokens", "Tokens", lambda totals: totals.tokens, lambda t: f"{t.tokens:,}")
+CALLS = Measure("calls", "Calls", lambda totals: totals.calls, lambda t: f"{t.calls:,}")
+MEASURES = {measure.name: measure for measure in (COST, TOKENS, CALLS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A purpose's part of a bar; start and width in percent of the longest bar."""
+
+    purpose: Usage.Purpose
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    month: date
+    segments: list[Segment]
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    month: date
+    rows: list[MonthlyUsage]
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """A year's calls.
+
+    Attributes:
+        months: Those with calls, January first.
+        purposes: Those with calls, each with what it came to.
+    """
+
+    months: list[Month]
+    purposes: list[tuple[Usage.Purpose, Totals]]
+    totals: Totals
+
+    def bars(self, year: int, last_month: int, measure: Measure) -> list[Bar]:
+        """One for each month from January to the last one, empty ones among them."""
+        held = {month.month.month: month for month in self.months}
+        longest = max((measure.of(month.totals) for month in self.months), default=0)
+        return [
+            Bar(
+                date(year, number, 1),
+                _segments(held[number].rows, measure, longest) if number in held else [],
+                measure.written(held[number].totals) if number in held else "",
+            )
+            for number in range(1, last_month + 1)
+        ]
+
+
+def year_of(rows: Sequence[MonthlyUsage]) -> Year:
+    """Of rows that are in order of their months."""
+    months = [
+        Month(month, held, _sum(held))
+        for month, held in (
+            (month, list(of_month)) for month, of_month in groupby(rows, lambda row: row.month)
+        )
+    ]
+    purposes = [
+        (purpose, _sum([row for row in rows if row.purpose == purpose]))
+        for purpose in Usage.Purpose
+        if any(row.purpose == purpose for row in rows)
+    ]
+    return Year(months, purposes, _sum(rows))
+
+
+def _sum(rows: Sequence[MonthlyUsage]) -> Totals:
+    return sum((row.totals for row in rows), Totals())
+
+
+def _segments(
+    rows: Sequence[MonthlyUsage], measure: Measure, longest: Decimal | int
+) -> list[Segment]:
+    segments, start = [], 0.0
+    for row in rows:
+        width = 100 * float(measure.of(row.totals)) / float(longest or 1)
+        if width:
+            segments.append(Segment(row.purpose, round(start, 2), round(width, 2)))
+        start += width
+    return segments

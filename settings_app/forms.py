@@ -1,0 +1,191 @@
+"""The form of memory and model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from llm.errors import ModelRefused
+from llm.providers import PRESETS
+from settings_app import choices
+from settings_app.models import MOST_TOP_K, MemorySettings
+
+MODEL_FIELDS = ("provider", "base_url", "model", "api_key")
+
+_TOP_K = f"Write a whole number from 1 to {MOST_TOP_K}."
+_BAD_KEY = (
+    "This is not a whole API key: it has a space, a line break or a letter that no key has. "
+    "Copy it again."
+)
+
+
+if TYPE_CHECKING:
+    BaseForm = forms.ModelForm[MemorySettings]
+else:  # Django's own has no parameter when it runs.
+    BaseForm = forms.ModelForm
+
+
+class MemoryForm(BaseForm):
+    """What a user has chosen, or is about to.
+
+    A key that is saved is never part of it: the field is for another one, and stays empty else.
+    """
+
+    provider = forms.ChoiceField(
+        label="Model of",
+        error_messages={"invalid_choice": "There is no such provider. Choose one of the list."},
+    )
+    base_url = forms.CharField(label="Address", max_length=500, required=False)
+    api_key = forms.CharField(
+        label="API key",
+        max_length=2000,
+        required=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "spellcheck": "false"}),
+    )
+    embedding_model = forms.ChoiceField(label="Embedding model")
+
+    class Meta:
+        model = MemorySettings
+        fields = ["enabled", "top_k", "auto_mine", "use_rerank", "rerank_model", "model"]
+        labels = {
+            "enabled": "Use memory",
+            "top_k": "Memories for each reply",
+            "auto_mine": "Remember conversations by itself",
+            "use_rerank": "Let a model put the best twenty in order",
+            "rerank_model": "Model that orders",
+            "model": "Model",
+        }
+
+    def __init__(self, data: Any = None, *, instance: MemorySettings) -> None:
+        saved = instance.provider
+        super().__init__(
+            data,
+            instance=instance,
+            initial={
+                "provider": choices.choice_of(saved),
+                "base_url": saved if "://" in saved else "",
+                "embedding_model": choices.embedder_choices()[0].value,
+            },
+        )
+        self._saved_provider, self._saved_key = saved, instance.sealed_key
+        self.providers = list(choices.provider_choices())
+        self.embedders = choices.embedder_choices()
+        _limit(self.fields["top_k"])
+        _offer(self.fields["provider"], [(each.value, each.label) for each in self.providers])
+        in_use = self.embedders[0]
+        _offer(self.fields["embedding_model"], [(in_use.value, in_use.label)])
+        self.fields["embedding_model"].error_messages |= dict.fromkeys(
+            ("required", "invalid_choice"),
+            f"Only {in_use.model.name} can be chosen: every vector of this server is made by it.",
+        )
+        for name in ("model", "rerank_model", "base_url"):
+            self.fields[name].widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
+
+    def clean_api_key(self) -> str:
+        key: str = self.cleaned_data["api_key"]
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ValidationError(_BAD_KEY)
+        return key
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        chosen = self.cleaned_data.get("provider")
+        if chosen is not None:
+            self.instance.provider = self._target(chosen)
+            self._settle_key()
+            if self.asks_elsewhere:
+                self._check_model()
+            elif not self.has_error("model"):
+                self.cleaned_data["model"] = ""
+        return self.cleaned_data
+
+    @property
+    def asks_elsewhere(self) -> bool:
+        own = {MemorySettings.OF_THIS_SERVER, MemorySettings.NO_MODEL}
+        return self.instance.provider not in own
+
+    @property
+    def has_saved_key(self) -> bool:
+        return bool(self._saved_key)
+
+    @property
+    def key_was_typed(self) -> bool:
+        """It is not sent back, so it has to be typed again if it did not get through."""
+        return self.is_bound and bool(self.data.get("api_key"))
+
+    @property
+    def drops_key(self) -> bool:
+        """Whether saving takes the saved key away without putting another one there."""
+        return bool(self._saved_key) and not self.instance.sealed_key
+
+    @property
+    def ignores_key(self) -> bool:
+        """Whether a key was typed that nobody will be sent."""
+        return bool(self.cleaned_data.get("api_key")) and not self.asks_elsewhere
+
+    @property
+    def model_errors(self) -> list[str]:
+        """What keeps the model from being tried out."""
+        return [str(error) for name in MODEL_FIELDS for error in self.errors.get(name, [])]
+
+    def store(self) -> None:
+        """Call it with the choices held: see `settings_app.models.held_settings`."""
+        changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
+        changed |= {"provider": self.instance.provider, "sealed_key": self.instance.sealed_key}
+        MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
+
+    def _target(self, chosen: str) -> str:
+        """What is stored for the provider that was chosen in the form."""
+        choice = next(each for each in self.providers if each.value == chosen)
+        if choice.refusal:
+            self.add_error("provider", choice.refusal)
+        if chosen == choices.THIS_SERVER:
+            return MemorySettings.OF_THIS_SERVER
+        if not choice.takes_address:
+            return chosen
+        address: str = self.cleaned_data.get("base_url", "")
+        if not address:
+            self.add_error("base_url", _address_wanted(chosen))
+        elif not self.has_error("base_url"):
+            try:
+                choices.checked_address(address)
+            except ModelRefused as error:
+                self.add_error("base_url", str(error))
+        return address
+
+    def _settle_key(self) -> None:
+        """A key is for one address: whoever goes elsewhere does not take it along."""
+        typed = self.cleaned_data.get("api_key", "")
+        if typed and self.asks_elsewhere:
+            self.instance.set_key(typed)
+        elif self.instance.provider != self._saved_provider:
+            self.instance.set_key("")
+
+    def _check_model(self) -> None:
+        if not self.cleaned_data.get("model") and not self.has_error("model"):
+            self.add_error("model", "Name the model, as its provider writes it.")
+        preset = PRESETS.get(self.instance.provider)
+        moved = self.instance.provider != self._saved_provider
+        # Who stays may save the rest without a key, as after removing it.
+        lacks_key = bool(preset and preset.needs_key and moved and not self.instance.has_key)
+        if preset and lacks_key and not self.has_error("api_key"):
+            self.add_error("api_key", f"{preset.label} needs an API key.")
+
+
+def _limit(field: forms.Field) -> None:
+    field.error_messages |= {"required": _TOP_K, "invalid": _TOP_K}
+    field.validators = [MinValueValidator(1, _TOP_K), MaxValueValidator(MOST_TOP_K, _TOP_K)]
+    field.widget.attrs |= {"min": 1, "max": MOST_TOP_K, "inputmode": "numeric"}
+
+
+def _offer(field: forms.Field, pairs: list[tuple[str, str]]) -> None:
+    cast(forms.ChoiceField, field).choices = pairs
+
+
+def _address_wanted(chosen: str) -> str:
+    preset = PRESETS.get(chosen)
+    hint = preset.hint.rsplit("instead of the name: ", 1)[-1] if preset else ""
+    return f"Write your own address: {hint}." if hint else "Write the address of the model."
