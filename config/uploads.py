@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from palace.importers.uploads import BESIDES_THE_FILE, largest_request
 
-Message = MutableMapping[str, Any]
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Of an upload there are two copies at once, as it came and taken out of its form, and a third as
 # it is prepared for filing.
@@ -27,9 +28,7 @@ def limited(application: Application) -> Application:
     end of the form, that it has not got everything, and can say so.
     """
 
-    async def limited_application(
-        scope: MutableMapping[str, Any], receive: Receive, send: Send
-    ) -> None:
+    async def limited_application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             receive = _shortened(receive, _room_for(_declared_length(scope)))
         await application(scope, receive, send)
@@ -61,6 +60,6 @@ def _room_for(declared: int | None) -> int:
     return most if (declared or 0) <= most else BESIDES_THE_FILE
 
 
-def _declared_length(scope: MutableMapping[str, Any]) -> int | None:
+def _declared_length(scope: Scope) -> int | None:
     values = [value for name, value in scope["headers"] if name == b"content-length"]
     return int(values[0]) if values and values[0].isdigit() else None

@@ -39,7 +39,8 @@ def is_held(name: str) -> bool:
     """Whether somebody holds the lock right now; only a look, which keeps nobody from it."""
     with connection.cursor() as cursor:
         cursor.execute(_IS_HELD, [name])
-        return cursor.fetchone() == (True,)
+        (is_held,) = cursor.fetchone()
+    return bool(is_held)
 
 
 def hold_until_commit(name: str) -> None:
