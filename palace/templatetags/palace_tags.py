@@ -7,6 +7,7 @@ from django.templatetags.static import static
 from django.utils.dateformat import format as format_date
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.timezone import localtime
 
 from palace.aaak import TAGS, format_tags
 from palace.models import Closet, Drawer, Room
@@ -57,7 +58,7 @@ def source_name(source: str) -> str:
 @register.filter
 def days(room: Room) -> str:
     """When a room was held: `3 March 2025`, or `28 February – 2 March 2025`."""
-    start, end = room.started_at, room.ended_at
+    start, end = localtime(room.started_at), localtime(room.ended_at)
     if start.date() == end.date():
         return format_date(start, "j F Y")
     if start.year == end.year:

@@ -35,7 +35,7 @@ def memory(request: PageRequest) -> HttpResponse:
             return HttpResponseClientRedirect(drawer.get_absolute_url())
         return redirect(drawer)
     try:
-        found = recall(palace, query, top_k=HITS_SHOWN, now=timezone.now())
+        found = recall(palace, query, top_k=HITS_SHOWN, now=timezone.localtime())
     except PalaceError as error:
         return show_memory(request, palace, query=query, error=str(error))
     return show_memory(
