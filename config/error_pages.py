@@ -6,18 +6,24 @@ there, such as who is signed in, would leave a connection open that nobody close
 
 from __future__ import annotations
 
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     response = defaults.page_not_found(request, exception)
-    close_old_connections()
+    _let_go()
     return response
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
     response = defaults.permission_denied(request, exception)
-    close_old_connections()
+    _let_go()
     return response
+
+
+def _let_go() -> None:
+    # Within a transaction somebody else still holds the connection.
+    if not connection.in_atomic_block:
+        close_old_connections()

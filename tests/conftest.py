@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import redis
 from django.contrib.auth import get_user_model
 
 from llm import dialects
@@ -38,3 +41,18 @@ def model_server():
     dialects._learnt.clear()
     with ModelServer() as server:
         yield server
+
+
+@pytest.fixture
+def queued(settings):
+    """The names of the tasks that were really put into Redis, oldest first."""
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    client.delete("celery")
+
+    def names():
+        messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
+        return [message["headers"]["task"].rpartition(".")[2] for message in reversed(messages)]
+
+    yield names
+    client.delete("celery")
+    client.close()

@@ -70,11 +70,14 @@ class Text:
         default_factory=lambda: {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
     )
     model: str = ""
+    # Between two words of a stream.
+    pause_s: float = 0
 
     def send(self, handler: Handler, request: Request) -> None:
         if request.body.get("stream"):
             for event in self.events(request):
                 handler.send_event(event)
+                handler.model_server.stopped.wait(self.pause_s)
             handler.end_events()
         else:
             handler.send_json(200, self.body(request))

@@ -41,21 +41,6 @@ def test_a_room_that_is_gone_is_skipped(db):
     assert not Drawer.objects.exists()
 
 
-@pytest.fixture
-def queued(settings):
-    """The names of the tasks that were really put into Redis, oldest first."""
-    client = redis.Redis.from_url(settings.REDIS_URL)
-    client.delete("celery")
-
-    def names():
-        messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
-        return [message["headers"]["task"].rpartition(".")[2] for message in reversed(messages)]
-
-    yield names
-    client.delete("celery")
-    client.close()
-
-
 def test_what_was_left_undone_is_queued_again(palace, settings, queued):
     settings.TAKE_UP_AFTER_S = 0
     file_transcript(palace, BATTERY)

@@ -86,6 +86,8 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
         ends_here: The last of `messages` is the conversation's last.
     """
     palace = conversation.palace
+    for message in messages:
+        message.conversation = conversation  # At hand already; not to be looked up one by one.
     hits = _hits(palace, [m.recollection for m in messages if m.recollection])
     drawers = _drawers(palace, [hit["drawer"] for found in hits.values() for hit in found])
     tries = _tries(conversation, messages)

@@ -7,13 +7,14 @@ from django.apps import apps
 from django.urls import URLPattern, get_resolver, reverse
 
 from chat.models import Agent, Conversation, Message
+from palace.models import ImportJob
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
 # What only does something with the settings of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
-ONES_OWN = {"account", "agents", "chat", "costs", "memory", "settings"}
+ONES_OWN = {"account", "agents", "chat", "costs", "imports", "memory", "settings"}
 # What names something in a palace: its address, and the fixture it is made from.
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
@@ -21,12 +22,19 @@ SOMEBODYS = {
     "closet_detail": lambda drawer: drawer.closet.get_absolute_url(),
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
+    "import_detail": lambda drawer: import_job(drawer).get_absolute_url(),
     "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
     "reply_stream": lambda drawer: reverse("reply_stream", args=[reply(drawer).uuid]),
     "pointer_path": lambda drawer: reverse("pointer_path", args=["W-9042/R-9011/D-9007"]),
 }
 # What only does something, when posted to: its address, and what is sent along.
 ACTIONS = {
+    "import_start": lambda drawer: (reverse("import_start", args=[import_job(drawer).uuid]), {}),
+    "import_pause": lambda drawer: (reverse("import_pause", args=[import_job(drawer).uuid]), {}),
+    "import_discard": lambda drawer: (
+        reverse("import_discard", args=[import_job(drawer).uuid]),
+        {},
+    ),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
     "stop_reply": lambda drawer: (reverse("stop_reply", args=[reply(drawer).uuid]), {}),
@@ -54,6 +62,13 @@ SHOWN = SOMEBODYS | {
 }
 POSTED = ACTIONS | FORMS
 KEY = "6f1f3f0e-0b1f-4c55-8f55-0d6f0c3a7d11"
+
+
+def import_job(drawer):
+    made, _ = ImportJob.objects.get_or_create(
+        palace=drawer.palace, file_name=drawer.text, preview={"format": drawer.room.title}
+    )
+    return made
 
 
 def agent(drawer):

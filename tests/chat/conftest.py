@@ -1,0 +1,102 @@
+"""Alice's chat: replies are written by real threads, so the tests' rows are committed."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from django.utils import timezone
+
+from chat import replies
+from chat.models import Conversation, Message
+from chat.remembering import remember_if_due
+from palace.mining.mine import mine
+from palace.transcripts import Transcript, Turn
+from settings_app.models import MemorySettings
+
+# Longer than any reply of a test takes.
+PATIENCE_S = 20
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_outlives_its_test(transactional_db):
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith("reply "):
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def choices(alice):
+    """Alice's settings, saved with what the test changes."""
+
+    def save(**values):
+        chosen, _ = MemorySettings.objects.get_or_create(owner=alice)
+        key = values.pop("api_key", "")
+        for name, value in values.items():
+            setattr(chosen, name, value)
+        chosen.set_key(key)
+        chosen.save()
+        return chosen
+
+    return save
+
+
+@pytest.fixture
+def model(choices, model_server):
+    """Alice has chosen the model that the test plays."""
+    choices(provider=model_server.base_url, model="test-model")
+    return model_server
+
+
+@pytest.fixture
+def furnished(palace):
+    """A palace with one conversation in it."""
+    said = [
+        ("user", "My sister Nora moved to Lisbon in March and works at the aquarium there."),
+        ("assistant", "Lisbon in spring is lovely. How does she like the aquarium?"),
+        ("user", "She feeds the otters. I am allergic to peanuts, by the way."),
+        ("assistant", "I will keep the peanuts in mind."),
+    ]
+    turns = tuple(
+        Turn(str(place), role, text, datetime(2025, 4, 2, 18, place, tzinfo=UTC))
+        for place, (role, text) in enumerate(said)
+    )
+    mine(palace, Transcript("plain", "nora", "Nora in Lisbon", turns))
+    return palace
+
+
+def start(palace, text, *, agent=None, key=None):
+    return replies.start(palace, agent, text, key=key or uuid.uuid4())
+
+
+def say(conversation, text, *, key=None):
+    return replies.say(conversation, text, key=key or uuid.uuid4())
+
+
+def finished(conversation):
+    """The conversation's last message, once nobody writes it any more."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        last = current(conversation).last()
+        if not last.is_writing:
+            return last
+        time.sleep(0.01)
+    pytest.fail("The reply did not come to an end.")
+
+
+def current(conversation):
+    return Message.objects.filter(conversation=conversation).current().order_by("position")
+
+
+def rest(conversation):
+    """The conversation has rested as long as it takes: what is due is mined."""
+    conversation = Conversation.objects.select_related("palace", "agent").get(pk=conversation.pk)
+    if conversation.mine_due_at:
+        remember_if_due(conversation, max(timezone.now(), conversation.mine_due_at))
+    conversation.refresh_from_db()
+    return conversation

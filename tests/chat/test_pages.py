@@ -1,0 +1,242 @@
+"""The chat's pages: what they show, what their forms do, and what they refuse."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chat import live
+from chat.models import Agent, Conversation, Message
+from chat.remembering import remember
+from chat.views.showing import PAGE_SIZE
+from palace.models import Drawer
+from tests.chat.conftest import current, finished, start
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def alices(client, alice):
+    client.force_login(alice)
+    return client
+
+
+def key():
+    return str(uuid.uuid4())
+
+
+def address(name, of):
+    return reverse(name, args=[of.uuid])
+
+
+def long_conversation(palace, length):
+    conversation = Conversation.objects.create(palace=palace, title="Long", spoke_at=timezone.now())
+    Message.objects.bulk_create(
+        Message(
+            palace=palace,
+            conversation=conversation,
+            position=place,
+            role="assistant" if place % 2 else "user",
+            text=f"Message {place}.",
+            said_at=timezone.now(),
+        )
+        for place in range(length)
+    )
+    return conversation
+
+
+def test_a_new_conversation_begins_from_the_list(alices, model, palace):
+    response = alices.post(reverse("chat"), {"text": "Hello\r\nthere", "key": key()})
+    conversation = Conversation.objects.get(palace=palace)
+    assert response.url == conversation.get_absolute_url()
+    assert finished(conversation).text == "OK."
+    assert current(conversation).first().text == "Hello\nthere"
+    page = alices.get(response.url).text
+    assert "Hello\nthere" in page
+    assert "OK." in page
+    assert conversation.title in alices.get(reverse("chat")).text
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"text": " ", "key": key()}, "nothing to send"),
+        ({"text": "Hello"}, "form was not complete"),
+        ({"text": "Hello", "key": "7"}, "form was not complete"),
+        ({"text": "x" * 200_001, "key": key()}, "at most 200,000"),
+        ({"text": "Hello", "key": key(), "agent": str(uuid.uuid4())}, "no longer here"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_the_box(alices, sent, sentence):
+    response = alices.post(reverse("chat"), sent)
+    assert response.status_code == 400
+    assert sentence in response.text
+    assert sent["text"].strip()[:100] in response.text
+    assert not Conversation.objects.exists()
+
+
+def test_a_message_sent_by_htmx_brings_both_messages_and_an_empty_box(alices, model, palace):
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    sent = {"text": "And then?", "key": key()}
+    response = alices.post(address("say", conversation), sent, headers=HTMX)
+    assert response.text.count("<article") == 2
+    assert "And then?" in response.text
+    assert 'hx-swap-oob="true"' in response.text
+    assert sent["key"] not in re.findall(r'name="key" value="([^"]+)"', response.text)
+    reply = finished(conversation)
+    page = alices.get(conversation.get_absolute_url()).text
+    assert address("reply_stream", reply) not in page
+
+
+def test_a_refused_message_stays_in_its_box(alices, model, palace):
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    response = alices.post(address("say", conversation), {"text": "", "key": key()}, headers=HTMX)
+    assert response.status_code == 400
+    assert response.headers["HX-Retarget"] == "#composer"
+    assert "nothing to send" in response.text
+    plain = alices.post(address("say", conversation), {"text": "", "key": key()})
+    assert plain.status_code == 400
+    assert "Hello" in plain.text
+
+
+def test_while_redis_is_away_nothing_is_sent_and_nothing_is_lost(alices, palace, settings):
+    live._redis.cache_clear()
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    try:
+        response = alices.post(reverse("chat"), {"text": "Important", "key": key()})
+    finally:
+        live._redis().close()
+        live._redis.cache_clear()
+    assert response.status_code == 503
+    assert "Redis" in response.text
+    assert "Important" in response.text
+    assert not Conversation.objects.exists()
+
+
+def test_beside_a_reply_is_what_was_remembered(alices, model, furnished):
+    conversation = start(furnished, "Where does my sister Nora work?")
+    reply = finished(conversation)
+    page = alices.get(conversation.get_absolute_url()).text
+    drawer = Drawer.objects.get(text__contains="works at the aquarium")
+    assert "What I remembered" in page
+    assert drawer.get_absolute_url() in page
+    assert str(drawer.pointer) in page
+    drawer.trash()
+    page = alices.get(conversation.get_absolute_url()).text
+    assert drawer.get_absolute_url() not in page
+    assert "no longer in the palace" in page
+    assert reply.text in page
+
+
+def test_long_histories_are_paged(alices, palace, django_assert_max_num_queries):
+    conversation = long_conversation(palace, PAGE_SIZE * 3 + 5)
+    with django_assert_max_num_queries(18):
+        page = alices.get(conversation.get_absolute_url()).text
+    assert page.count("<article") == PAGE_SIZE
+    seen = set(re.findall(r"Message (\d+)\.", page))
+    while found := re.search(r'href="([^"]+\?before=\d+)"', page):
+        page = alices.get(found[1], headers=HTMX).text
+        assert "<html" not in page
+        seen |= set(re.findall(r"Message (\d+)\.", page))
+    assert len(seen) == PAGE_SIZE * 3 + 5
+
+
+@pytest.mark.parametrize("before", ["x", "-1", "99999999999", "", "٣"])
+def test_a_place_that_is_none_shows_the_end(alices, palace, before):
+    conversation = long_conversation(palace, 3)
+    response = alices.get(conversation.get_absolute_url(), {"before": before})
+    assert response.status_code == 200
+    assert "Message 2." in response.text
+
+
+def test_a_conversation_is_remembered_by_hand(alices, model, palace, choices):
+    choices(auto_mine=False)
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    page = alices.get(conversation.get_absolute_url()).text
+    assert "Remember 2 messages now" in page
+    response = alices.post(address("remember_conversation", conversation), follow=True)
+    assert "Remembered 2 messages." in response.text
+    assert Drawer.objects.filter(palace=palace).count() == 2
+    room = Drawer.objects.first().room
+    assert room.get_absolute_url() in response.text
+
+
+def test_renaming(alices, palace):
+    conversation = long_conversation(palace, 1)
+    where = address("rename_conversation", conversation)
+    assert alices.post(where, {"title": " "}).status_code == 400
+    assert alices.post(where, {"title": " <b>New</b>  name "}).status_code == 302
+    conversation.refresh_from_db()
+    assert conversation.title == "<b>New</b> name"
+    assert "&lt;b&gt;New" in alices.get(conversation.get_absolute_url()).text
+
+
+def test_deleting_keeps_the_memories_unless_told_otherwise(alices, model, palace):
+    kept, dropped = start(palace, "Keep me"), start(palace, "Drop me")
+    for conversation in (kept, dropped):
+        finished(conversation)
+        remember(conversation)
+        assert "2 drawers" in alices.get(address("delete_conversation", conversation)).text
+    alices.post(address("delete_conversation", kept))
+    alices.post(address("delete_conversation", dropped), {"drawers": "1"})
+    assert not Message.objects.exists()
+    assert {d.text for d in Drawer.objects.kept()} == {"Keep me", "OK."}
+    assert Drawer.objects.trashed().count() == 2
+
+
+def test_agents_are_made_changed_and_deleted(alices, palace, model):
+    new = {"name": " Coach  Carter ", "instructions": " Be brief.\r\n", "recalls": "on"}
+    assert alices.post(reverse("agents"), new).url == reverse("agents")
+    agent = Agent.objects.get(palace=palace)
+    assert (agent.name, agent.instructions) == ("Coach Carter", " Be brief.\n")
+    for wrong in ({**new, "name": "coach carter"}, {**new, "name": ""}, {**new, "name": "x" * 61}):
+        assert alices.post(reverse("agents"), wrong).status_code == 400
+    assert Agent.objects.count() == 1
+
+    conversation = start(palace, "Hello", agent=agent)
+    finished(conversation)
+    assert alices.post(agent.get_absolute_url(), {**new, "recalls": ""}).status_code == 302
+    agent.refresh_from_db()
+    assert not agent.recalls
+    assert "without memories" in alices.get(conversation.get_absolute_url()).text
+    assert "1 conversation" in alices.get(address("delete_agent", agent)).text
+    alices.post(address("delete_agent", agent))
+    assert "the assistant" in alices.get(conversation.get_absolute_url()).text
+
+
+def test_stopping_and_retrying_by_plain_forms(alices, model, palace):
+    conversation = start(palace, "Hello")
+    reply = finished(conversation)
+    where = f"{conversation.get_absolute_url()}#latest"
+    assert alices.post(address("stop_reply", reply)).url == where
+    assert alices.post(address("retry", conversation)).url == where
+    again = finished(conversation)
+    assert again.uuid != reply.uuid
+    assert "1 earlier version" in alices.get(conversation.get_absolute_url()).text
+
+
+def test_without_scripts_a_page_with_a_growing_reply_loads_itself_anew(alices, palace):
+    conversation = long_conversation(palace, 2)
+    assert "http-equiv" not in alices.get(conversation.get_absolute_url()).text
+    Message.objects.filter(position=1).update(status="writing", writer=live.writer().sign_on())
+    page = alices.get(conversation.get_absolute_url()).text
+    assert '<noscript><meta http-equiv="refresh" content="2"></noscript>' in page
+    assert 'aria-busy="true"' in page
+    assert "sse-connect" in page
+
+
+def test_forms_need_their_token(alice, palace):
+    conversation = long_conversation(palace, 2)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    for name in ("say", "retry", "remember_conversation", "delete_conversation"):
+        assert client.post(address(name, conversation), {"text": "x"}).status_code == 403
+    assert Message.objects.count() == 2

@@ -1,0 +1,275 @@
+"""A message and its reply: recall before, the model, and every way it can end."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+
+import pytest
+from django.db import connection
+
+from chat import ending, live, replies
+from chat.errors import BadText, NothingToRetry, StillWriting
+from chat.models import Agent, Conversation, Message
+from chat.remembering import remember
+from chat.writing import OFF_FOR_AGENT, OFF_IN_SETTINGS
+from llm.models import Usage
+from palace.models import RecollectionTrace
+from tests.chat.conftest import current, finished, say, start
+from tests.model_server import CutOff, NotJson, Slow, Status, Text
+
+QUESTION = "Where does my sister Nora work?"
+
+
+def test_a_reply_is_given_what_was_remembered(furnished, model):
+    model.answer("At the aquarium in Lisbon.")
+    reply = finished(start(furnished, QUESTION))
+
+    assert (reply.text, reply.status) == ("At the aquarium in Lisbon.", "done")
+    assert "test-model" in reply.model
+    system, asked = model.requests[-1].body["messages"]
+    assert system["content"].startswith("<memory_context>")
+    assert "works at the aquarium" in system["content"]
+    assert asked == {"role": "user", "content": QUESTION}
+    trace = RecollectionTrace.objects.get(palace=furnished, uuid=reply.recollection)
+    assert trace.query == QUESTION
+    assert trace.context in system["content"]
+    assert len(trace.hits) <= 5
+
+
+def test_without_memories_the_block_is_left_out(palace, model):
+    finished(start(palace, QUESTION))
+    assert "memory_context" not in model.requests[-1].body["messages"][0]["content"]
+
+
+def test_instructions_come_after_the_memories(furnished, model):
+    agent = Agent.objects.create(palace=furnished, name="Coach", instructions="Be brief.  \n")
+    finished(start(furnished, QUESTION, agent=agent))
+    system = model.requests[-1].body["messages"][0]["content"]
+    assert system.endswith("Be brief.  \n")
+    assert system.index("</memory_context>") < system.index("You are Coach.")
+
+
+def test_an_agents_own_model_is_asked(palace, model):
+    agent = Agent.objects.create(palace=palace, name="Coach", model="another-model")
+    finished(start(palace, QUESTION, agent=agent))
+    assert model.requests[-1].body["model"] == "another-model"
+
+
+def test_the_model_reads_the_conversation_so_far(palace, model):
+    model.script(["One.", "Two."])
+    conversation = start(palace, "First")
+    finished(conversation)
+    say(conversation, "Second")
+    finished(conversation)
+    said = [message["content"] for message in model.requests[-1].body["messages"][1:]]
+    assert said == ["First", "One.", "Second"]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "x" * (replies.LONGEST_TEXT + 1), "a\0b", "\ud800"])
+def test_what_cannot_be_kept_is_not_said(palace, text):
+    with pytest.raises(BadText):
+        start(palace, text)
+    assert not Conversation.objects.exists()
+
+
+def test_a_form_sent_twice_says_it_once(palace, model):
+    key = uuid.uuid4()
+    first = start(palace, "Hello", key=key)
+    finished(first)
+    assert start(palace, "Hello", key=key) == first
+    key = uuid.uuid4()
+    reply = say(first, "More", key=key)
+    finished(first)
+    assert say(first, "More", key=key) == reply
+    assert [message.text for message in current(first)] == ["Hello", "OK.", "More", "OK."]
+
+
+def test_one_reply_is_written_at_a_time(palace, model):
+    model.answer(Slow(30))
+    conversation = start(palace, "Hello")
+    with pytest.raises(StillWriting):
+        say(conversation, "And?")
+    with pytest.raises(StillWriting):
+        replies.retry(conversation)
+    ending.stop(current(conversation).last())
+    model.stopped.set()
+
+
+def test_of_two_tabs_one_gets_through(palace, model):
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    model.answer(Text("A long story. " * 10, pause_s=0.02))
+    outcomes = []
+
+    def speak(text):
+        try:
+            say(conversation, text)
+            outcomes.append("said")
+        except StillWriting:
+            outcomes.append("refused")
+        finally:
+            connection.close()
+
+    tabs = [threading.Thread(target=speak, args=[text]) for text in ("one", "two")]
+    for tab in tabs:
+        tab.start()
+    for tab in tabs:
+        tab.join()
+    finished(conversation)
+    assert sorted(outcomes) == ["refused", "said"]
+    assert [message.position for message in current(conversation)] == [0, 1, 2, 3]
+
+
+def test_another_try_takes_the_place_of_the_last(palace, model):
+    model.script(["Badly.", "Well.", "Third."])
+    conversation = start(palace, "How did it go?")
+    finished(conversation)
+    replies.retry(conversation)
+    assert finished(conversation).text == "Well."
+    assert Message.objects.exclude(replaced_at=None).get().text == "Badly."
+    say(conversation, "Good.")
+    finished(conversation)
+    said = [message["content"] for message in model.requests[-1].body["messages"][1:]]
+    assert said == ["How did it go?", "Well.", "Good."]
+
+
+def test_there_must_be_something_to_retry(palace):
+    empty = Conversation.objects.create(palace=palace, title="", spoke_at="2025-01-01T00:00Z")
+    with pytest.raises(NothingToRetry):
+        replies.retry(empty)
+
+
+def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
+    model.answer(Text("word " * 400, pause_s=0.02))
+    conversation = start(palace, "Tell me a story.")
+    reply = current(conversation).last()
+    while len(live.text_so_far(reply.uuid)) < 20:
+        time.sleep(0.01)
+    assert ending.stop(reply)
+    stopped = finished(conversation)
+    assert stopped.status == "stopped"
+    assert 20 <= len(stopped.text) < 1500
+    assert not ending.stop(stopped)
+    _wait_for_threads()
+    assert Usage.objects.get(purpose="chat").outcome == "cancelled"
+    stopped.refresh_from_db()
+    assert stopped.status == "stopped"
+
+
+def _wait_for_threads():
+    for thread in threading.enumerate():
+        if thread.name.startswith("reply "):
+            thread.join(20)
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (Status(401, code="invalid_api_key"), "key"),
+        (Status(404, code="model_not_found"), "model"),
+        (Status(500), "try again"),
+        (NotJson(), "broke off"),
+        (CutOff(text="a"), "broke off"),
+    ],
+)
+def test_a_model_that_fails_leaves_quotes_and_a_reason(furnished, model, settings, failure, told):
+    settings.LLM_MAX_RETRIES = 0
+    model.answer(failure)
+    reply = finished(start(furnished, QUESTION))
+    assert reply.status == "failed"
+    assert told in reply.note
+    if reply.text != "a":
+        assert "works at the aquarium" in reply.text
+        assert "§ W-" in reply.text
+        assert not reply.mine
+
+
+def test_a_stream_that_breaks_off_keeps_what_came(furnished, model, settings):
+    settings.LLM_MAX_RETRIES = 0
+    model.answer(CutOff("Half of this never arrives, whatever one does.", cleanly=True))
+    reply = finished(start(furnished, QUESTION))
+    assert reply.status == "failed"
+    assert reply.text.startswith("Half of")
+    assert "broke off" in reply.note
+
+
+def test_without_a_model_the_palace_is_quoted(furnished):
+    reply = finished(start(furnished, QUESTION))
+    assert reply.status == "done"
+    assert reply.text.startswith("No language model is set")
+    assert "works at the aquarium" in reply.text
+    trace = RecollectionTrace.objects.get(uuid=reply.recollection)
+    assert trace.hits[0]["pointer"] in reply.text
+    assert (reply.mine, reply.model) == (False, "")
+
+
+def test_without_a_model_and_with_nothing_to_quote_it_says_so(palace):
+    reply = finished(start(palace, QUESTION))
+    assert "Nothing in your palace fits" in reply.text
+
+
+def test_an_agent_without_memories_is_given_none(furnished, model):
+    agent = Agent.objects.create(palace=furnished, name="Orchestrator", recalls=False)
+    reply = finished(start(furnished, QUESTION, agent=agent))
+    assert "memory_context" not in model.requests[-1].prompt
+    assert (reply.recollection, reply.note) == (None, OFF_FOR_AGENT)
+    assert not RecollectionTrace.objects.exists()
+
+
+def test_memory_that_is_off_recalls_nothing(furnished, model, choices):
+    choices(enabled=False)
+    reply = finished(start(furnished, QUESTION))
+    assert "memory_context" not in model.requests[-1].prompt
+    assert (reply.recollection, reply.note) == (None, OFF_IN_SETTINGS)
+
+
+def test_as_many_drawers_as_the_settings_say(furnished, model, choices):
+    choices(top_k=2)
+    reply = finished(start(furnished, QUESTION))
+    assert len(RecollectionTrace.objects.get(uuid=reply.recollection).hits) == 2
+
+
+def test_a_key_that_cannot_be_read_is_a_note(furnished, choices):
+    chosen = choices(provider="openai", model="gpt-4o-mini")
+    chosen.sealed_key = "gibberish"
+    chosen.save()
+    reply = finished(start(furnished, QUESTION))
+    assert "can no longer be read" in reply.note
+    assert "works at the aquarium" in reply.text
+
+
+def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model):
+    model.answer(Slow(30))
+    conversation = start(palace, "Hello")
+    reply = current(conversation).last()
+    live.publish(reply.uuid, live.TEXT, "So far ")
+    assert not ending.end_if_abandoned(reply)
+    reply.writer = uuid.uuid4()
+    assert ending.end_if_abandoned(reply)
+    ended = finished(conversation)
+    assert (ended.status, ended.text) == ("failed", "So far ")
+    assert "stopped while" in ended.note
+    model.stopped.set()
+
+
+def test_what_the_model_reads_anyway_is_not_recalled(furnished, model):
+    conversation = start(furnished, "Nora likes octopuses most of all.")
+    finished(conversation)
+    remember(conversation)
+    say(conversation, "What does Nora like most of all?")
+    reply = finished(conversation)
+    trace = RecollectionTrace.objects.get(uuid=reply.recollection)
+    assert "octopuses" not in trace.context
+    assert "already in the conversation" in {cut["cut"] for cut in trace.candidates}
+    other = start(furnished, "What does Nora like most of all?")
+    reply = finished(other)
+    assert "octopuses" in RecollectionTrace.objects.get(uuid=reply.recollection).context
+
+
+def test_costs_are_metered_for_the_owner(furnished, model, alice):
+    finished(start(furnished, QUESTION))
+    chat = Usage.objects.get(purpose="chat")
+    assert (chat.owner, chat.tokens_in, chat.tokens_out, chat.outcome) == (alice, 11, 7, "ok")
+    assert Usage.objects.filter(purpose="memory_embed", owner=alice).exists()
