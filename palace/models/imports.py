@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.urls import reverse
 
 from palace.models.palace import InPalace
 
@@ -44,3 +45,6 @@ class ImportJob(InPalace):
 
     def __str__(self) -> str:
         return self.file_name
+
+    def get_absolute_url(self) -> str:
+        return reverse("import_detail", args=[self.uuid])
