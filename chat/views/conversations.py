@@ -20,6 +20,7 @@ from chat.models import Agent, Conversation
 from chat.remembering import SOURCE, is_automatic, remember, waiting
 from chat.views.composing import AWAY, agent_of, chosen_agent, key_of, text_of
 from chat.views.showing import stretch
+from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
 from palace.storable import storable_label
 from palace.views.rendering import render_page_or_part
@@ -125,11 +126,13 @@ def rename_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
 def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Deletes the chat; what was remembered of it stays, unless asked to go as well."""
     conversation = the_conversation(request, uuid)
-    drawers = Drawer.objects.within(conversation.palace).kept()
-    drawers = drawers.filter(source=SOURCE, conversation=str(conversation.uuid))
+    room = _room(conversation)
     if request.method != "POST":
-        context = {"conversation": conversation, "drawers": drawers.count()}
+        drawers = drawers_in(room).kept().count() if room else 0
+        context = {"conversation": conversation, "drawers": drawers}
         return render(request, "chat/delete.html", context)
+    if room and request.POST.get("drawers"):
+        move_to_trash(room)
     title = conversation.title
     conversation.delete()
     messages.success(request, f"“{title}” is deleted.")
