@@ -163,6 +163,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "schedule": 60,
     },
     "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
+    "purge what was long in the trash": {
+        "task": "palace.tasks.purge_trash",
+        "schedule": 24 * 3600,
+    },
     "forget old cached vectors": {
         "task": "palace.tasks.prune_embedding_cache",
         "schedule": 24 * 3600,

@@ -24,6 +24,7 @@ from django.utils import timezone
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
+from palace.curation import purge, trash
 from palace.indexing import backfill, postings
 from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
@@ -39,6 +40,7 @@ SWEEP = 200
 # Of periodic tasks one waits in the queue at most: the clock also ticks while no worker runs.
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S = 45
+PURGE_S = 45
 
 
 @contextmanager
@@ -122,6 +124,28 @@ def embed_missing() -> None:
                 pass
     except LLMError as error:
         logger.warning("Passages still wait for the embedder: %s", error)
+
+
+@shared_task(reject_on_worker_lost=False)
+def purge_trash() -> None:
+    """Delete for good what has been in the trash long enough: a while, then queue the rest."""
+    with held_if_free("purge the trash") as ours:
+        done = not ours or purge.purge_expired(seconds=PURGE_S)
+    if not done:
+        purge_trash.delay()
+
+
+@shared_task(reject_on_worker_lost=False)
+def empty_trash(palace_id: int, through: int) -> None:
+    """Delete for good what went into the trash up to a batch: a while, then queue the rest.
+
+    Args:
+        through: That batch's key.
+    """
+    palace = Palace.objects.filter(pk=palace_id).first()
+    drawers = trash.up_to(through)
+    if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
+        empty_trash.delay(palace_id, through)
 
 
 @shared_task

@@ -31,13 +31,16 @@ class Report:
         """
         self.made.update(landed.made)
         self.notes.update(dict.fromkeys(landed.notes))
-        count = self.made["drawers"]
-        messages = "message" if count == 1 else "messages"
-        summary = f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."
-        self._activity.summary = summary[:300]
+        self._activity.summary = summary_of(self.made["drawers"], room)
         self._activity.detail = {
             "room": str(room.uuid),
             "made": dict(self.made),
             "notes": list(self.notes),
         }
         self._activity.save()
+
+
+def summary_of(count: int, room: Room) -> str:
+    """What an activity says of so many messages mined in a room."""
+    messages = "message" if count == 1 else "messages"
+    return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300]

@@ -1,0 +1,1 @@
+"""Curation: what people do to a palace by hand. Pruning it, and putting its wings in order."""

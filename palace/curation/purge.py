@@ -1,0 +1,126 @@
+"""Purging: drawers that are in the trash are deleted, with every trace of their words."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from django.db import connection, transaction
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from llm.embedding import forget, max_passage_chars
+from palace.curation.emptied import remove_emptied
+from palace.curation.traces import scrub_traces
+from palace.curation.trash import expired
+from palace.indexing import postings
+from palace.indexing.passages import split
+from palace.indexing.spaces import model_of
+from palace.models import Activity, Drawer, EmbeddingSpace, Mention, Palace, Passage
+from palace.models.hierarchy import DrawerQuerySet
+
+logger = logging.getLogger(__name__)
+
+# Drawers that one transaction purges, and the characters it holds in memory; at least one drawer.
+BATCH = 500
+BATCH_CHARS = 4_000_000
+
+
+class Purge:
+    """Deletes drawers of one palace that are in the trash, batch by batch, and reports it.
+
+    A batch is one transaction. Killed in between, the batches that were done are reported, and
+    doing it again goes on. Drawers that were restored meanwhile stay.
+
+    Attributes:
+        count: How many were deleted.
+    """
+
+    def __init__(self, palace: Palace) -> None:
+        self.count = 0
+        self._palace = palace
+        self._activity = Activity(palace=palace, kind=Activity.Kind.DRAWERS_PURGED)
+
+    def run(self, drawers: DrawerQuerySet, *, seconds: float | None = None) -> bool:
+        """Whether all of `drawers` that are in the trash are gone, or the time was over first."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self._purge_batch(drawers):
+            if deadline is not None and time.monotonic() > deadline:
+                return not drawers.within(self._palace).trashed().exists()
+        return True
+
+    @transaction.atomic
+    def _purge_batch(self, drawers: DrawerQuerySet) -> bool:
+        palace = self._palace
+        palace.lock()
+        batch = _next_batch(drawers.within(palace).trashed())
+        if not batch:
+            return False
+        keys = [drawer.pk for drawer in batch]
+        mentions = Mention.objects.filter(palace=palace, drawer__in=keys)
+        entities = list(mentions.values_list("entity_id", flat=True).distinct())
+        postings.remove(palace, [drawer for drawer in batch if drawer.mined_at])
+        _forget_vectors(palace, batch)
+        scrub_traces(palace, batch)
+        with connection.cursor() as cursor:
+            # Passages and mentions go with them, in the database.
+            cursor.execute(
+                "DELETE FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s)",
+                [palace.pk, keys],
+            )
+        remove_emptied(palace, batch, entities)
+        self._report(len(batch))
+        return True
+
+    def _report(self, count: int) -> None:
+        """One activity a run, growing with each batch in the batch's own transaction."""
+        self.count += count
+        what = "a drawer" if self.count == 1 else f"{self.count:,} drawers"
+        self._activity.summary = f"Deleted {what} for good."
+        self._activity.detail = {"drawers": self.count}
+        self._activity.save()
+
+
+def purge_expired(*, seconds: float) -> bool:
+    """Purge what has been in the trash of any palace for too long; whether that was all.
+
+    A palace where it fails does not keep the others waiting.
+    """
+    deadline = time.monotonic() + seconds
+    due = expired(timezone.now())
+    for palace in Palace.objects.filter(pk__in=due.values("palace")).order_by("?"):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        try:
+            Purge(palace).run(due, seconds=left)
+        except Exception:
+            logger.exception("The trash of palace %s could not be purged.", palace.uuid)
+    return time.monotonic() < deadline
+
+
+def _next_batch(drawers: DrawerQuerySet) -> list[Drawer]:
+    sizes = drawers.order_by("pk").values_list("pk", Length("text"))[:BATCH]
+    keys: list[int] = []
+    room = BATCH_CHARS
+    for key, size in sizes:
+        room -= size
+        if keys and room < 0:
+            break
+        keys.append(key)
+    held = drawers.filter(pk__in=keys).order_by("pk").select_related("room__wing")
+    return list(held.select_for_update(of=("self",)))
+
+
+def _forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
+    """Cached vectors of their passages, as they are cut and as they may once have been cut."""
+    texts = {drawer.pk: drawer.text for drawer in drawers}
+    rows = Passage.objects.filter(palace=palace, drawer__in=list(texts)).order_by()
+    cut = list(rows.values_list("space_id", "drawer_id", "start", "end"))
+    for space in EmbeddingSpace.objects.order_by("pk"):
+        model = model_of(space)
+        most = max_passage_chars(model)
+        passages = {text[a:b] for text in texts.values() for a, b in split(text, most)}
+        passages |= {texts[key][a:b] for of, key, a, b in cut if of == space.pk}
+        forget(passages, model)

@@ -1,0 +1,162 @@
+"""The trash: drawers go there in batches, come back in batches, and are purged after a while."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
+from palace.models.hierarchy import DrawerQuerySet
+
+KEPT_DAYS = 30
+
+Place = Wing | Room | Closet | Drawer
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What went into the trash together.
+
+    Attributes:
+        at: The moment, which all its drawers share and no other batch of the palace has.
+        drawers: How many; 0 when they were in the trash already.
+    """
+
+    at: datetime
+    drawers: int
+
+    @property
+    def key(self) -> int:
+        """The moment in microseconds since 1970: how addresses name the batch."""
+        return batch_key(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came back.
+
+    Attributes:
+        unmined: Keys of the rooms where something now waits to be mined.
+    """
+
+    drawers: int
+    unmined: tuple[int, ...]
+
+
+def batch_key(at: datetime) -> int:
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def moment_of(key: int) -> datetime | None:
+    """The moment of a batch's key; None where the key is none of ours."""
+    try:
+        return _EPOCH + key * _MICROSECOND
+    except OverflowError:
+        return None
+
+
+def drawers_in(place: Place) -> DrawerQuerySet:
+    """All drawers of a place, those in the trash too."""
+    drawers = Drawer.objects.filter(palace=place.palace_id)
+    if isinstance(place, Wing):
+        return drawers.filter(room__palace=place.palace_id, room__wing=place)
+    if isinstance(place, Room):
+        return drawers.filter(room=place)
+    if isinstance(place, Closet):
+        return drawers.filter(closet=place)
+    return drawers.filter(pk=place.pk)
+
+
+@transaction.atomic
+def move_to_trash(place: Place) -> Batch:
+    """Move a drawer, or all that a closet, room or wing holds, to the trash as one batch.
+
+    What is in the trash already stays in the batch it came with.
+    """
+    palace = place.palace
+    palace.lock()
+    at = _new_moment(palace)
+    count = drawers_in(place).kept().update(trashed_at=at)
+    batch = Batch(at, count)
+    if count:
+        what = _in_words(count, place)
+        detail = {"batch": batch.key, "drawers": count, **_where(place)}
+        _note(palace, Activity.Kind.DRAWERS_TRASHED, f"Moved {what} to the trash.", detail)
+    return batch
+
+
+def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
+    """Bring those of the drawers that are in the trash back to their places."""
+    with transaction.atomic():
+        palace.lock()
+        chosen = drawers.within(palace).trashed()
+        rooms = chosen.filter(mined_at=None).order_by("room_id").values_list("room_id", flat=True)
+        unmined = tuple(rooms.distinct())
+        count = chosen.update(trashed_at=None)
+        if count:
+            summary = f"Restored {_in_words(count)} from the trash."
+            _note(palace, Activity.Kind.DRAWERS_RESTORED, summary, {"drawers": count})
+    return Restored(count, unmined)
+
+
+def batch_of(palace: Palace, at: datetime) -> DrawerQuerySet:
+    """What is still in the trash of what went there at exactly this moment."""
+    return Drawer.objects.within(palace).filter(trashed_at=at)
+
+
+def up_to(key: int) -> DrawerQuerySet:
+    """Drawers of any palace that went into the trash with this batch or before it."""
+    return Drawer.objects.filter(trashed_at__lte=moment_of(key))
+
+
+def was_batch(palace: Palace, at: datetime) -> bool:
+    """Whether such a batch is in the trash of this palace, or ever was."""
+    noted = Activity.objects.filter(
+        palace=palace, kind=Activity.Kind.DRAWERS_TRASHED, detail__batch=batch_key(at)
+    )
+    return batch_of(palace, at).exists() or noted.exists()
+
+
+def purged_at(trashed_at: datetime) -> datetime:
+    """From when on a drawer that went into the trash at `trashed_at` may be purged."""
+    return trashed_at + timedelta(days=KEPT_DAYS)
+
+
+def expired(now: datetime) -> DrawerQuerySet:
+    """Drawers of any palace whose time in the trash is over."""
+    return Drawer.objects.filter(trashed_at__lt=now - timedelta(days=KEPT_DAYS))
+
+
+def _new_moment(palace: Palace) -> datetime:
+    """Now, or just after the latest batch where the clock has been put back."""
+    trash = Drawer.objects.within(palace).trashed()
+    latest = trash.aggregate(Max("trashed_at"))["trashed_at__max"]
+    now = timezone.now()
+    return max(now, latest + _MICROSECOND) if latest else now
+
+
+def _in_words(count: int, place: Place | None = None) -> str:
+    if count == 1:
+        return "a drawer"
+    if place is None or isinstance(place, Drawer):
+        return f"{count:,} drawers"
+    return f"the {count:,} drawers of a {place._meta.verbose_name}"
+
+
+def _where(place: Place) -> dict[str, str]:
+    """What an activity says about the place, so that it can lead there."""
+    if isinstance(place, Wing):
+        return {"wing": str(place.uuid)}
+    return {"room": str((place if isinstance(place, Room) else place.room).uuid)}
+
+
+def _note(palace: Palace, kind: Activity.Kind, summary: str, detail: dict[str, Any]) -> None:
+    Activity.objects.create(palace=palace, kind=kind, summary=summary, detail=detail)

@@ -1,0 +1,254 @@
+"""Wings in order: another name or kind, or two that become one. Mining finds what they became."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.db.models import F, Max
+from django.db.models.functions import Greatest, Least
+
+from palace.curation.trash import drawers_in
+from palace.errors import PalaceError
+from palace.mining.linking import slug_of
+from palace.models import Activity, Closet, Drawer, Palace, Room, Wing, WingAlias
+from palace.storable import LABEL_LENGTH, storable_label
+
+# The name of the wing where rooms wait until they are mined, wherever it has not been made yet.
+RESERVED = "unsorted"
+
+
+class BadWing(PalaceError):
+    """What was asked of a wing cannot be done; the sentence says what to do."""
+
+    code = "bad_wing"
+
+
+class NameTaken(BadWing):
+    """Another wing goes by this name.
+
+    Attributes:
+        by: That wing; the two can be merged.
+    """
+
+    code = "name_taken"
+
+    def __init__(self, name: str, by: Wing) -> None:
+        called = "" if by.name == name else f", which is called “{by.name}” now"
+        super().__init__(
+            f"Another wing goes by the name “{name}”{called}. "
+            "Choose another name, or merge the two."
+        )
+        self.by = by
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """
+    Attributes:
+        rooms: How many moved that hold drawers outside of the trash.
+        drawers: How many those are.
+        trashed: How many drawers in the trash moved.
+    """
+
+    into: Wing
+    rooms: int
+    drawers: int
+    trashed: int
+
+
+@transaction.atomic
+def change_wing(wing: Wing, *, name: str, kind: str) -> Wing:
+    """Give a wing a name and a kind. Its former name still leads mining to it.
+
+    Raises:
+        NameTaken: another wing goes by that name, now or formerly.
+        BadWing: there is no such name or kind to give, or no such wing any more.
+    """
+    palace = _locked(wing)
+    wing = _present(wing)
+    name = _checked(name)
+    if kind not in Wing.Kind:
+        raise BadWing("Choose one of the kinds: person, project, topic or agent.")
+    slug = slug_of(name)
+    if slug != wing.slug:
+        _refuse_taken(wing, name, slug)
+        _add_aliases(wing, [wing.slug, slug])
+    said = _changes(wing, name, kind)
+    wing.name, wing.slug, wing.kind = name, slug, kind
+    wing.save(update_fields=["name", "slug", "kind"])
+    if said:
+        Activity.objects.create(
+            palace=palace,
+            kind=Activity.Kind.WING_CHANGED,
+            summary=said[:300],
+            detail={"wing": str(wing.uuid)},
+        )
+    return wing
+
+
+def to_be_merged(wing: Wing, into: Wing) -> Merged:
+    """What `merge_wings` would move, were it done now.
+
+    Raises:
+        BadWing: these two cannot be merged.
+    """
+    _refuse_unsorted(wing, into)
+    if wing.pk == into.pk:
+        raise BadWing("A wing cannot be merged with itself. Choose another one.")
+    drawers = drawers_in(wing)
+    return Merged(
+        into=into,
+        rooms=drawers.kept().order_by().values("room").distinct().count(),
+        drawers=drawers.kept().count(),
+        trashed=drawers.trashed().count(),
+    )
+
+
+@transaction.atomic
+def merge_wings(wing: Wing, into: Wing) -> Merged:
+    """Move all rooms of `wing` into the other and remove it; its names become the other's.
+
+    Pointers still lead to their drawers: rooms keep their numbers.
+
+    Raises:
+        BadWing: these two cannot be merged, or one of them is no more.
+    """
+    palace = _locked(wing)
+    wing, into = _present(wing), _present(into)
+    merged = to_be_merged(wing, into)
+    _join_rooms(wing, into)
+    Room.objects.filter(palace=palace, wing=wing).update(wing=into)
+    WingAlias.objects.filter(palace=palace, wing=wing).update(wing=into)
+    _add_aliases(into, [wing.slug])
+    _remove(wing)
+    rooms = "1 room" if merged.rooms == 1 else f"{merged.rooms:,} rooms"
+    drawers = "1 drawer" if merged.drawers == 1 else f"{merged.drawers:,} drawers"
+    Activity.objects.create(
+        palace=palace,
+        kind=Activity.Kind.WINGS_MERGED,
+        summary=f"“{_short(wing.name)}” is part of “{_short(into.name)}” now: "
+        f"{rooms} with {drawers} moved.",
+        detail={"wing": str(into.uuid), "rooms": merged.rooms, "drawers": merged.drawers},
+    )
+    return merged
+
+
+def _locked(wing: Wing) -> Palace:
+    """Nobody else adds, names or moves wings of this palace until the transaction ends."""
+    palace = wing.palace
+    palace.lock()
+    return palace
+
+
+def _present(wing: Wing) -> Wing:
+    """The wing as it is now."""
+    _refuse_unsorted(wing)
+    present = Wing.objects.filter(palace=wing.palace_id, pk=wing.pk).first()
+    if present is None:
+        raise BadWing(
+            f"The wing “{wing.name}” is no longer here: it was merged with another, or emptied "
+            "for good. Go back to the palace and look where its rooms are."
+        )
+    return present
+
+
+def _refuse_unsorted(*wings: Wing) -> None:
+    if any(wing.number == Wing.UNSORTED for wing in wings):
+        raise BadWing(
+            "The unsorted wing stays as it is: conversations wait there until they are mined. "
+            "Choose another wing."
+        )
+
+
+def _checked(name: str) -> str:
+    """The name on one line.
+
+    Raises:
+        BadWing: it is none.
+    """
+    name = storable_label(" ".join(name.split())) if len(name) <= LABEL_LENGTH else name
+    if not name:
+        raise BadWing("A wing needs a name. Write one.")
+    if len(name) > LABEL_LENGTH:
+        raise BadWing(f"This name is too long. Write at most {LABEL_LENGTH} characters.")
+    return name
+
+
+def _refuse_taken(wing: Wing, name: str, slug: str) -> None:
+    if slug == RESERVED:
+        raise BadWing(f"“{name}” is the name of the unsorted wing. Choose another name.")
+    others = Wing.objects.filter(palace=wing.palace_id).exclude(pk=wing.pk)
+    taken = (
+        others.filter(slug=slug).first()
+        or others.filter(aliases__palace=wing.palace_id, aliases__slug=slug).first()
+    )
+    if taken is not None:
+        raise NameTaken(name, taken)
+
+
+def _add_aliases(wing: Wing, slugs: Iterable[str]) -> None:
+    """A name that is an alias already, be it of another wing, stays as it is."""
+    rows = [WingAlias(palace_id=wing.palace_id, wing=wing, slug=slug) for slug in slugs]
+    WingAlias.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _changes(wing: Wing, name: str, kind: str) -> str:
+    """What changes, in a sentence; empty when nothing does."""
+    label = Wing.Kind(kind).label.lower()
+    kind_now = f"{'an' if label[0] in 'aeiou' else 'a'} {label}"
+    if name != wing.name:
+        also = f", and {kind_now}" if kind != wing.kind else ""
+        return f"“{_short(wing.name)}” is called “{_short(name)}” now{also}."
+    return f"“{_short(name)}” is {kind_now} now." if kind != wing.kind else ""
+
+
+def _short(name: str) -> str:
+    """Two of them fit into an activity's sentence."""
+    return name if len(name) <= 100 else f"{name[:99]}…"
+
+
+def _join_rooms(wing: Wing, into: Wing) -> None:
+    """Rooms of a conversation that the other wing has too become part of the room there."""
+    held = Room.objects.filter(palace=wing.palace_id, wing=into)
+    there = {(room.source, room.external_id): room for room in held}
+    for room in Room.objects.filter(palace=wing.palace_id, wing=wing):
+        other = there.get((room.source, room.external_id))
+        if other is not None:
+            _join(room, other)
+
+
+def _join(room: Room, other: Room) -> None:
+    """Move what `room` holds; only its drawers' numbers, and so their pointers, are new."""
+    drawers = Drawer.objects.filter(palace=room.palace_id)
+    highest = drawers.filter(room=other).aggregate(Max("number"))["number__max"] or 0
+    for closet in Closet.objects.filter(palace=room.palace_id, room=room):
+        same = Closet.objects.filter(palace=room.palace_id, room=other, slug=closet.slug).first()
+        if same is None:
+            Closet.objects.filter(pk=closet.pk).update(room=other)
+        else:
+            drawers.filter(closet=closet).update(closet=same)
+    offset = max(highest, other.highest_drawer)
+    drawers.filter(room=room).update(room=other, number=F("number") + offset)
+    Room.objects.filter(pk=other.pk).update(
+        started_at=Least("started_at", room.started_at),
+        ended_at=Greatest("ended_at", room.ended_at),
+    )
+    Palace.objects.filter(pk=room.palace_id).update(
+        highest_room=Greatest("highest_room", room.number)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM palace_room WHERE palace_id = %s AND id = %s", [room.palace_id, room.pk]
+        )
+
+
+def _remove(wing: Wing) -> None:
+    Palace.objects.filter(pk=wing.palace_id).update(
+        highest_wing=Greatest("highest_wing", wing.number)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM palace_wing WHERE palace_id = %s AND id = %s", [wing.palace_id, wing.pk]
+        )
