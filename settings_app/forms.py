@@ -35,7 +35,7 @@ class MemoryForm(BaseForm):
     """
 
     provider = forms.ChoiceField(
-        label="Model of",
+        label="Provider",
         error_messages={"invalid_choice": "There is no such provider. Choose one of the list."},
     )
     base_url = forms.CharField(label="Address", max_length=500, required=False)
