@@ -99,32 +99,47 @@ def furnished(transactional_db, palace, tmp_path):
     return palace
 
 
-@pytest.fixture
-def open_context(browser, loci_server):
-    """Makes browser windows; each must ask this server only, and break no rule of its policy."""
-    contexts, faults = [], []
+class Windows:
+    """Browser windows on one server, and what they had to complain of."""
 
-    def open_one(**options):
-        context = browser.new_context(base_url=loci_server.url, **options)
+    def __init__(self, browser, url):
+        self._browser, self._url = browser, url
+        self.contexts, self.faults = [], []
+
+    def open(self, **options):
+        context = self._browser.new_context(base_url=self._url, **options)
         context.set_default_timeout(15_000)
-        context.on("request", lambda request: note_foreign(request.url))
-        context.on("console", lambda message: note_violation(message.text))
-        context.on("weberror", lambda fault: faults.append(str(fault.error)))
-        contexts.append(context)
+        context.on("request", self._note_foreign)
+        context.on("response", self._note_failure)
+        context.on("console", self._note_complaint)
+        context.on("weberror", lambda fault: self.faults.append(str(fault.error)))
+        self.contexts.append(context)
         return context
 
-    def note_foreign(url):
-        if not url.startswith((loci_server.url, "data:", "blob:")):
-            faults.append(f"asked for {url}")
+    def _note_foreign(self, request):
+        if not request.url.startswith((self._url, "data:", "blob:")):
+            self.faults.append(f"asked for {request.url}")
 
-    def note_violation(text):
-        if "Content Security Policy" in text:
-            faults.append(text)
+    def _note_failure(self, response):
+        if response.status >= 500:
+            self.faults.append(f"{response.status} for {response.url}")
 
-    yield open_one
-    for context in contexts:
+    def _note_complaint(self, message):
+        # Browser and htmx also complain of each 4xx, which may be just what a test is about.
+        of_a_status = ("Failed to load resource", "Response Status Error Code")
+        if message.type == "error" and not message.text.startswith(of_a_status):
+            self.faults.append(message.text)
+
+
+@pytest.fixture
+def open_context(browser, loci_server):
+    """Opens browser windows. They may ask this server only, and must have nothing to complain of:
+    no breach of the policy, no error in a script, nothing that the server failed at."""
+    windows = Windows(browser, loci_server.url)
+    yield windows.open
+    for context in windows.contexts:
         context.close()
-    assert faults == []
+    assert windows.faults == []
 
 
 @pytest.fixture

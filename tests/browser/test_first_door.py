@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -113,55 +112,6 @@ def test_the_browser_holds_the_words_to_the_character(signed_in, palace, text, p
     page = signed_in()
     page.goto(drawer.get_absolute_url() + passage)
     assert page.locator("#text").text_content() == text
-
-
-def pages_of(palace):
-    drawer = Drawer.objects.with_place().get(palace=palace, text=OVERHEATED)
-    return {
-        "the palace": reverse("memory"),
-        "search results": f"{reverse('memory')}?q={QUESTION}",
-        "an empty question": f"{reverse('memory')}?q=",
-        "a wing": drawer.room.wing.get_absolute_url(),
-        "a room": drawer.room.get_absolute_url(),
-        "a closet": drawer.closet.get_absolute_url(),
-        "a drawer": f"{drawer.get_absolute_url()}?passage=2-9",
-        "what is not there": "/memory/nothing/",
-        "a refused link": reverse("sign_in_once", args=["used"]),
-    }
-
-
-def serious_faults(page):
-    violations = Axe().run(page).response["violations"]
-    return [
-        (fault["id"], [node["target"] for node in fault["nodes"]])
-        for fault in violations
-        if fault["impact"] in {"serious", "critical"}
-    ]
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_has_a_serious_fault_or_scrolls_sideways(
-    signed_in, open_context, furnished, scheme, width
-):
-    look = {"color_scheme": scheme, "viewport": {"width": width, "height": 844}}
-    page, stranger = signed_in(**look), open_context(**look).new_page()
-    faults = {}
-    for name, address in pages_of(furnished).items():
-        page.goto(address)
-        for branch in page.locator("main details > summary").all():
-            branch.click()
-        page.wait_for_load_state("networkidle")
-        faults[name] = serious_faults(page)
-        if page.evaluate("document.documentElement.scrollWidth") > width:
-            faults[name].append("scrolls sideways")
-    stranger.goto(reverse("sign_in"))
-    stranger.get_by_label("Name").fill("nobody")
-    stranger.get_by_label("Password").fill("wrong")
-    stranger.get_by_role("button", name="Sign in").click()
-    expect(stranger.get_by_role("alert")).to_be_visible()
-    faults["the sign-in"] = serious_faults(stranger)
-    assert {name: found for name, found in faults.items() if found} == {}
 
 
 def test_more_rows_come_in_place_and_take_the_focus(signed_in, palace):

@@ -112,5 +112,6 @@ def environment() -> dict[str, str]:
         "REDIS_URL": settings.REDIS_URL,
         "LOCI_SECRET_KEY": settings.SECRET_KEY,
         "LOCI_TAKE_UP_AFTER_S": "0",
+        "LOCI_PRIVATE_PROVIDERS": "true",
         "DJANGO_SETTINGS_MODULE": "config.settings",
     }

@@ -1,0 +1,63 @@
+"""What can be seen to be wrong with a page, whoever made it."""
+
+from __future__ import annotations
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import expect
+
+# Of all rules only these depend on colours.
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
+SERIOUS = {"serious", "critical"}
+
+_VISIBLE_FOCUS = """
+() => {
+  const style = getComputedStyle(document.activeElement);
+  const box = document.activeElement.getBoundingClientRect();
+  const inside = box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0;
+  const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
+  return document.activeElement !== document.body && inside && outlined;
+}
+"""
+
+
+def open_everything(page):
+    """Unfold what is folded, and wait for what comes with it."""
+    page.locator("main details:not([open]) > summary").evaluate_all(
+        "summaries => summaries.forEach(summary => summary.click())"
+    )
+    page.evaluate("() => new Promise(requestAnimationFrame)")  # By then it has been asked for.
+    expect(page.locator(".htmx-request")).to_have_count(0)
+
+
+def faults_in_light_and_dark(page):
+    """Sentences and axe's findings; empty for a page in order."""
+    page.emulate_media(color_scheme="light")
+    # The first tab stop comes in sight, and covers others, only once it is reached.
+    faults = [*_axe(page), *_frame_faults(page)]
+    page.emulate_media(color_scheme="dark")
+    return faults + [("dark", *found) for found in _axe(page, *OF_COLOURS)]
+
+
+def _frame_faults(page):
+    if page.locator("h1").count() != 1:
+        yield f"has {page.locator('h1').count()} first headings"
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        yield "scrolls sideways"
+    page.keyboard.press("Tab")
+    if not page.evaluate(_VISIBLE_FOCUS):
+        yield "does not show where the first tab stop is"
+
+
+def _axe(page, *rules):
+    """(rule, elements) for each serious fault."""
+    options = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+    if rules:
+        options["runOnly"] = list(rules)
+    else:
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        (fault["id"], [node["target"] for node in fault["nodes"]])
+        for fault in found["violations"]
+        if fault["impact"] in SERIOUS
+    ]

@@ -1,0 +1,87 @@
+"""Every page there is, on a desk and on a phone, by day and by night: nothing is wrong with it."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
+from tests.views.test_isolation import ACTIONS, SHOWN, page_names
+
+pytestmark = pytest.mark.browser
+
+# What has no look of its own: it leads elsewhere, only does something, or is read by programs.
+NO_PAGES = {
+    *ACTIONS,
+    "health",
+    "home",
+    "pointer",
+    "pointer_path",
+    "remove_key",
+    "reply_stream",
+    "sign_in_once",
+    "sign_out",
+    "try_model",
+}
+# What only somebody sees who is not signed in.
+OUTSIDE = {"sign_in", "sign_up"}
+WIDTHS = (1280, 390)
+
+
+@pytest.fixture
+def drawer(furnished):
+    """As those who list the addresses want it."""
+    wing = WingFactory(palace=furnished, number=9042, name="Evenings")
+    room = RoomFactory(wing=wing, number=9011, title="By the lake")
+    closet = ClosetFactory(room=room, title="What was seen")
+    text = "A heron stood in the shallows and did not mind us. " * 30
+    return DrawerFactory(room=room, closet=closet, number=9007, text=text, tags={"p": ["Derek"]})
+
+
+def addresses(drawer):
+    """Every page's, by name (a new one comes in by itself), and the status it is to have."""
+    names = sorted(set(page_names()) - NO_PAGES - OUTSIDE)
+    pages = {n: (SHOWN[n](drawer) if n in SHOWN else reverse(n), 200) for n in names}
+    return pages | {
+        "a search": (f"{reverse('memory')}?q=Which wire became too hot?", 200),
+        "a passage": (f"{drawer.get_absolute_url()}?passage=2-9", 200),
+        "an empty question": (f"{reverse('memory')}?q=", 400),
+        "a refused link": (reverse("sign_in_once", args=["used"]), 403),
+        "what is not there": ("/memory/nothing/", 404),
+    }
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wrong_with_any_page(signed_in, drawer, width):
+    page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
+    answers = []
+    page.on("response", lambda response: answers.append((response.url, response.status)))
+    faults = {}
+    for name, (address, status) in addresses(drawer).items():
+        answers.clear()
+        page.goto(address)
+        open_everything(page)
+        faults[name] = faults_in_light_and_dark(page)
+        faults[name] += [answer for answer in answers if answer[1] >= 400 and answer[1] != status]
+        assert answers[0][1] == status
+    assert {name: found for name, found in faults.items() if found} == {}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wrong_with_what_strangers_see(open_context, furnished, width):
+    page = open_context(
+        viewport={"width": width, "height": 844}, reduced_motion="reduce"
+    ).new_page()
+    faults = {}
+    for name in sorted(OUTSIDE):
+        page.goto(reverse(name))
+        faults[name] = faults_in_light_and_dark(page)
+    page.goto(reverse("sign_in"))
+    page.get_by_label("Name").fill("nobody")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    faults["a failed sign-in"] = faults_in_light_and_dark(page)
+    assert {name: found for name, found in faults.items() if found} == {}
