@@ -97,6 +97,8 @@ def translated(
         yield
     except AddressRefused as error:
         raise refused(str(error)) from None
+    except httpx2.InvalidURL:
+        raise refused(f"{providers.shown(endpoint.base_url)} is not an address.") from None
     except openai.APIStatusError as error:
         kind = unavailable if _is_passing(error.status_code) else refused
         raise kind(_status_sentence(error, endpoint)) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from llm import chat
 from llm.messages import Ask
 from llm.models import Usage
@@ -28,7 +30,7 @@ def try_out(endpoint: Endpoint, *, owner_id: int) -> None:
         Usage.Purpose.CHAT,
         owner_id,
         max_tokens=MAX_TOKENS,
-        timeout_s=TIMEOUT_S,
+        timeout_s=min(TIMEOUT_S, settings.LLM_TIMEOUT_S),
         max_retries=0,
     )
     ask(QUESTION, how)

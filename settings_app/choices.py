@@ -86,7 +86,7 @@ def checked_address(address: str) -> str:
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_whole = False
-    if not is_whole or any(character.isspace() for character in address):
+    if not is_whole or not address.isprintable() or " " in address:
         raise ModelRefused(
             "This is not an address: write one like https://models.example.org/v1, the part before "
             "/chat/completions."

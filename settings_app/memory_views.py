@@ -37,13 +37,14 @@ class Tried:
 @signed_in_form
 def memory_settings(request: PageRequest) -> HttpResponse:
     if request.method != "POST":
-        return _page(request, MemoryForm(instance=settings_of(request.user.pk)))
+        chosen = settings_of(request.user.pk)
+        return _page(request, MemoryForm(instance=chosen), chosen)
     with transaction.atomic():
         form = MemoryForm(request.POST, instance=held_settings(request.user.pk))
         if form.is_valid():
             form.store()
     if not form.is_valid():
-        return _page(request, form, status=400)
+        return _page(request, form, settings_of(request.user.pk), status=400)
     messages.success(request, _saved(form))
     return redirect("settings")
 
@@ -54,11 +55,10 @@ def memory_settings(request: PageRequest) -> HttpResponse:
 def try_model(request: PageRequest) -> HttpResponse:
     """Ask the model that is in the form, saved or not, and say how it went."""
     form = MemoryForm(request.POST, instance=settings_of(request.user.pk))
-    form.full_clean()
     tried = _tried(form, request.user.pk)
     if request.htmx:
         return render(request, f"{TEMPLATE}#trial", {"tried": tried})
-    return _page(request, form, tried=tried)
+    return _page(request, form, settings_of(request.user.pk), tried=tried)
 
 
 @signed_in_action
@@ -76,10 +76,14 @@ def remove_key(request: PageRequest) -> HttpResponse:
 
 
 def _page(
-    request: PageRequest, form: MemoryForm, *, status: int = 200, tried: Tried | None = None
+    request: PageRequest,
+    form: MemoryForm,
+    saved: MemorySettings,
+    *,
+    status: int = 200,
+    tried: Tried | None = None,
 ) -> HttpResponse:
-    in_use = settings_of(request.user.pk).chat_model()
-    context = {"form": form, "in_use": in_use, "tried": tried}
+    context = {"form": form, "in_use": saved.chat_model(), "tried": tried}
     response = render(request, TEMPLATE, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
