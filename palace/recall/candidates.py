@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palace.models import Palace
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.rows import fetch_rows
+from palace.recall.rows import fetch_rows, numbers
 from palace.recall.semantic import Ids, Meaning, Scores
 
 # How many of the best by each of meaning and words are looked at.
@@ -94,11 +94,11 @@ def _best(drawers: Ids, scores: Scores, number: int) -> Ids:
 
 def _best_within(palace: Palace, meaning: Meaning, start: datetime, end: datetime) -> Ids:
     [(keys,)] = fetch_rows(
-        "SELECT coalesce(array_agg(id), '{}') FROM palace_drawer"
+        "SELECT substring(array_send(array_agg(id)) FROM 21) FROM palace_drawer"
         " WHERE palace_id = %s AND said_at >= %s AND said_at < %s AND trashed_at IS NULL",
         [palace.pk, start, end],
     )
-    within = np.array(keys, dtype=np.int64)
+    within = numbers(keys, "i8")
     return _best(within, meaning.at(within, meaning.best), BEST_IN_PERIOD)
 
 

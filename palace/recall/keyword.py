@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from palace.indexing.postings import EVERY, MAX_COUNT
 from palace.models import Palace
-from palace.recall.rows import fetch_rows
+from palace.recall.rows import fetch_rows, numbers
 from palace.recall.semantic import Ids, Scores, look_up
 
 K1 = 1.2
@@ -124,11 +124,11 @@ def _statistics(palace: Palace) -> tuple[int, float, Ids]:
         " SELECT (coalesce(sum(cardinality(drawers)), 0) - (SELECT count(*) FROM trash))::bigint,"
         " (coalesce(sum((SELECT sum(length) FROM unnest(lengths) length)), 0)"
         " - (SELECT coalesce(sum(least(terms, %s)), 0) FROM trash))::bigint,"
-        " (SELECT coalesce(array_agg(id), '{}') FROM trash)"
+        " (SELECT substring(array_send(array_agg(id)) FROM 21) FROM trash)"
         " FROM palace_posting WHERE palace_id = %s AND term = %s",
         [palace.pk, MAX_COUNT, palace.pk, EVERY],
     )
-    return number, max(total / number, 1.0) if number else 1.0, np.array(trash, dtype=np.int64)
+    return number, max(total / number, 1.0) if number else 1.0, numbers(trash, "i8")
 
 
 def _postings(
@@ -136,15 +136,17 @@ def _postings(
 ) -> list[tuple[Ids, Scores, Scores]]:
     """For each term that a kept drawer has: those drawers ascending, counts, lengths."""
     rows = fetch_rows(
-        "SELECT term, drawers, counts, lengths FROM palace_posting"
-        " WHERE palace_id = %s AND term = ANY(%s)",
+        "SELECT term, string_agg(substring(array_send(drawers) FROM 21), ''::bytea),"
+        " string_agg(substring(array_send(counts) FROM 21), ''::bytea),"
+        " string_agg(substring(array_send(lengths) FROM 21), ''::bytea) FROM palace_posting"
+        " WHERE palace_id = %s AND term = ANY(%s) GROUP BY term",
         [palace.pk, list(terms)],
     )
-    segments: dict[str, list[tuple[Ids, Scores, Scores]]] = {}
-    for term, drawers, counts, lengths in rows:
-        columns = (np.array(drawers, np.int64), _floats(counts), _floats(lengths))
-        segments.setdefault(term, []).append(columns)
-    found = (_without(trash, _joined(segments[term])) for term in terms if term in segments)
+    columns = {
+        term: (numbers(drawers, "i8"), _floats(counts), _floats(lengths))
+        for term, drawers, counts, lengths in rows
+    }
+    found = (_without(trash, _sorted(columns[term])) for term in terms if term in columns)
     return [columns for columns in found if len(columns[0])]
 
 
@@ -156,11 +158,11 @@ def _without(trash: Ids, columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scor
     return ids[kept], counts[kept], lengths[kept]
 
 
-def _floats(values: list[int]) -> Scores:
-    return np.array(values, dtype=np.float32)
+def _floats(data: bytes) -> Scores:
+    return numbers(data, "i2").astype(np.float32)
 
 
-def _joined(segments: list[tuple[Ids, Scores, Scores]]) -> tuple[Ids, Scores, Scores]:
-    drawers, counts, lengths = (np.concatenate(column) for column in zip(*segments, strict=True))
+def _sorted(columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:
+    drawers, counts, lengths = columns
     order = np.argsort(drawers, kind="stable")
     return drawers[order], counts[order], lengths[order]

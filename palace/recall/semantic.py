@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.rows import fetch_rows
+from palace.recall.rows import fetch_rows, numbers
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -78,20 +78,19 @@ def by_meaning(palace: Palace, space: EmbeddingSpace, vector: Scores | None) -> 
     if vector is None:
         return NOTHING
     # The vectors are of length 1: the inner product is the cosine, and cheaper.
-    [row] = fetch_rows(
-        "SELECT array_agg(drawer_id), array_agg(ordinal),"
-        " array_agg((-(embedding <#> %s::halfvec))::float4)"
+    [(drawers, ordinals, cosines)] = fetch_rows(
+        "SELECT substring(array_send(array_agg(drawer_id)) FROM 21),"
+        " substring(array_send(array_agg(ordinal)) FROM 21),"
+        " substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
         " FROM palace_passage"
         " WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL"
         " AND drawer_id NOT IN"
         " (SELECT id FROM palace_drawer WHERE palace_id = %s AND trashed_at IS NOT NULL)",
         [HalfVector(vector).to_text(), palace.pk, space.pk, palace.pk],
     )
-    if row[0] is None:
+    if drawers is None:
         return NOTHING
-    return _per_drawer(
-        np.array(row[0], np.int64), np.array(row[1], np.int16), np.array(row[2], np.float32)
-    )
+    return _per_drawer(numbers(drawers, "i8"), numbers(ordinals, "i2"), numbers(cosines, "f4"))
 
 
 def _per_drawer(drawers: Ids, ordinals: npt.NDArray[np.int16], cosines: Scores) -> Meaning:

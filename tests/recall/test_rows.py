@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from palace.recall.rows import fetch_rows, numbers
+
+pytestmark = pytest.mark.django_db
+
+
+def sent(array, kind):
+    sql = f"SELECT substring(array_send({array}) FROM 21), 'text'"  # noqa: S608 - the tests' own.
+    [(data, beside)] = fetch_rows(sql, [])
+    assert beside == "text"
+    return numbers(data, kind)
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "values"),
+    [
+        ("ARRAY[1, -2, 9223372036854775807]::bigint[]", "i8", [1, -2, 9223372036854775807]),
+        ("ARRAY[1, -2, 32767]::smallint[]", "i2", [1, -2, 32767]),
+        ("ARRAY[0.5, -2, 'NaN', 'Infinity']::real[]", "f4", [0.5, -2, np.nan, np.inf]),
+        ("'{}'::bigint[]", "i8", []),
+        ("NULL::bigint[]", "i8", []),
+        ("'[5:6]={7,8}'::bigint[]", "i8", [7, 8]),
+    ],
+)
+def test_an_array_of_numbers_arrives_as_it_is(array, kind, values):
+    found = sent(array, kind)
+    assert found.dtype == np.dtype(kind)
+    np.testing.assert_array_equal(found, np.array(values, kind))
+
+
+def test_several_arrays_strung_together_are_one():
+    [(data,)] = fetch_rows(
+        "SELECT string_agg(substring(array_send(a) FROM 21), ''::bytea)"
+        " FROM (VALUES ('{1,2}'::bigint[]), ('{}'), ('{3}')) arrays (a)",
+        [],
+    )
+    np.testing.assert_array_equal(numbers(data, "i8"), [1, 2, 3])
+
+
+def test_a_long_array_arrives_whole():
+    [(data,)] = fetch_rows(
+        "SELECT substring(array_send(array_agg(n::bigint)) FROM 21) FROM generate_series(1, %s) n",
+        [100_000],
+    )
+    np.testing.assert_array_equal(numbers(data, "i8"), np.arange(1, 100_001))
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [
+        ("ARRAY[1, NULL, 2]::bigint[]", "i8"),
+        ("ARRAY[1, 2, 3]::bigint[]", "i2"),
+        ("ARRAY[1, 2, 3]::smallint[]", "i8"),
+    ],
+)
+def test_what_are_other_numbers_is_refused(array, kind):
+    with pytest.raises(ValueError, match=r"no numbers of kind|buffer size"):
+        sent(array, kind)
