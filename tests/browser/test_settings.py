@@ -1,0 +1,71 @@
+"""Choosing a model as people do it: with the mouse, with the keyboard, without JavaScript."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from settings_app.models import MemorySettings, settings_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+KEY = "sk-proj-this-is-a-secret-key"
+
+
+def choose(page, model_server):
+    page.get_by_label("Provider").select_option("Another address")
+    page.get_by_label("Address").fill(model_server.base_url)
+    page.get_by_label("Model", exact=True).fill("gpt-4o-mini")
+    page.get_by_label("API key").fill(KEY)
+
+
+def test_a_model_is_chosen_tried_and_saved_in_place(signed_in, alice, model_server):
+    page = signed_in()
+    page.goto("/settings/")
+    expect(page.get_by_label("API key")).to_be_hidden()
+    choose(page, model_server)
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator("#trial")).to_contain_text("works: it answered in")
+    assert page.get_by_label("API key").input_value() == KEY  # Still there to be saved.
+    # The Enter key saves, though other buttons come first in the form.
+    page.get_by_label("API key").press("Enter")
+    expect(page.get_by_role("status").first).to_have_text("Saved.")
+    assert settings_of(alice.pk).endpoint().api_key == KEY
+    expect(page.get_by_text("A key is saved.")).to_be_visible()
+    page.get_by_label("Memories for each reply").fill("9")
+    page.get_by_label("Memories for each reply").press("Enter")
+    expect(page.get_by_label("Memories for each reply")).to_have_value("9")
+    page.get_by_label("Memories for each reply").fill("33")
+    page.get_by_role("button", name="Remove the key").click()
+    expect(page.get_by_text("The key was removed.")).to_be_visible()
+    # What else was typed is not lost by it, nor saved.
+    expect(page.get_by_label("Memories for each reply")).to_have_value("33")
+    chosen = MemorySettings.objects.get(owner=alice)
+    assert (chosen.top_k, chosen.has_key) == (9, False)
+
+
+def test_the_page_shows_what_belongs_to_the_provider(signed_in):
+    page = signed_in()
+    page.goto("/settings/")
+    page.get_by_label("Provider").select_option("OpenAI")
+    expect(page.get_by_label("Address")).to_be_hidden()
+    expect(page.get_by_label("API key")).to_be_visible()
+    expect(page.get_by_text("Left empty: gpt-5-nano")).to_be_visible()
+    page.get_by_label("Provider").select_option("No model")
+    expect(page.get_by_label("Model", exact=True)).to_be_hidden()
+    expect(page.get_by_text("Left empty: gpt-5-nano")).to_be_hidden()
+
+
+def test_all_of_it_works_without_javascript(signed_in, alice, model_server):
+    page = signed_in(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page.goto("/settings/")
+    choose(page, model_server)
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator("#trial")).to_contain_text("works: it answered in")
+    expect(page.get_by_text("type it again before you save")).to_be_visible()
+    page.get_by_label("API key").fill(KEY)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_have_text("Saved.")
+    page.get_by_role("button", name="Remove the key").click()
+    expect(page.get_by_role("status").first).to_have_text("The key was removed.")
+    assert not settings_of(alice.pk).has_key
