@@ -23,7 +23,9 @@ from settings_app.time_zone import grouped_zones
 
 TOO_MANY, TAKEN = "too_many_attempts", "taken"
 
-NAME_HELP = f"At most {LONGEST_NAME} letters, digits and the signs @ . + - _, without spaces."
+NAME_HELP = f"Letters, digits and the signs @ . + - _, at most {LONGEST_NAME} of them."
+NAME_INVALID = "There is another sign in this name, or a space."
+NAME_TOO_LONG = f"This name is too long: {LONGEST_NAME} letters are the most."
 NAME_TAKEN = "This name is taken. Choose another one, or sign in if it is yours."
 NOT_THE_SAME = "The two passwords are not the same. Type the new one twice."
 WRONG = "The name or the password is not right. Mind small and capital letters in the password."
@@ -95,9 +97,9 @@ class SignUpForm(NewPasswordForm):
     username = UsernameField(
         label="Name",
         max_length=LONGEST_NAME,
-        validators=[UnicodeUsernameValidator(message=NAME_HELP)],
+        validators=[UnicodeUsernameValidator(message=NAME_INVALID)],
         help_text=NAME_HELP,
-        error_messages={"max_length": NAME_HELP},
+        error_messages={"max_length": NAME_TOO_LONG},
     )
 
     def clean_username(self) -> str:

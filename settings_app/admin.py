@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 else:  # Only the type checker's versions say what they are of.
     ChangeForm, CreationForm, DjangosUserAdmin = UserChangeForm, AdminUserCreationForm, UserAdmin
 
+BY_ADDRESS = "Disabled: manage.py sign_in_link NAME prints an address that signs them in."
 # What may be given to one who is staff: the rest has no page here.
-PERMISSIONS_FOR = ("user", "usage")
+PERMISSIONS = ("add_user", "change_user", "delete_user", "view_user", "view_usage")
 
 
 class PersonForm(ChangeForm):
@@ -43,6 +44,10 @@ class PersonForm(ChangeForm):
 
 
 class NewPersonForm(CreationForm):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["usable_password"].help_text = BY_ADDRESS
+
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if people_called(name).exists():
@@ -89,7 +94,7 @@ class PersonAdmin(DjangosUserAdmin):
     def formfield_for_manytomany(
         self, db_field: Any, request: HttpRequest, **kwargs: Any
     ) -> ModelMultipleChoiceField[Any] | None:
-        useful = Permission.objects.filter(content_type__model__in=PERMISSIONS_FOR)
+        useful = Permission.objects.filter(codename__in=PERMISSIONS)
         kwargs["queryset"] = useful.select_related("content_type")
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 

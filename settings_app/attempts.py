@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import re
 import unicodedata
 from contextlib import suppress
 from datetime import timedelta
@@ -24,6 +25,7 @@ REST_S = int(REST.total_seconds())
 _SALT = "settings_app.attempts"
 # Of IPv6 a single customer is given at least this many addresses: they count as one.
 _IPV6_PREFIX = 64
+_WITH_PORT = re.compile(r"\A(\[[^]]*\]|[0-9.]+):[0-9]+\Z")
 
 logger = logging.getLogger(__name__)
 
@@ -66,16 +68,24 @@ def place_of(request: HttpRequest) -> str:
     What a proxy says of it is believed only where one is set up (LOCI_HTTPS), and of that only
     the last entry, which is the proxy's own: those before it are the sender's to choose.
     """
-    address: str = request.META.get("REMOTE_ADDR", "")
+    said = ""
     if settings.SECURE_PROXY_SSL_HEADER:
-        said = request.headers.get("X-Forwarded-For", "").rsplit(",", 1)[-1].strip()
-        address = said or address
+        said = request.headers.get("X-Forwarded-For", "").rsplit(",", 1)[-1]
+    peer = request.META.get("REMOTE_ADDR", "")
+    return _network(said) or _network(peer) or peer
+
+
+def _network(address: str) -> str:
+    """Empty where it is no address; some proxies write the port behind it."""
+    address = _WITH_PORT.sub(r"\1", address.strip())
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address.strip("[]"))
     except ValueError:
-        return address
-    if parsed.version == 4:
+        return ""
+    if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, _IPV6_PREFIX), strict=False))
 
 

@@ -28,6 +28,7 @@ from settings_app.account_forms import (
 )
 from settings_app.attempts import REST_S
 from settings_app.models import MemorySettings, settings_of
+from settings_app.reports import no_variables_in_reports
 from settings_app.sessions import end_others, sessions_of
 from settings_app.sign_in import LinkRefused, redeem
 
@@ -54,6 +55,7 @@ class SignIn(LoginView):
 
 
 @never_cache
+@no_variables_in_reports
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_up(request: HttpRequest) -> HttpResponse:
@@ -94,6 +96,7 @@ def sign_in_once(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @signed_in_form
+@no_variables_in_reports
 @sensitive_post_parameters()
 def account(request: PageRequest) -> HttpResponse:
     if request.method != "POST":
@@ -148,6 +151,7 @@ def _account_page(
     chosen = settings_of(request.user.pk).time_zone
     others = sessions_of(request.user, but=request.session.session_key)
     context = {
+        "has_password": request.user.has_usable_password(),
         "password_form": password_form or PasswordForm(request, request.user),
         "time_zone_form": time_zone_form or TimeZoneForm(initial={"time_zone": chosen}),
         "now": timezone.now(),
