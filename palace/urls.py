@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import drawers, health, imports, memory, places
+from palace.views import activity, drawers, health, imports, memory, places, trash, wings
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
     path("memory/", memory.memory, name="memory"),
     path("memory/wing/<uuid:uuid>/", places.wing_detail, name="wing_detail"),
+    path("memory/wing/<uuid:uuid>/edit/", wings.wing_edit, name="wing_edit"),
+    path("memory/wing/<uuid:uuid>/merge/", wings.wing_merge, name="wing_merge"),
     path("memory/room/<uuid:uuid>/", places.room_detail, name="room_detail"),
     path("memory/closet/<uuid:uuid>/", places.closet_detail, name="closet_detail"),
     path("memory/drawer/<uuid:uuid>/", drawers.drawer_detail, name="drawer_detail"),
+    path("memory/activity/", activity.activities, name="activities"),
+    path("memory/trash/", trash.trash, name="trash"),
+    path("memory/trash/<int:key>/restore/", trash.restore_batch, name="restore_batch"),
+    path("memory/trash/<int:key>/empty/", trash.empty_trash, name="empty_trash"),
+    path("memory/<str:kind>/<uuid:uuid>/trash/", trash.trash_place, name="trash_place"),
+    path("memory/drawer/<uuid:uuid>/restore/", trash.restore_drawer, name="restore_drawer"),
+    path("memory/drawer/<uuid:uuid>/purge/", trash.purge_drawer, name="purge_drawer"),
     path("memory/import/", imports.imports, name="imports"),
     path("memory/import/<uuid:uuid>/", imports.import_detail, name="import_detail"),
     path("memory/import/<uuid:uuid>/start/", imports.import_start, name="import_start"),

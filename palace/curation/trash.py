@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 
 from django.db import transaction
@@ -125,9 +126,10 @@ def was_batch(palace: Palace, at: datetime) -> bool:
     return batch_of(palace, at).exists() or noted.exists()
 
 
-def purged_at(trashed_at: datetime) -> datetime:
-    """From when on a drawer that went into the trash at `trashed_at` may be purged."""
-    return trashed_at + timedelta(days=KEPT_DAYS)
+def days_left(trashed_at: datetime) -> int:
+    """Days until it is purged, a begun one counted as one; 0 when that is due."""
+    left = trashed_at + timedelta(days=KEPT_DAYS) - timezone.now()
+    return max(ceil(left / timedelta(days=1)), 0)
 
 
 def expired(now: datetime) -> DrawerQuerySet:

@@ -245,7 +245,7 @@ def _finish(job: ImportJob) -> None:
             palace=job.palace,
             kind=Activity.Kind.CHATS_IMPORTED,
             summary=_summary(job)[:300],
-            detail=receipt(job),
+            detail={**receipt(job), "job": str(job.uuid)},
         )
     spool_path(job).unlink(missing_ok=True)
 

@@ -46,6 +46,12 @@ def counted(number: int, noun: str) -> str:
 
 
 @register.filter
+def grouped(number: int) -> str:
+    """`1,204`."""
+    return f"{number:,}"
+
+
+@register.filter
 def said_by(drawer: Drawer) -> str:
     return drawer.speaker or ROLES.get(drawer.role, drawer.role.capitalize())
 

@@ -6,16 +6,16 @@ import re
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from palace.aaak import Pointer
+from palace.curation.trash import days_left
 from palace.errors import BadPointer
 from palace.models import Drawer, Entity, Palace, RecollectionTrace
 from palace.views.memory import show_memory
-from palace.views.reading import PREVIEW_LENGTH, find_by_pointer
+from palace.views.reading import find_by_pointer, with_preview
 from palace.views.rendering import render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
 
@@ -30,10 +30,11 @@ _SPAN = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 @signed_in_page
 def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
-    drawer = get_object_or_404(Drawer.objects.within(palace).kept().with_place(), uuid=uuid)
+    drawer = get_object_or_404(Drawer.objects.within(palace).with_place(), uuid=uuid)
     before, after = _neighbours(drawer)
     context = {
         "drawer": drawer,
+        "days_left": days_left(drawer.trashed_at) if drawer.trashed_at else None,
         "text": _marked(drawer.text, request.GET.get("passage", "")),
         "before": before,
         "after": after,
@@ -59,12 +60,10 @@ def pointer(request: PageRequest, text: str = "") -> HttpResponse:
 
 def _neighbours(drawer: Drawer) -> tuple[Drawer | None, Drawer | None]:
     """The messages just before and after it in its conversation."""
-    held: QuerySet[Drawer] = (
+    held = with_preview(
         Drawer.objects.filter(palace=drawer.palace_id)
         .kept()
         .filter(source=drawer.source, conversation=drawer.conversation)
-        .annotate(preview=Left("text", PREVIEW_LENGTH))
-        .defer("text")
     )
     same = Q(position=drawer.position)
     before = held.filter(Q(position__lt=drawer.position) | (same & Q(pk__lt=drawer.pk)))
@@ -93,6 +92,7 @@ def _traces(drawer: Drawer) -> list[RecollectionTrace]:
     traces = RecollectionTrace.objects.filter(palace=drawer.palace_id)
     lately = traces.order_by("-created_at", "-pk").values("pk")[:TRACES_SEARCHED]
     held: list[dict[str, Any]] = [{"drawer": str(drawer.uuid)}]
-    found = traces.filter(pk__in=lately, hits__contains=held).only("query", "created_at")
+    found = traces.filter(pk__in=lately, hits__contains=held).exclude(query="")
+    found = found.only("query", "created_at")
     newest = {trace.query: trace for trace in found.order_by("created_at", "pk")}
     return sorted(newest.values(), key=lambda trace: trace.created_at, reverse=True)[:TRACES_SHOWN]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -12,15 +11,16 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from palace.aaak import Pointer
 from palace.errors import BadPointer, PalaceError
-from palace.models import Activity, Drawer, Palace
+from palace.models import Drawer, Palace
 from palace.recall.recall import recall
+from palace.views.counts import totals
 from palace.views.hits import explained, hit_rows
+from palace.views.lately import lately
 from palace.views.reading import find_by_pointer, wing_rows
 from palace.views.rendering import render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
 
 HITS_SHOWN = 20
-ACTIVITIES_SHOWN = 6
 
 
 @signed_in_page
@@ -54,9 +54,8 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     context = {
         **search,
         "wings": wings,
-        "rooms_total": sum(row.rooms for row in wings),
-        "drawers_total": sum(row.drawers for row in wings),
-        "activities": _lately(palace),
+        "totals": totals(wings),
+        "lately": lately(palace),
     }
     status = 400 if "error" in search else 200
     return render_page_or_part(request, "palace/memory.html", "body", context, status=status)
@@ -68,7 +67,3 @@ def _by_pointer(palace: Palace, query: str) -> Drawer | None:
         return find_by_pointer(palace, Pointer.parse(query))
     except BadPointer:
         return None
-
-
-def _lately(palace: Palace) -> QuerySet[Activity]:
-    return Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")[:ACTIVITIES_SHOWN]

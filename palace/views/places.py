@@ -7,6 +7,7 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
+from palace.curation.trash import drawers_in
 from palace.models import Closet, Palace, Room, Wing
 from palace.views.reading import closet_rows, closets_of, drawers_of, loose_drawers_of, rooms_of
 from palace.views.rendering import PAGE_SIZE, Stretch, render_page_or_part
@@ -18,7 +19,8 @@ def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     wing = get_object_or_404(Wing.objects.within(palace), uuid=uuid)
     rooms = Stretch(rooms_of(wing), request.GET.get("page"))
-    context = {"wing": wing, "rooms": rooms}
+    drawers = drawers_in(wing).kept().count()
+    context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
     return render_page_or_part(request, "palace/wing_detail.html", "rooms", context)
 
 
@@ -30,7 +32,13 @@ def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     loose = Stretch(loose_drawers_of(room), request.GET.get("loose"))
     # As a branch of the tree a room shows closed closets, as a page what is in them.
     rows = closet_rows(room, closets.rows, at_most=0 if request.htmx else PAGE_SIZE)
-    context = {"room": room, "closets": closets, "rows": rows, "loose": loose}
+    context = {
+        "room": room,
+        "closets": closets,
+        "rows": rows,
+        "loose": loose,
+        "drawers_total": drawers_in(room).kept().count(),
+    }
     part = "loose" if "loose" in request.GET else "contents"
     return render_page_or_part(request, "palace/room_detail.html", part, context)
 
@@ -41,5 +49,5 @@ def closet_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     closets = Closet.objects.within(palace).select_related("room__wing")
     closet = get_object_or_404(closets, uuid=uuid)
     drawers = Stretch(drawers_of(closet), request.GET.get("page"))
-    context = {"closet": closet, "drawers": drawers}
+    context = {"closet": closet, "drawers": drawers, "drawers_total": drawers.total}
     return render_page_or_part(request, "palace/closet_detail.html", "drawers", context)

@@ -93,9 +93,13 @@ def loose_drawers_of(room: Room) -> QuerySet[Drawer]:
 
 
 def _shown(drawers: Any) -> QuerySet[Drawer]:
-    """In order of speaking, each with `preview`, the beginning of its text, in the text's stead."""
-    shown: QuerySet[Drawer] = drawers.kept().with_place().in_order()
-    return shown.annotate(preview=Left("text", PREVIEW_LENGTH)).defer("text")
+    """In order of speaking, each with `preview`."""
+    return with_preview(drawers.kept().with_place().in_order())
+
+
+def with_preview(drawers: QuerySet[Drawer]) -> QuerySet[Drawer]:
+    """Each with `preview`, the beginning of its text, in the text's stead."""
+    return drawers.annotate(preview=Left("text", PREVIEW_LENGTH)).defer("text")
 
 
 def _kept_where(**place: OuterRef) -> QuerySet[Drawer]:

@@ -252,6 +252,6 @@ def test_much_in_the_trash_does_not_crowd_out_what_is_kept(palace):
     assert {hit.drawer.conversation for hit in hits[:3]} == {"kept"}
 
 
-def test_the_time_in_the_trash_is_thirty_days():
-    now = timezone.now()
-    assert trash.purged_at(now) - now == timedelta(days=30)
+@pytest.mark.parametrize(("days", "left"), [(0, 30), (0.5, 30), (1.1, 29), (29.9, 1), (31, 0)])
+def test_days_are_counted_until_the_purge(days, left):
+    assert trash.days_left(timezone.now() - timedelta(days=days, seconds=1)) == left

@@ -138,10 +138,25 @@ def test_recalls_that_brought_it_up_are_named_once_each(alices, drawer):
     assert "Something else?" not in text
 
 
-def test_a_trashed_drawer_is_not_found(alices, drawer):
+def test_a_trashed_drawers_pointer_leads_nowhere(alices, drawer):
     drawer.trash()
-    assert alices.get(drawer.get_absolute_url()).status_code == 404
     assert alices.get(reverse("pointer"), {"p": str(drawer.pointer)}).status_code == 404
+
+
+def test_a_trashed_drawers_page_says_so_and_shows_the_ways_out(alices, drawer):
+    drawer.trash()
+    response = alices.get(drawer.get_absolute_url())
+    assert "This drawer is in the trash since" in response.text
+    assert "30 days left" in response.text
+    for way in ("restore_drawer", "purge_drawer"):
+        assert f'action="{reverse(way, args=[drawer.uuid])}"' in response.text
+    assert reverse("trash_place", args=["drawer", drawer.uuid]) not in response.text
+    assert shown_text(response) == drawer.text
+
+
+def test_a_question_that_was_purged_is_not_named(alices, drawer):
+    trace(drawer.palace, "", drawer.uuid)
+    assert "Recalled lately for" not in alices.get(drawer.get_absolute_url()).text
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,25 @@ from django.apps import apps
 from django.urls import URLPattern, get_resolver, reverse
 
 from chat.models import Agent, Conversation, Message
-from palace.models import ImportJob
+from palace.curation.trash import batch_key
+from palace.models import Drawer, ImportJob, Wing
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
 # What only does something with the settings of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
-ONES_OWN = {"account", "agents", "chat", "costs", "imports", "memory", "settings"}
+ONES_OWN = {
+    "account",
+    "activities",
+    "agents",
+    "chat",
+    "costs",
+    "imports",
+    "memory",
+    "settings",
+    "trash",
+}
 # What names something in a palace: its address, and the fixture it is made from.
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
@@ -35,6 +46,9 @@ ACTIONS = {
         reverse("import_discard", args=[import_job(drawer).uuid]),
         {},
     ),
+    "restore_batch": lambda drawer: (reverse("restore_batch", args=[in_trash(drawer)]), {}),
+    "restore_drawer": lambda drawer: (reverse("restore_drawer", args=[drawer.uuid]), {}),
+    "purge_drawer": lambda drawer: (reverse("purge_drawer", args=[drawer.uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
     "stop_reply": lambda drawer: (reverse("stop_reply", args=[reply(drawer).uuid]), {}),
@@ -53,6 +67,16 @@ FORMS = {
         reverse("delete_conversation", args=[talk(drawer).uuid]),
         {"drawers": "1"},
     ),
+    "trash_place": lambda drawer: (reverse("trash_place", args=["drawer", drawer.uuid]), {}),
+    "empty_trash": lambda drawer: (reverse("empty_trash", args=[in_trash(drawer)]), {}),
+    "wing_edit": lambda drawer: (
+        reverse("wing_edit", args=[drawer.room.wing.uuid]),
+        {"name": "New", "kind": "topic"},
+    ),
+    "wing_merge": lambda drawer: (
+        f"{reverse('wing_merge', args=[drawer.room.wing.uuid])}?into={other_wing(drawer).uuid}",
+        {"into": other_wing(drawer).uuid},
+    ),
     "agent_detail": lambda drawer: (agent(drawer).get_absolute_url(), {"name": "New"}),
     "delete_agent": lambda drawer: (reverse("delete_agent", args=[agent(drawer).uuid]), {}),
 }
@@ -67,6 +91,28 @@ KEY = "6f1f3f0e-0b1f-4c55-8f55-0d6f0c3a7d11"
 def import_job(drawer):
     made, _ = ImportJob.objects.get_or_create(
         palace=drawer.palace, file_name=drawer.text, preview={"format": drawer.room.title}
+    )
+    return made
+
+
+def in_trash(drawer):
+    """The key of a batch in the trash of the same palace."""
+    other, _ = Drawer.objects.get_or_create(
+        palace=drawer.palace,
+        room=drawer.room,
+        number=1,
+        position=1,
+        text=drawer.text,
+        said_at=drawer.said_at,
+    )
+    if other.trashed_at is None:
+        other.trash()
+    return batch_key(other.trashed_at)
+
+
+def other_wing(drawer):
+    made, _ = Wing.objects.get_or_create(
+        palace=drawer.palace, number=1, slug="other", name="Other", kind=Wing.Kind.TOPIC
     )
     return made
 

@@ -21,7 +21,9 @@ def test_the_front_door_leads_to_the_memory(alices):
 
 
 def test_an_empty_palace_says_how_it_fills(alices):
-    assert "manage.py import_chats" in alices.get(MEMORY).text
+    text = alices.get(MEMORY).text
+    for door in ("chat", "imports"):
+        assert f'class="button" href="{reverse(door)}"' in text
 
 
 def test_wings_come_by_name_with_their_counts_and_kind(alices, drawer):
@@ -49,7 +51,7 @@ def test_a_wing_whose_drawers_are_all_in_the_trash_is_not_shown(alices, drawer):
 
 def test_the_latest_activities_are_listed_newest_first(alices, palace):
     for number in range(8):
-        Activity.objects.create(palace=palace, kind="memory_mined", summary=f"Summary {number}.")
+        Activity.objects.create(palace=palace, kind="wing_changed", summary=f"Summary {number}.")
     shown = re.findall(r"Summary \d", alices.get(MEMORY).text)
     assert shown == [f"Summary {number}" for number in range(7, 1, -1)]
 

@@ -1,0 +1,107 @@
+"""The list of all that was done, with its figures and the way to what it was about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+
+from palace.models import Activity, ImportJob, Palace, Room, Wing
+from palace.views.rendering import Stretch, render_page_or_part
+from settings_app.access import PageRequest, signed_in_page
+
+# Figures that are shown, in this order, with their names for people.
+FIGURES = {
+    "drawers": "drawers",
+    "rooms": "rooms",
+    "topics": "new topics",
+    "entities": "new names",
+    "mentions": "mentions",
+    "passages": "passages",
+    "in": "messages in the file",
+    "stored": "stored",
+    "present": "already there",
+    "skipped": "skipped",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityRow:
+    """
+    Attributes:
+        figures: Name and number of each that there is.
+        place: What it was about, if that is still there: its name for the link, and its address.
+        notes: What was degraded, in sentences.
+    """
+
+    activity: Activity
+    figures: tuple[tuple[str, int], ...]
+    place: tuple[str, str] | None
+    notes: tuple[str, ...]
+
+
+@signed_in_page
+def activities(request: PageRequest) -> HttpResponse:
+    """Newest first; `?kind=` shows those of one kind."""
+    palace = Palace.objects.own(request.user)
+    kind = request.GET.get("kind", "")
+    held = Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")
+    if kind in Activity.Kind:
+        held = held.filter(kind=kind)
+    stretch = Stretch(held, request.GET.get("page"))
+    context = {
+        "stretch": stretch,
+        "rows": _rows(palace, stretch.rows),
+        "kinds": Activity.Kind.choices,
+        "kind": kind if kind in Activity.Kind else "",
+    }
+    return render_page_or_part(request, "palace/activities.html", "rows", context)
+
+
+def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
+    places = _places(palace, [activity.detail for activity in held])
+    return [
+        ActivityRow(
+            activity,
+            _figures(activity.detail),
+            _place(activity, places),
+            tuple(map(str, activity.detail.get("notes", ()))),
+        )
+        for activity in held
+    ]
+
+
+def _figures(detail: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    numbers = {**detail, **detail.get("made", {})}
+    return tuple(
+        (words, numbers[name])
+        for name, words in FIGURES.items()
+        if isinstance(numbers.get(name), int)
+    )
+
+
+def _place(activity: Activity, places: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+    for about in ("room", "wing", "job"):
+        if found := places.get(str(activity.detail.get(about))):
+            return found
+    return None
+
+
+def _places(palace: Palace, details: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """By public id, what the activities name and what is still there."""
+    named = {about: [] for about in ("room", "wing", "job")}  # type: dict[str, list[UUID]]
+    for detail in details:
+        for about, ids in named.items():
+            if about in detail:
+                ids.append(UUID(detail[about]))
+    rooms = Room.objects.within(palace).filter(uuid__in=named["room"])
+    wings = Wing.objects.within(palace).filter(uuid__in=named["wing"])
+    jobs = ImportJob.objects.filter(palace=palace, uuid__in=named["job"])
+    return {
+        **{str(room.uuid): ("Go to the room", room.get_absolute_url()) for room in rooms},
+        **{str(wing.uuid): ("Go to the wing", wing.get_absolute_url()) for wing in wings},
+        **{str(job.uuid): ("See the import", job.get_absolute_url()) for job in jobs},
+    }
