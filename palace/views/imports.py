@@ -125,29 +125,26 @@ def _look_into(request: PageRequest, palace: Palace) -> ImportJob:
     if not isinstance(upload, TemporaryUploadedFile):
         raise BadImport(_why_no_file(request))
     with upload:  # Left by an error or not, it is deleted now and not when memory is tidied.
-        name = upload.name or "the file"
-        _require_whole(request, name, upload.size or 0)
+        name = upload.name or "The file"
+        if (upload.size or 0) > largest_file():
+            raise BadImport(_too_large(name))
+        if not upload.size:
+            raise BadImport(f"{name} is empty. Download the export again, and give that file.")
         return import_jobs.preview(palace, Path(upload.temporary_file_path()), file_name=name)
 
 
 def _why_no_file(request: PageRequest) -> str:
-    if _declared_length(request) > largest_request():
+    """What was cut off, for being too large or by a broken connection, counts as no file."""
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if length.isdigit() and int(length) > largest_request():
         return _too_large("The file")
-    return "Choose a file first: the export of ChatGPT or Claude, or JSON Lines."
-
-
-def _require_whole(request: PageRequest, name: str, size: int) -> None:
-    """What is too large arrives cut off; so does what the disk has no room for."""
-    if size > largest_file() or _declared_length(request) > largest_request():
-        raise BadImport(_too_large(name))
     # The form's last field, after the file.
-    if "whole" not in request.POST:
-        raise BadImport(
-            f"{name} did not arrive whole: the connection broke off, or the server's disk is "
-            "full. Nothing was kept; try again."
-        )
-    if not size:
-        raise BadImport(f"{name} is empty. Download the export again, and give that file.")
+    if "whole" in request.POST:
+        return "Choose a file first: the export of ChatGPT or Claude, or JSON Lines."
+    return (
+        "The file did not arrive whole: the connection broke off, or the server's disk is full. "
+        "Nothing was kept; try again."
+    )
 
 
 def _too_large(name: str) -> str:
@@ -156,8 +153,3 @@ def _too_large(name: str) -> str:
         "Whoever runs this Loci can import it with `manage.py import_chats`, or raise "
         "LOCI_MAX_UPLOAD_MB."
     )
-
-
-def _declared_length(request: PageRequest) -> int:
-    length = request.META.get("CONTENT_LENGTH") or ""
-    return int(length) if length.isdigit() else 0

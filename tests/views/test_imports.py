@@ -19,6 +19,7 @@ import pytest
 import redis
 from django.conf import settings as project
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test.client import encode_multipart
 from django.urls import reverse
 from django.utils import timezone
 
@@ -53,10 +54,9 @@ def lines(talks):
     return "".join(json.dumps(talk) + "\n" for talk in talks).encode()
 
 
-def send(client, content, name="talks.jsonl", *, whole="yes", **options):
-    file = SimpleUploadedFile(name, content)
-    data = {"file": file, **({"whole": whole} if whole else {})}
-    return client.post(reverse("imports"), data, **options)
+def send(client, content, name="talks.jsonl", **options):
+    form = {"file": SimpleUploadedFile(name, content), "whole": "yes"}
+    return client.post(reverse("imports"), form, **options)
 
 
 def previewed(client, talks=TALKS):
@@ -447,11 +447,18 @@ def test_a_text_in_the_place_of_a_file_is_no_file(alices, palace):
 
 
 def test_an_upload_that_broke_off_is_not_taken_for_a_whole_file(alices, palace):
-    """The last line is whole; only what follows the file in the form is missing."""
-    response = send(alices, lines(TALKS), whole="")
+    """The last line that came is whole; only the end of the form is missing."""
+    form = encode_multipart("edge", {"file": SimpleUploadedFile("talks.jsonl", lines(TALKS))})
+    came, _, _ = form.rpartition(b"\r\n--edge")
+    response = alices.post(reverse("imports"), came, "multipart/form-data; boundary=edge")
     assert response.status_code == 400
-    assert "talks.jsonl did not arrive whole" in response.text
+    assert "The file did not arrive whole" in response.text
     assert not ImportJob.objects.exists()
+
+
+def test_a_program_may_send_the_file_alone(alices, palace):
+    file = SimpleUploadedFile("talks.jsonl", lines(TALKS))
+    assert alices.post(reverse("imports"), {"file": file}).status_code == 302
 
 
 def test_a_file_larger_than_allowed_is_refused(alices, palace, settings):
