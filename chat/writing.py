@@ -124,7 +124,7 @@ def _recall(
         said[-1].text,
         now=chosen.local_now(),
         budget_tokens=CONTEXT_TOKENS,
-        leave_out=_drawers_of(reply, said),
+        leave_out=_not_wanted(reply, said),
     )
     draft.notes += found.notes
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
@@ -132,13 +132,12 @@ def _recall(
     return found
 
 
-def _drawers_of(reply: Message, said: Sequence[Message]) -> list[int]:
-    """The drawers of what the model reads anyway."""
+def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
+    """The drawers of what the model reads anyway, and of the same question asked before."""
+    repeated = Message.objects.filter(palace=reply.palace_id, role="user", text=said[-1].text)
+    messages = {message.uuid for message in said} | set(repeated.values_list("uuid", flat=True))
     drawers = Drawer.objects.filter(
-        palace=reply.palace_id,
-        source=SOURCE,
-        conversation=str(reply.conversation.uuid),
-        external_id__in=[str(message.uuid) for message in said],
+        palace=reply.palace_id, source=SOURCE, external_id__in=[str(each) for each in messages]
     )
     return list(drawers.values_list("pk", flat=True))
 

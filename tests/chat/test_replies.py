@@ -15,7 +15,7 @@ from chat.models import Agent, Conversation, Message
 from chat.remembering import remember
 from chat.writing import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from llm.models import Usage
-from palace.models import RecollectionTrace
+from palace.models import Drawer, RecollectionTrace
 from tests.chat.conftest import current, finished, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
 
@@ -266,6 +266,17 @@ def test_what_the_model_reads_anyway_is_not_recalled(furnished, model):
     other = start(furnished, "What does Nora like most of all?")
     reply = finished(other)
     assert "octopuses" in RecollectionTrace.objects.get(uuid=reply.recollection).context
+
+
+def test_the_same_question_asked_before_is_no_answer(furnished, model):
+    first = start(furnished, QUESTION)
+    finished(first)
+    remember(first)
+    reply = finished(start(furnished, QUESTION))
+    hits = RecollectionTrace.objects.get(uuid=reply.recollection).hits
+    found = Drawer.objects.filter(uuid__in=[hit["drawer"] for hit in hits])
+    assert QUESTION not in {drawer.text for drawer in found}
+    assert "works at the aquarium" in found.get(uuid=hits[0]["drawer"]).text
 
 
 def test_costs_are_metered_for_the_owner(furnished, model, alice):

@@ -1,0 +1,168 @@
+"""Talking, as a person sees it: words as they come, stopping, trying again, a second tab."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import expect
+
+from chat.models import Message
+from settings_app.models import MemorySettings
+from settings_app.sign_in import one_time_link
+from tests.model_server import Status, Text
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "Which wire became too hot?"
+# Long enough for somebody to look on, to stop it, and to open another tab.
+STORY = Text("Once upon a time a wire was *far* too thin. " * 60, pause_s=0.02)
+
+
+@pytest.fixture
+def model(alice, model_server):
+    chosen = MemorySettings(owner=alice, provider=model_server.base_url, model="test-model")
+    chosen.save()
+    return model_server
+
+
+@pytest.fixture
+def page(signed_in, furnished):
+    page = signed_in(viewport={"width": 1280, "height": 900})
+    page.goto("/chat/")
+    return page
+
+
+@pytest.fixture(autouse=True)
+def _replies_are_written_to_the_end(transactional_db):
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith("reply "):
+            thread.join(20)
+
+
+def begin(page, text):
+    page.get_by_label("A new conversation").fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def replies(page):
+    return page.locator(".said-by-agent")
+
+
+def test_words_are_seen_as_they_come(page, model):
+    model.answer(STORY)
+    begin(page, QUESTION)
+    growing = replies(page).locator(".prose")
+    expect(growing.locator("em").first).to_have_text("far")
+    seen = len(growing.inner_text())
+    expect(replies(page)).to_have_attribute("aria-busy", "true")
+    # What was remembered stands there before the reply is whole.
+    expect(page.get_by_text("What I remembered")).to_be_visible()
+    expect(replies(page).locator(".remembered")).to_contain_text("silicone wire")
+    expect(replies(page)).not_to_have_attribute("aria-busy", "true", timeout=20_000)
+    assert len(growing.inner_text()) > seen
+    assert Message.objects.get(role="assistant").text == STORY.text
+
+
+def test_a_reply_is_stopped_and_tried_again(page, model):
+    model.script([STORY])
+    model.answer("Eight.")
+    begin(page, QUESTION)
+    expect(replies(page).locator("em").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("You stopped this reply here.")).to_be_visible()
+    assert Message.objects.get(role="assistant").status == "stopped"
+    page.get_by_role("button", name="Try again").click()
+    expect(replies(page).locator(".prose")).to_have_text("Eight.")
+    expect(page.get_by_text("1 earlier version put aside")).to_be_visible()
+
+
+def test_a_second_tab_sees_the_same(page, model):
+    model.answer(STORY)
+    begin(page, QUESTION)
+    expect(replies(page).locator("em").first).to_be_visible()
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.locator(".said-by-agent em").first).to_be_visible()
+    other.get_by_role("button", name="Stop").click()
+    for tab in (page, other):
+        expect(tab.get_by_text("You stopped this reply here.")).to_be_visible()
+    assert replies(page).locator(".prose").inner_text() == (
+        other.locator(".said-by-agent .prose").inner_text()
+    )
+
+
+def test_a_closed_tab_stops_nothing(page, model):
+    model.answer(Text("Eight gauge, and short. " * 10, pause_s=0.02))
+    begin(page, QUESTION)
+    expect(replies(page)).to_have_attribute("aria-busy", "true")
+    where = page.url
+    again = page.context.new_page()
+    page.close()
+    again.goto(where)
+    expect(again.locator(".said-by-agent")).not_to_have_attribute("aria-busy", "true")
+    assert Message.objects.get(role="assistant").status == "done"
+
+
+def test_the_conversation_goes_on_from_the_keyboard(page, model):
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    page.evaluate("window.samePage = true")
+    box = page.get_by_label("Your message")
+    box.fill("One line")
+    box.press("Shift+Enter")
+    box.type("and another")
+    box.press("Enter")
+    expect(replies(page)).to_have_count(2)
+    expect(replies(page).last.locator(".prose")).to_have_text("OK.")
+    assert page.evaluate("window.samePage")
+    assert page.locator(".said-by-user .said-text").last.text_content() == ("One line\nand another")
+    expect(box).to_be_focused()
+    expect(box).to_have_value("")
+    # Only the last reply can be tried again.
+    expect(page.get_by_role("button", name="Try again")).to_have_count(1)
+
+
+def test_what_is_refused_stays_in_the_box(page, model):
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    page.get_by_label("Your message").fill("x" * 200_001)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("alert")).to_contain_text("at most 200,000")
+    assert len(page.get_by_label("Your message").input_value()) == 200_001
+
+
+def test_a_model_that_fails_is_told_with_its_reason(page, model, settings):
+    settings.LLM_MAX_RETRIES = 0
+    model.answer(Status(401, code="invalid_api_key"))
+    begin(page, QUESTION)
+    expect(replies(page).locator(".said-note")).to_contain_text("key")
+    expect(replies(page).locator("blockquote").first).to_contain_text("silicone wire")
+
+
+def test_a_quoted_drawer_is_a_click_away(page):
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_contain_text("No language model is set")
+    replies(page).locator("blockquote a.pointer").first.click()
+    expect(page.locator("#text")).to_contain_text("silicone wire")
+
+
+def test_talking_works_without_javascript(open_context, furnished, alice, model):
+    model.answer(Text("Eight gauge, and short. " * 40, pause_s=0.02))
+    page = open_context(java_script_enabled=False).new_page()
+    page.goto(one_time_link(alice))
+    page.goto("/chat/")
+    begin(page, QUESTION)
+    expect(page.get_by_text("is writing …")).to_be_visible()
+    # The page loads itself anew until the reply is whole.
+    expect(page.get_by_role("button", name="Try again")).to_be_visible(timeout=30_000)
+    assert Message.objects.get(role="assistant").text == "Eight gauge, and short. " * 40
+    model.answer("Yes.")
+    page.get_by_label("Your message").fill("Sure?")
+    page.get_by_role("button", name="Send").click()
+    expect(replies(page).last.locator(".prose")).to_have_text("Yes.", timeout=30_000)
+    page.get_by_role("link", name="Rename").click()
+    page.get_by_label("Title").fill("Hot wires")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Hot wires")
