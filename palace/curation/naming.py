@@ -8,7 +8,7 @@ from django.db import connection
 
 from palace.indexing.analyzer import analyze
 from palace.mining.filing import UNTITLED
-from palace.mining.linking import slug_of
+from palace.mining.slugs import slug_of
 from palace.models import Closet, Room
 
 UNTITLED_TOPIC = "Untitled topic"

@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest, Least
 
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
-from palace.mining.linking import slug_of
+from palace.mining.slugs import slug_of
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing, WingAlias
 from palace.storable import LABEL_LENGTH, storable_label
 

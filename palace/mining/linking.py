@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import Max
-from django.utils.text import slugify
 
 from palace.mining.extraction.base import EntityFound, Extraction, WingFound
 from palace.mining.reading import Reading
+from palace.mining.slugs import slug_of
 from palace.models import Closet, Entity, Mention, Palace, Room, Wing, WingAlias
 from palace.storable import LABEL_LENGTH
 
@@ -22,12 +21,6 @@ class Landed:
 
     made: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
-
-
-def slug_of(name: str) -> str:
-    """The name as it is matched; one made of signs alone gets a slug of its own."""
-    slug = slugify(name, allow_unicode=True)[:LABEL_LENGTH]
-    return slug or hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 class Linker:

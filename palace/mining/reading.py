@@ -9,7 +9,6 @@ from functools import partial
 from typing import cast
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.utils.text import slugify
 
 from llm.embedding import embed
 from palace.indexing.spaces import model_of
@@ -18,14 +17,14 @@ from palace.mining.extraction.base import (
     Embed,
     Extraction,
     Extractor,
-    KnownEntity,
     Vectors,
     WingFound,
 )
 from palace.mining.extraction.local import extract
 from palace.mining.extraction.model import extract_with_model
+from palace.mining.known import PalaceEntities
 from palace.mining.windows import BEFORE
-from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
+from palace.models import Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.transcripts import Role, Turn
 from settings_app.models import settings_of
 
@@ -55,7 +54,7 @@ class Reader:
         )
         self._embed: Embed = partial(embed, model=model_of(space), owner_id=owner)
         self._wings = _known_wings(palace)
-        self._entities = _known_entities(palace)
+        self._entities = PalaceEntities(palace)
 
     def read(self, room: Room, windows: Sequence[list[Drawer]], vectors: Vectors | None) -> Reading:
         """Read a room's windows in order.
@@ -84,9 +83,7 @@ class Reader:
     def _learn(self, extraction: Extraction) -> None:
         if extraction.wing.name not in {wing.name for wing in self._wings}:
             self._wings = (*self._wings, extraction.wing)
-        for entity in extraction.entities:
-            known = KnownEntity(entity.kind, entity.name, entity.aliases)
-            self._entities.setdefault(slugify(entity.name, allow_unicode=True), known)
+        self._entities.learn(extraction.entities)
 
 
 def _turn(drawer: Drawer) -> Turn:
@@ -121,8 +118,3 @@ def _known_wings(palace: Palace) -> tuple[WingFound, ...]:
         WingFound(kind, name, tuple(slug for slug in slugs if slug))
         for kind, name, slugs in rows.values_list("kind", "name", "slugs")
     )
-
-
-def _known_entities(palace: Palace) -> dict[str, KnownEntity]:
-    rows = Entity.objects.filter(palace=palace).values_list("slug", "kind", "name", "aliases")
-    return {slug: KnownEntity(kind, name, tuple(aliases)) for slug, kind, name, aliases in rows}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -59,6 +59,35 @@ class KnownEntity:
     aliases: tuple[str, ...] = ()
 
 
+class KnownEntities(Protocol):
+    def named(self, names: Collection[str]) -> Mapping[str, KnownEntity]:
+        """Those that go by one of these names or aliases, by it and by their own, case folded."""
+        ...
+
+
+def named_among(
+    known: Mapping[str, KnownEntity], names: Collection[str]
+) -> Mapping[str, KnownEntity]:
+    """`KnownEntities.named`, of entities by whatever they go by."""
+    found = {name: known[name] for name in map(str.casefold, names) if name in known}
+    return {entity.name.casefold(): entity for entity in found.values()} | found
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Entities that are all at hand."""
+
+    entities: Sequence[KnownEntity] = ()
+
+    def named(self, names: Collection[str]) -> Mapping[str, KnownEntity]:
+        known = {
+            name.casefold(): entity
+            for entity in self.entities
+            for name in (*entity.aliases, entity.name)
+        }
+        return named_among(known, names)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What is already known when a window is read.
@@ -70,7 +99,7 @@ class Context:
         before: The turns just before the window, oldest first; for understanding only.
         topic: The topic the turns before were about; empty at the start.
         wings: The palace's wings, to be reused where one fits.
-        entities: The palace's entities, by slug.
+        entities: The palace's, to be asked for by name.
     """
 
     title: str = ""
@@ -79,7 +108,7 @@ class Context:
     before: tuple[Turn, ...] = ()
     topic: str = ""
     wings: tuple[WingFound, ...] = ()
-    entities: Mapping[str, KnownEntity] = field(default_factory=dict)
+    entities: KnownEntities = field(default_factory=Listed)
 
 
 @dataclass(frozen=True, slots=True)

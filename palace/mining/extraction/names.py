@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from palace.mining.extraction.base import Context, EntityFound, KnownEntity
+from palace.mining.extraction.base import Context, EntityFound
 from palace.mining.extraction.cues import cues, is_greeted, opens_sentence
 from palace.mining.extraction.kinds import Evidence, is_word_too, kind_of, listed_kind
 from palace.mining.extraction.lexicon import words
@@ -43,24 +43,15 @@ def find_entities(reads: Sequence[Read], context: Context) -> tuple[EntityFound,
 
     Names come from what people wrote; the assistant's turns are only searched for them again.
     """
-    known = _by_name(context.entities)
-    kinds = _works(reads)
-    for name, seen in _gathered(reads).items():
+    kinds, gathered = _works(reads), _gathered(reads)
+    known = context.entities.named({*kinds, *gathered, *context.speakers})
+    for name, seen in gathered.items():
         recognised = known.get(name.casefold())
         kind = recognised.kind if recognised else kind_of(name, seen)
         if kind and (seen.within or seen.cues or " " in name or not is_word_too(name)):
             kinds[name] = kind
     kinds |= {speaker: "person" for speaker in context.speakers if is_personal(speaker)}
     return located(kinds, known, context.speakers, [read.prose for read in reads])
-
-
-def _by_name(entities: Mapping[str, KnownEntity]) -> dict[str, KnownEntity]:
-    """The palace's entities by every name they go by."""
-    return {
-        name.casefold(): entity
-        for entity in entities.values()
-        for name in (*entity.aliases, entity.name)
-    }
 
 
 def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:

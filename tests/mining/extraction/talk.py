@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llm.embedding import local
-from palace.mining.extraction.base import Context, Extraction, Vectors
+from palace.mining.extraction.base import Context, Extraction, Listed, Vectors
 from palace.mining.extraction.local import extract
 from palace.transcripts import Turn
 from tests.talk import START
@@ -30,6 +30,7 @@ def between(one: str, other: str, *texts: str) -> list[Turn]:
 
 def read(window: Sequence[Turn], **context: Any) -> Extraction:
     """What the local extractor finds, with the real embedder."""
+    context["entities"] = Listed(context.get("entities", ()))
     context.setdefault("speakers", tuple(sorted({turn.speaker for turn in window} - {""})))
     return extract(window, embed([turn.text for turn in window]), Context(**context), embed)
 

@@ -86,12 +86,12 @@ def test_what_a_person_named_is_found_in_the_answers_too():
 def test_a_known_name_needs_no_evidence():
     window = asked("Quillon called.", "Did he say when he comes?")
     assert read(window).entities == ()
-    known = {"quillon": KnownEntity("person", "Quillon")}
+    known = [KnownEntity("person", "Quillon")]
     assert names(read(window, entities=known), "person") == {"Quillon"}
 
 
 def test_a_known_alias_leads_to_its_entity():
-    known = {"anastasia-weber": KnownEntity("person", "Anastasia Weber", ("Stasia",))}
+    known = [KnownEntity("person", "Anastasia Weber", ("Stasia",))]
     found = read(asked("Lunch with Stasia was lovely."), entities=known)
     assert [(entity.name, entity.aliases) for entity in found.entities] == [
         ("Anastasia Weber", ("Stasia",))
@@ -99,7 +99,7 @@ def test_a_known_alias_leads_to_its_entity():
 
 
 def test_a_known_kind_stays():
-    known = {"florence": KnownEntity("person", "Florence")}
+    known = [KnownEntity("person", "Florence")]
     assert names(read(asked("I wrote to Florence."), entities=known), "person") == {"Florence"}
     assert names(read(asked("I wrote to Florence.")), "place") == {"Florence"}
 
