@@ -36,7 +36,7 @@ def drawer(furnished):
     wing = WingFactory(palace=furnished, number=9042, name="Evenings")
     room = RoomFactory(wing=wing, number=9011, title="By the lake")
     closet = ClosetFactory(room=room, title="What was seen")
-    text = "A heron stood in the shallows and did not mind us. " * 30
+    text = "A heron stood in the shallows and did not mind us."
     return DrawerFactory(room=room, closet=closet, number=9007, text=text, tags={"p": ["Derek"]})
 
 
