@@ -52,6 +52,12 @@ def grouped(number: int) -> str:
 
 
 @register.filter
+def until_purged(days: int) -> str:
+    """What the trash says of so many days left."""
+    return f"{counted(days, 'day')} left" if days else "to be deleted today"
+
+
+@register.filter
 def said_by(drawer: Drawer) -> str:
     return drawer.speaker or ROLES.get(drawer.role, drawer.role.capitalize())
 

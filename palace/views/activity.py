@@ -13,18 +13,18 @@ from palace.models import Activity, ImportJob, Palace, Room, Wing
 from palace.views.rendering import Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
 
-# Figures that are shown, in this order, with their names for people.
+# Figures that are shown, in this order: how one and how many are called.
 FIGURES = {
-    "drawers": "drawers",
-    "rooms": "rooms",
-    "topics": "new topics",
-    "entities": "new names",
-    "mentions": "mentions",
-    "passages": "passages",
-    "in": "messages in the file",
-    "stored": "stored",
-    "present": "already there",
-    "skipped": "skipped",
+    "drawers": ("drawer", "drawers"),
+    "rooms": ("room", "rooms"),
+    "topics": ("new topic", "new topics"),
+    "entities": ("new name", "new names"),
+    "mentions": ("mention", "mentions"),
+    "passages": ("passage", "passages"),
+    "in": ("message in the file", "messages in the file"),
+    "stored": ("stored", "stored"),
+    "present": ("already there", "already there"),
+    "skipped": ("skipped", "skipped"),
 }
 
 
@@ -77,7 +77,7 @@ def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
 def _figures(detail: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     numbers = {**detail, **detail.get("made", {})}
     return tuple(
-        (words, numbers[name])
+        (words[numbers[name] != 1], numbers[name])
         for name, words in FIGURES.items()
         if isinstance(numbers.get(name), int)
     )
@@ -92,7 +92,7 @@ def _place(activity: Activity, places: Mapping[str, tuple[str, str]]) -> tuple[s
 
 def _places(palace: Palace, details: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     """By public id, what the activities name and what is still there."""
-    named = {about: [] for about in ("room", "wing", "job")}  # type: dict[str, list[UUID]]
+    named: dict[str, list[UUID]] = {"room": [], "wing": [], "job": []}
     for detail in details:
         for about, ids in named.items():
             if about in detail:

@@ -16,8 +16,8 @@ def wing_names(response):
     return re.findall(r'class="name">([^<]+)<', response.text)
 
 
-def test_the_front_door_leads_to_the_memory(alices):
-    assert alices.get("/").url == reverse("memory") == MEMORY
+def test_the_front_door_leads_to_the_chat(alices):
+    assert alices.get("/").url == reverse("chat")
 
 
 def test_an_empty_palace_says_how_it_fills(alices):
