@@ -20,4 +20,4 @@ RUN LOCI_SECRET_KEY=only-for-building python manage.py build_embedder
 USER loci
 VOLUME /data
 EXPOSE 8000
-CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off"]
+CMD ["uvicorn", "config.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", "--no-proxy-headers"]

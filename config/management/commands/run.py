@@ -133,7 +133,8 @@ def _programs(port: int) -> list[Program]:
     # Uploads wait where imports lie: the system's folder for temporary files is often memory.
     temporary = f"TMPDIR={private_folder()}"
     uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
-    web = ["env", temporary, *uvicorn]
+    # Loci itself decides when to believe a proxy; uvicorn would believe anybody on this machine.
+    web = ["env", temporary, *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
     level = ["--loglevel", "INFO"]
     address = ["--host", HOST, "--port", str(port)]
