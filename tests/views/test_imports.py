@@ -510,7 +510,7 @@ def test_earlier_imports_are_listed_with_their_state_newest_first(alices, palace
         import_jobs.run_slice(job, seconds=0)
     import_jobs.pause(paused)
     page = alices.get(reverse("imports"))
-    shown = re.findall(r'href="(/memory/import/[0-9a-f-]+/)".*?class="state[^>]*>(.*?)</span>',
+    shown = re.findall(r'href="(/memory/import/[0-9a-f-]+/)".*?class="import-state[^>]*>(.*?)</span>',
                        page.text, re.DOTALL)  # fmt: skip
     assert [(address, " ".join(state.split())) for address, state in shown] == [
         (fresh.get_absolute_url(), "Not started"),
