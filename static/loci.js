@@ -5,7 +5,9 @@ let timer;
 
 function say(sentence) {
   clearTimeout(timer);
-  notice.textContent = sentence;
+  // A page that asks every second, and gets no answer, is to be heard once.
+  const isSaidAlready = notice.classList.contains("shown") && notice.textContent === sentence;
+  if (!isSaidAlready) notice.textContent = sentence;
   notice.classList.add("shown");
   timer = setTimeout(() => notice.classList.remove("shown"), 6000);
 }
