@@ -167,6 +167,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "palace.tasks.purge_trash",
         "schedule": 24 * 3600,
     },
+    "forget sessions that have ended": {
+        "task": "settings_app.tasks.forget_ended_sessions",
+        "schedule": 24 * 3600,
+    },
     "forget old cached vectors": {
         "task": "palace.tasks.prune_embedding_cache",
         "schedule": 24 * 3600,

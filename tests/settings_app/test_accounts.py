@@ -5,17 +5,20 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError
 from django.db import connection
 from django.db.utils import IntegrityError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from settings_app.account_forms import NAME_TAKEN
 from settings_app.names import LONGEST_NAME, people_called
 from settings_app.sessions import Session
 from settings_app.sign_in import one_time_link
+from settings_app.tasks import forget_ended_sessions
 
 GOOD = "a lamp in every window"
 CAROL = {"username": "carol", "password": GOOD, "again": GOOD}
@@ -345,6 +348,20 @@ def test_signing_out_leaves_no_session_behind(alices, alice):
     assert Session.objects.filter(owner=alice).count() == 1
     alices.post(reverse("sign_out"))
     assert not Session.objects.filter(owner=alice).exists()
+
+
+def test_sessions_whose_time_is_up_are_forgotten(alices, alice):
+    ended = Client()
+    ended.force_login(alice)
+    key = ended.session.session_key
+    Session.objects.filter(pk=key).update(expire_date=timezone.now())
+    assert ended.get(reverse("memory")).status_code == 302
+    for _ in range(2):
+        forget_ended_sessions()
+    assert not Session.objects.filter(pk=key).exists()
+    assert alices.get(reverse("memory")).status_code == 200
+    scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert forget_ended_sessions.name in scheduled
 
 
 @pytest.mark.parametrize("sent", [{}, {"do": "fly"}, {"do": ["password", "fly"]}])

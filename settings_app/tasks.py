@@ -1,0 +1,13 @@
+"""What is done about accounts in the background."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from settings_app.sessions import SessionStore
+
+
+@shared_task
+def forget_ended_sessions() -> None:
+    """Safe to run twice: one whose time is up is worth nothing any more."""
+    SessionStore.clear_expired()
