@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from django.utils import timezone
 from django.utils.formats import date_format
 
 from palace.recall.recall import Hit
@@ -38,7 +39,7 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
 def _quoted(hit: Hit) -> str:
     drawer = hit.drawer
     who = drawer.speaker or {"user": "You", "assistant": "Assistant"}.get(drawer.role, drawer.role)
-    said = date_format(drawer.said_at, "j F Y")
+    said = date_format(timezone.localtime(drawer.said_at), "j F Y")
     lines = _escaped(_stretch(hit)).splitlines()
     quote = "\n".join(f"> {line.strip()}  " for line in lines if line.strip())
     return f"{quote}\n>\n> {_escaped(who)}, {said} [{hit.pointer}]"

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from django.db import connection
+from django.utils import timezone
 
 from chat import live
 from chat.ending import end, tell
@@ -27,6 +28,7 @@ from llm.providers import Endpoint
 from palace.models import Drawer
 from palace.recall.recall import Recollection, recall
 from settings_app.models import MemorySettings, settings_of
+from settings_app.time_zone import zone_named
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +91,8 @@ def _run(reply_id: int) -> None:
 def _write(reply: Message, draft: Draft) -> None:
     conversation = reply.conversation
     chosen = settings_of(conversation.palace.owner_id)
+    # Times in quotes and in the memory block are the reader's own; this thread is his alone.
+    timezone.activate(zone_named(chosen.time_zone))
     before = Message.objects.filter(
         palace=reply.palace_id, conversation=conversation, position__lt=reply.position
     )

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from django.utils import timezone
+
 from llm.tokens import count_tokens
 from palace.aaak import Pointer
 from palace.models import Drawer
@@ -92,5 +94,5 @@ def _versions(hit: Packable) -> tuple[str, ...]:
 
 def _line(hit: Packable, text: str) -> str:
     drawer = hit.drawer
-    said = drawer.said_at.strftime("%a %d %b %Y, %H:%M")
+    said = timezone.localtime(drawer.said_at).strftime("%a %d %b %Y, %H:%M")
     return f"[{hit.pointer}] {said} · {drawer.speaker or drawer.role}: {_TAG.sub('&lt;', text)}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
@@ -15,7 +16,9 @@ from chat.models import Agent, Conversation, Message
 from chat.remembering import remember
 from chat.writing import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from llm.models import Usage
+from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
+from palace.transcripts import Transcript, Turn
 from tests.chat.conftest import current, finished, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
 
@@ -277,6 +280,19 @@ def test_the_same_question_asked_before_is_no_answer(furnished, model):
     found = Drawer.objects.filter(uuid__in=[hit["drawer"] for hit in hits])
     assert QUESTION not in {drawer.text for drawer in found}
     assert "works at the aquarium" in found.get(uuid=hits[0]["drawer"]).text
+
+
+def test_times_are_the_readers_own(palace, model, choices):
+    choices(time_zone="Pacific/Auckland")
+    turn = Turn("1", "user", "The ferry left.", datetime(2025, 6, 1, 13, tzinfo=UTC))
+    mine(palace, Transcript("plain", "ferry", "Ferry", (turn,)))
+    finished(start(palace, "When did the ferry leave?"))
+    system = model.requests[-1].body["messages"][0]["content"]
+    assert "Mon 02 Jun 2025, 01:00" in system
+    assert "(NZ" in system
+    choices(provider="none")
+    quoted = finished(start(palace, "When did that ferry leave?"))
+    assert "2 June 2025" in quoted.text
 
 
 def test_costs_are_metered_for_the_owner(furnished, model, alice):
