@@ -1,0 +1,169 @@
+"""A palace as after years of use: mined talk, and all the rows that gather beside it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import chain, cycle, islice
+from uuid import UUID, uuid4
+
+from django.db.models import F
+from django.db.models.functions import Mod
+from django.utils.text import slugify
+from tqdm import tqdm
+
+from bench.sample import conversations
+from chat.models import Agent, Conversation, Message
+from llm.models import Usage
+from palace.mining.mine import mine_many
+from palace.models import Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
+from palace.recall.recall import recall
+from palace.transcripts import Transcript
+
+BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
+LONG_CONVERSATION = 1000
+CONVERSATIONS, IMPORTS = 200, 60
+# One of so many drawers is in the trash, names somebody new, and brought a recall.
+TRASHED, NAMING, RECALLING = 50, 8, 10
+# Recalls that are really made; the other traces are copies of theirs.
+RECALLS = 250
+# So many months of use are on record.
+MONTHS = 24
+_SYLLABLES = ("ka", "lo", "mi", "ren", "ta", "vo", "shi", "dan", "el", "pu", "gar", "ny")
+
+
+def furnish(palace: Palace, drawers: int) -> None:
+    """Fill an empty palace, with the same every time."""
+    talk = list(conversations(drawers))
+    mine_many(palace, tqdm(talk, desc=f"{palace.owner} in", leave=False, disable=None))
+    _name_people(palace)
+    _throw_away(palace)
+    traces = _recall(palace, talk, drawers // RECALLING)
+    _chat(palace, talk, traces)
+    _import(palace)
+    _spend(palace, drawers)
+
+
+def questions(talk: Sequence[Transcript]) -> Iterator[str]:
+    """What was said first in each conversation, asked for again, without end."""
+    return cycle([f"{one.turns[0].text.partition('.')[0]}?" for one in talk])
+
+
+def _name_people(palace: Palace) -> None:
+    """As many as real talk names; the sample knows a handful."""
+    draw = random.Random(1)  # noqa: S311 - made-up people, no secret.
+    keys = list(Drawer.objects.within(palace).order_by("pk").values_list("pk", flat=True))
+    names = {
+        " ".join("".join(draw.choices(_SYLLABLES, k=3)).title() for _ in range(2))
+        for _ in range(len(keys) // NAMING + 1)
+    }
+    people = Entity.objects.bulk_create(
+        Entity(palace=palace, kind=Entity.Kind.PERSON, slug=slugify(name), name=name)
+        for name in sorted(names)
+    )
+    Mention.objects.bulk_create(
+        Mention(palace=palace, entity=person, drawer_id=key, start=0, end=8)
+        for key, person in zip(keys, cycle(people), strict=False)
+    )
+
+
+def _throw_away(palace: Palace) -> None:
+    drawers = Drawer.objects.within(palace).annotate(rest=Mod(F("pk"), TRASHED))
+    drawers.filter(rest=0).update(trashed_at=BEGAN)
+
+
+def _recall(palace: Palace, talk: Sequence[Transcript], number: int) -> list[UUID]:
+    """The keys of about `number` traces, newest last."""
+    for question in islice(questions(talk), min(number, RECALLS)):
+        recall(palace, question, rerank=False)
+    made = list(RecollectionTrace.objects.filter(palace=palace))
+    copies = [_copy(trace) for trace in islice(cycle(made), number - len(made))]
+    RecollectionTrace.objects.bulk_create(copies, batch_size=200)
+    return [trace.uuid for trace in chain(made, copies)]
+
+
+def _copy(trace: RecollectionTrace) -> RecollectionTrace:
+    return RecollectionTrace(
+        palace_id=trace.palace_id,
+        query=trace.query,
+        recipe=trace.recipe,
+        now=trace.now,
+        hits=trace.hits,
+        candidates=trace.candidates,
+        context=trace.context,
+        duration_ms=trace.duration_ms,
+    )
+
+
+def _chat(palace: Palace, talk: Sequence[Transcript], traces: Sequence[UUID]) -> None:
+    """Many conversations and a very long one, each reply with the recall before it."""
+    agent = Agent.objects.create(palace=palace, name=Agent.FIRST_NAME)
+    texts = cycle([turn.text for one in talk for turn in one.turns])
+    remembered = cycle(traces) if traces else cycle([None])
+    for number in range(CONVERSATIONS):
+        conversation = Conversation.objects.create(
+            palace=palace,
+            agent=agent,
+            title=f"Talk {number}",
+            spoke_at=BEGAN + timedelta(days=number),
+        )
+        length = LONG_CONVERSATION if number == CONVERSATIONS - 1 else 10
+        Message.objects.bulk_create(
+            Message(
+                palace=palace,
+                conversation=conversation,
+                position=place,
+                role="assistant" if place % 2 else "user",
+                text=next(texts),
+                recollection=next(remembered) if place % 2 else None,
+                said_at=conversation.spoke_at + timedelta(minutes=place),
+                mined_at=conversation.spoke_at,
+            )
+            for place in range(length)
+        )
+
+
+def _import(palace: Palace) -> None:
+    ImportJob.objects.bulk_create(
+        ImportJob(
+            palace=palace,
+            file_name=f"conversations-{number}.json",
+            file_sha256=uuid4().hex * 2,
+            format="chatgpt",
+            status=ImportJob.Status.DONE,
+            conversations_total=200,
+            conversations_done=200,
+            messages_total=4000,
+            messages_stored=3990,
+            messages_present=4,
+            messages_skipped={"empty": 6},
+            finished_at=BEGAN + timedelta(days=number),
+        )
+        for number in range(IMPORTS)
+    )
+
+
+def _spend(palace: Palace, calls: int) -> None:
+    purposes = cycle(Usage.Purpose.values)
+    rows = Usage.objects.bulk_create(
+        (
+            Usage(
+                owner=palace.owner,
+                purpose=next(purposes),
+                provider="openrouter",
+                model="some/model",
+                tokens_in=900,
+                tokens_out=120,
+                cost_usd=Decimal("0.0012"),
+                duration_ms=800,
+            )
+            for _ in range(calls)
+        ),
+        batch_size=2000,
+    )
+    # The time of a row is set when it is made, so it is moved afterwards.
+    for place, row in enumerate(rows):
+        row.created_at = BEGAN + timedelta(days=30 * MONTHS * place / max(calls, 1))
+    Usage.objects.bulk_update(rows, ["created_at"], batch_size=2000)

@@ -1,0 +1,83 @@
+"""`manage.py bench_pages`: how long each page takes in a large palace beside another."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from bench.furnish import furnish, questions
+from bench.pages import SEARCH, Browser, Page, pages_of, search_address
+from bench.sample import conversations
+from bench.schema import own_schema
+from palace.models import Drawer, Palace
+
+# Fewer would leave the trash empty.
+LEAST = 100
+
+
+class Command(BaseCommand):
+    help = (
+        "Measure each page on the server, in a palace of made-up talk beside another as large. "
+        "A table on standard error, one JSON line on standard output."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--drawers", type=int, default=20_000, help=f"In each palace; at least {LEAST}."
+        )
+        parser.add_argument("--repeats", type=int, default=30, help="How often each page is asked.")
+        parser.add_argument("--keep", action="store_true", help="Keep the palaces for next time.")
+
+    def handle(self, *, drawers: int, repeats: int, keep: bool, **options: Any) -> None:
+        if drawers < LEAST or repeats < 1:
+            raise CommandError(f"Measure at least {LEAST} drawers, and each page at least once.")
+        with own_schema("bench_pages", keep=keep, data=f"{drawers} drawers"):
+            _furnished("neighbour", drawers)
+            resident = _furnished("resident", drawers)
+            pages = _measure(resident, drawers, repeats)
+        self._show(pages)
+        report = {
+            "drawers": drawers,
+            "repeats": repeats,
+            "pages": {page.name: page.report() for page in pages},
+        }
+        self.stdout.write(json.dumps(report))
+
+    def _show(self, pages: list[Page]) -> None:
+        lines = [f"{'page':<28}{'p50 ms':>8}{'p95 ms':>8}{'queries':>9}{'kB':>7}"]
+        for page in sorted(pages, key=lambda page: -page.report()["p50_ms"]):
+            said = page.report()
+            lines.append(
+                f"{page.name:<28}{said['p50_ms']:>8}{said['p95_ms']:>8}{page.queries:>9}"
+                f"{page.size / 1000:>7.1f}"
+            )
+        self.stderr.write("\n".join(lines), style_func=str)
+
+
+def _furnished(name: str, drawers: int) -> User:
+    """The user of that name; one who was kept has a furnished palace already."""
+    user, _ = User.objects.get_or_create(username=name)
+    palace = Palace.objects.own(user)
+    if not Drawer.objects.within(palace).exists():
+        furnish(palace, drawers)
+    return user
+
+
+def _measure(user: User, drawers: int, repeats: int) -> list[Page]:
+    """In rounds, so that a machine that slows down slows all pages alike."""
+    browser, palace = Browser(user), Palace.objects.own(user)
+    asked = questions(list(conversations(drawers)))
+    search = Page(SEARCH, search_address(next(asked)))
+    pages = [search, *pages_of(browser, palace)]
+    for page in pages:
+        browser.count(page)  # Warms up, too: what a process reads once is not the question.
+    for _ in tqdm(range(repeats), unit="round", disable=None):
+        for page in pages:
+            fresh = search_address(next(asked)) if page is search else page.address
+            browser.measure(page, fresh)
+    return pages
