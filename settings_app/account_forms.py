@@ -125,13 +125,14 @@ class SignUpForm(NewPasswordForm):
         """Of a form that was sent twice, the second meets its own account: its password fits."""
         if not self.has_error("username", TAKEN) or len(self.errors) > 1:
             return None
-        name = str(people_called(self.data["username"].strip()).get())
+        name = self.data["username"].strip()
         try:
             attempts.count(request, name)
         except attempts.TooManyAttempts as error:
             self.add_error("username", ValidationError(str(error), TOO_MANY))
             return None
-        user = authenticate(request, username=name, password=self.cleaned_data["password"])
+        known = people_called(name).values_list("username", flat=True).first()
+        user = authenticate(request, username=known, password=self.cleaned_data["password"])
         if user is not None:
             attempts.forget(request, name)
         return user

@@ -160,6 +160,13 @@ def test_a_form_sent_twice_ends_signed_in_as_well(db):
     assert signed_in_as(second) == str(get_user_model().objects.get().pk)
 
 
+def test_signing_up_is_no_way_into_an_account_that_was_closed(client, alice):
+    get_user_model().objects.filter(pk=alice.pk).update(is_active=False)
+    right = {"username": "alice", "password": "alice-password", "again": "alice-password"}
+    assert sign_up(client, **right).status_code == 400
+    assert signed_in_as(client) is None
+
+
 def test_signing_up_is_no_way_around_the_limit_of_guesses(client, alice):
     for number in range(10):
         guess = f"wrong guess {number}"
