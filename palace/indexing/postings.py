@@ -53,16 +53,19 @@ def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
                 DELETE FROM palace_posting
                 WHERE palace_id = %s AND term = ANY(%s) AND drawers && %s::bigint[]
                 RETURNING term, drawers, counts, lengths
-            ), kept AS (
+            ), flat AS (
                 SELECT term, unnest(drawers) AS d, unnest(counts) AS c, unnest(lengths) AS l
                 FROM cut
+            ), numbered AS (
+                SELECT *, (row_number() OVER (PARTITION BY term ORDER BY d) - 1) / %s AS segment
+                FROM flat WHERE d <> ALL(%s)
             )
             INSERT INTO palace_posting (palace_id, term, drawers, counts, lengths)
             SELECT %s, term, array_agg(d ORDER BY d), array_agg(c ORDER BY d),
                 array_agg(l ORDER BY d)
-            FROM kept WHERE d <> ALL(%s) GROUP BY term
+            FROM numbered GROUP BY term, segment
             """,
-            [palace.pk, list(terms), gone, palace.pk, gone],
+            [palace.pk, list(terms), gone, SEGMENT_SIZE, gone, palace.pk],
         )
 
 

@@ -312,7 +312,11 @@ def test_one_run_is_one_activity_that_quotes_nothing(lived_in):
 
 def test_killed_between_batches_it_goes_on_where_it_was(palace):
     room = RoomFactory(wing=WingFactory(palace=palace))
-    DrawerFactory.create_batch(BATCH + 20, room=room, trashed_at=timezone.now())
+    Drawer.objects.bulk_create(
+        DrawerFactory.build_batch(
+            BATCH + 20, palace=palace, room=room, closet=None, trashed_at=timezone.now()
+        )
+    )
     drawers = Drawer.objects.within(palace)
     assert not Purge(palace).run(drawers, seconds=0)
     assert drawers.count() == 20

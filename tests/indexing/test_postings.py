@@ -87,6 +87,18 @@ def test_what_is_removed_counts_no_more(lived_in):
         assert len(row.drawers) == len(row.counts) == len(row.lengths) > 0
 
 
+def test_removing_from_many_segments_keeps_them_within_their_size(palace):
+    for first in range(0, 1500, 300):
+        keys = range(first + 1, first + 301)
+        postings.append(palace, {key: Counter({"a": 1}) for key in keys})
+    # Of every segment there is something that goes.
+    postings.remove(palace, [Drawer(pk=key, text="") for key in range(1, 1501, 100)])
+    every = Posting.objects.filter(palace=palace, term=postings.EVERY)
+    sizes = sorted(len(row.drawers) for row in every)
+    assert sum(sizes) == 1485
+    assert sizes[-1] <= postings.SEGMENT_SIZE
+
+
 def test_a_crowded_palace_says_so(palace):
     assert not postings.needs_compaction(palace)
     for number in range(postings.SMALL_SEGMENTS + 1):

@@ -107,7 +107,7 @@ def test_all_activities_come_newest_first_with_figures_and_places(alices, palace
     assert text.count(f'href="{drawer.room.get_absolute_url()}">Go to the room<') == 2
 
 
-def test_places_that_are_gone_or_anothers_are_not_linked(alices, palace, bob, drawer):
+def test_places_that_are_gone_or_of_others_are_not_linked(alices, palace, bob, drawer):
     mined(palace, 4)
     mined(Palace.objects.own(bob), 4, drawer.room.uuid)
     assert "Go to the room" not in alices.get(ACTIVITY).text
