@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import threading
 import time
 
 import pytest
@@ -31,8 +32,9 @@ FLAGS = [
 ]
 
 
-# What a request or the writing of a reply may take to end after its test.
-CLOSING_S = 10
+# What a reply may take to be written to its end when its test is over, and a connection to close.
+REPLY_S = 20
+CLOSING_S = 5
 
 
 @pytest.fixture(scope="package")
@@ -57,6 +59,9 @@ def loci_server(transactional_db):
     before = database_sessions()
     with AsgiServer() as server:
         yield server
+    for thread in threading.enumerate():
+        if thread.name.startswith("reply "):
+            thread.join(REPLY_S)
     deadline = time.monotonic() + CLOSING_S
     while (left := database_sessions() - before) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -9,14 +9,28 @@ from playwright.sync_api import expect
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
 SERIOUS = {"serious", "critical"}
 
-_VISIBLE_FOCUS = """
+# Where the focus is, unless it shows: outside of the window, or without a line around it.
+_HIDDEN_FOCUS = """
 () => {
-  const style = getComputedStyle(document.activeElement);
-  const box = document.activeElement.getBoundingClientRect();
+  const focused = document.activeElement;
+  const style = getComputedStyle(focused);
+  const box = focused.getBoundingClientRect();
   const inside = box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0;
   const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
-  return document.activeElement !== document.body && inside && outlined;
+  const shown = focused !== document.body && inside && outlined;
+  return shown ? null : focused.outerHTML.slice(0, 200);
 }
+"""
+# After a tab stop was reached by the keyboard, so that scripts move the focus as it does.
+_HIDDEN_STOPS = """
+() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+  .filter(stop => stop.checkVisibility() && !stop.disabled && stop.tabIndex >= 0)
+  .filter(stop => {
+    stop.focus();
+    const style = getComputedStyle(stop);
+    return style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1;
+  })
+  .map(stop => stop.outerHTML.slice(0, 200))
 """
 
 
@@ -44,8 +58,9 @@ def _frame_faults(page):
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         yield "scrolls sideways"
     page.keyboard.press("Tab")
-    if not page.evaluate(_VISIBLE_FOCUS):
-        yield "does not show where the first tab stop is"
+    if hidden := page.evaluate(_HIDDEN_FOCUS):
+        yield f"does not show the first tab stop: {hidden}"
+    yield from (f"does not show the focus: {stop}" for stop in page.evaluate(_HIDDEN_STOPS))
 
 
 def _axe(page, *rules):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from playwright.sync_api import expect
 
@@ -33,14 +31,6 @@ def page(signed_in, furnished):
     return page
 
 
-@pytest.fixture(autouse=True)
-def _replies_are_written_to_the_end(transactional_db):
-    yield
-    for thread in threading.enumerate():
-        if thread.name.startswith("reply "):
-            thread.join(20)
-
-
 def begin(page, text):
     page.get_by_label("A new conversation").fill(text)
     page.get_by_role("button", name="Send").click()
@@ -51,7 +41,8 @@ def replies(page):
 
 
 def test_words_are_seen_as_they_come(page, model):
-    model.answer(STORY)
+    story = Text("Once upon a time a wire was *far* too thin. " * 20, pause_s=0.02)
+    model.answer(story)
     begin(page, QUESTION)
     growing = replies(page).locator(".prose")
     expect(growing.locator("em").first).to_have_text("far")
@@ -62,7 +53,7 @@ def test_words_are_seen_as_they_come(page, model):
     expect(replies(page).locator(".remembered")).to_contain_text("silicone wire")
     expect(replies(page)).not_to_have_attribute("aria-busy", "true", timeout=20_000)
     assert len(growing.inner_text()) > seen
-    assert Message.objects.get(role="assistant").text == STORY.text
+    assert Message.objects.get(role="assistant").text == story.text
 
 
 def test_a_reply_is_stopped_and_tried_again(page, model):

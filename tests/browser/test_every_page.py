@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models import F
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from palace.models import Wing
 from tests.browser.looking import faults_in_light_and_dark, open_everything
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 from tests.views.test_isolation import ACTIONS, SHOWN, page_names
@@ -33,6 +35,8 @@ WIDTHS = (1280, 390)
 @pytest.fixture
 def drawer(furnished):
     """As those who list the addresses want it."""
+    # Those count their wings from 1, as the import did.
+    Wing.objects.filter(palace=furnished).update(number=F("number") + 100)
     wing = WingFactory(palace=furnished, number=9042, name="Evenings")
     room = RoomFactory(wing=wing, number=9011, title="By the lake")
     closet = ClosetFactory(room=room, title="What was seen")
