@@ -13,12 +13,14 @@ import httpx2
 import openai
 from django.conf import settings
 
-from llm import providers
+from llm import deadline, providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.transport import AddressRefused, guarded_client
 
 CONNECT_TIMEOUT_S = 10
+# Of what is asked when the deadline is over.
+SHORTEST_TIMEOUT_S = 0.001
 
 # At DEBUG these write requests whole, with everything a user said.
 for _name in ("openai", "httpx2", "httpcore2"):
@@ -63,6 +65,8 @@ def _client(
         max_retries=max_retries,
         http_client=guarded_client() if guarded else None,
     )
+    # The library's own HTTP client, as that one closes its connections when it is forgotten.
+    client._client.event_hooks["response"].append(deadline.keep_to_it)
     # Read from the environment, and no business of other providers.
     client.organization = client.project = None
     if of_a_user:
@@ -72,8 +76,13 @@ def _client(
 
 
 def timeout(timeout_s: float | None) -> httpx2.Timeout:
-    """For connecting at most ten seconds; for each silence of the server the time given."""
+    """For connecting at most ten seconds; for each silence of the server the time given.
+
+    Neither is more than a deadline leaves.
+    """
     seconds = settings.LLM_TIMEOUT_S if timeout_s is None else timeout_s
+    if (limit := deadline.current()) is not None:
+        seconds = min(seconds, max(limit.left_s, SHORTEST_TIMEOUT_S))
     return httpx2.Timeout(seconds, connect=min(CONNECT_TIMEOUT_S, seconds))
 
 
@@ -123,6 +132,8 @@ def not_the_protocol(endpoint: Endpoint) -> str:
 
 
 def _late_sentence(endpoint: Endpoint, timeout_s: float | None) -> str:
+    if (limit := deadline.current()) is not None:
+        timeout_s = limit.seconds
     if timeout_s is not None:
         return f"{endpoint} did not answer within {timeout_s:g} s."
     return f"{endpoint} did not answer in time; try again, or allow it longer (LOCI_LLM_TIMEOUT_S)."

@@ -14,6 +14,7 @@ from django.conf import settings
 from pydantic import BaseModel, field_validator, model_validator
 
 from llm import chat
+from llm.deadline import within
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -106,15 +107,16 @@ def rerank_hits(
     if reranker.endpoint is None or len(first) < 2:
         return hits, reranker.note
     try:
-        answer = chat.structured(
-            _messages(query, first),
-            Order,
-            endpoint=reranker.endpoint,
-            purpose=Usage.Purpose.MEMORY_RERANK,
-            owner_id=reranker.owner_id,
-            timeout_s=settings.RERANK_TIMEOUT_S,
-            max_retries=0,  # Rather the order there is than a late one.
-        )
+        # Rather the order there is than a late one.
+        with within(settings.RERANK_TIMEOUT_S):
+            answer = chat.structured(
+                _messages(query, first),
+                Order,
+                endpoint=reranker.endpoint,
+                purpose=Usage.Purpose.MEMORY_RERANK,
+                owner_id=reranker.owner_id,
+                max_retries=0,
+            )
     except LLMError as error:
         logger.warning("Hits were not reranked: %s", error)
         return hits, _unchanged(error)

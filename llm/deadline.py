@@ -1,0 +1,68 @@
+"""A deadline for calls that somebody waits for: all of them together, however they drag on.
+
+A timeout bounds a server's silences only. One that sends blanks to keep the connection, as some
+do while a model thinks, or that wants to be asked twice, would be waited for all the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import httpx2
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    seconds: float
+    at: float
+
+    @property
+    def left_s(self) -> float:
+        return self.at - time.monotonic()
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Calls in the block that are not answered by then are `ModelUnavailable`.
+
+    Give them no retries: the pauses before these are not cut short.
+    """
+    before = _current.set(Deadline(seconds, time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _current.reset(before)
+
+
+def current() -> Deadline | None:
+    return _current.get()
+
+
+def keep_to_it(response: httpx2.Response) -> None:
+    """An event hook: the body is read until the deadline, if there is one."""
+    deadline = current()
+    if deadline is not None and isinstance(response.stream, httpx2.SyncByteStream):
+        response.stream = _Body(response.stream, deadline)
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, stream: httpx2.SyncByteStream, deadline: Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        parts: Iterable[bytes] = self._stream
+        for part in parts:
+            if self._deadline.left_s <= 0:
+                raise httpx2.ReadTimeout("The answer takes too long.")
+            yield part
+
+    def close(self) -> None:
+        self._stream.close()
