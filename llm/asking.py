@@ -94,7 +94,7 @@ class _StreamReader:
 def _request(messages: Sequence[Message], how: Ask, *, stream: bool) -> Any:
     """The library's answer, asked for in the endpoint's dialect."""
     dialect = dialects.of(how.endpoint)
-    with client.translated(how.endpoint):
+    with client.translated(how.endpoint, timeout_s=how.timeout_s):
         library = client.connect(how.endpoint, max_retries=how.max_retries)
         create = cast(Any, library.chat.completions.create)
         # Ends: each refusal takes something away from the dialect, or is raised.
