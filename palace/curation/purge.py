@@ -23,8 +23,7 @@ from palace.models.hierarchy import DrawerQuerySet
 logger = logging.getLogger(__name__)
 
 # Drawers that one transaction purges, and the characters it holds in memory; at least one drawer.
-# Most of the time goes into rewriting postings, which hardly grows with the drawers.
-BATCH = 1000
+BATCH = 500
 BATCH_CHARS = 4_000_000
 
 

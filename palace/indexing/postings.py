@@ -51,7 +51,9 @@ def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
             """
             WITH cut AS (
                 DELETE FROM palace_posting
-                WHERE palace_id = %s AND term = ANY(%s) AND drawers && %s::bigint[]
+                WHERE palace_id = %s AND term = ANY(%s)
+                  -- Not `drawers && ...`, which compares each with each.
+                  AND EXISTS (SELECT FROM unnest(drawers) AS key WHERE key = ANY(%s::bigint[]))
                 RETURNING term, drawers, counts, lengths
             ), flat AS (
                 SELECT term, unnest(drawers) AS d, unnest(counts) AS c, unnest(lengths) AS l
