@@ -186,7 +186,7 @@ SESSION_ENGINE = "settings_app.sessions"
 # On one's own machine anybody may; on a server strangers would spend its operator's money.
 SIGN_UP = env_bool("LOCI_SIGN_UP", default=USES_EMBEDDED_SERVICES)
 LOGIN_URL = "sign_in"
-LOGIN_REDIRECT_URL = "memory"
+LOGIN_REDIRECT_URL = "chat"
 LOGOUT_REDIRECT_URL = "sign_in"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("LOCI_HTTPS", default=False)

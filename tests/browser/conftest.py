@@ -154,7 +154,8 @@ def signed_in(open_context, alice, loci_server):
     def sign_in(**options):
         page = open_context(**options).new_page()
         page.goto(one_time_link(alice))
-        assert page.url == f"{loci_server.url}/memory/"
+        assert page.url == f"{loci_server.url}/chat/"
+        page.goto("/memory/")
         return page
 
     return sign_in

@@ -67,6 +67,7 @@ def test_the_tree_opens_branch_by_branch(signed_in, furnished):
 def test_everything_works_without_javascript(open_context, furnished, alice, loci_server):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))
+    page.goto(reverse("memory"))
     drawer = Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
     wing = drawer.room.wing
 
@@ -92,7 +93,7 @@ def test_everything_works_without_javascript(open_context, furnished, alice, loc
     page.get_by_label("Name").fill("alice")
     page.get_by_label("Password").fill("alice-password")
     page.get_by_role("button", name="Sign in").click()
-    assert page.url == loci_server.url + reverse("memory")
+    assert page.url == loci_server.url + reverse("chat")
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,12 @@ def test_a_wrong_password_is_told_in_a_sentence(client, alice):
 
 def test_sign_in_does_not_lead_to_another_site(client, alice):
     response = client.post(reverse("sign_in"), {**PASSWORD, "next": "https://elsewhere.example/"})
-    assert response.url == reverse("memory")
+    assert response.url == reverse("chat")
 
 
 def test_whoever_is_signed_in_skips_the_sign_in_page(client, alice):
     client.force_login(alice)
-    assert client.get(reverse("sign_in")).url == reverse("memory")
+    assert client.get(reverse("sign_in")).url == reverse("chat")
 
 
 def test_signing_out_takes_a_form_and_ends_the_session(client, alice):

@@ -28,7 +28,7 @@ def token_of(link):
 
 def test_a_link_signs_in_and_leads_to_the_memory(client, alice):
     response = client.get(one_time_link(alice))
-    assert response.url == reverse("memory")
+    assert response.url == reverse("chat")
     assert client.session["_auth_user_id"] == str(alice.pk)
 
 
@@ -75,7 +75,7 @@ def test_of_many_at_once_only_one_gets_in(alice):
 def test_clicking_a_used_link_again_in_the_same_browser_just_goes_on(client, alice):
     link = one_time_link(alice)
     client.get(link)
-    assert client.get(link).url == reverse("memory")
+    assert client.get(link).url == reverse("chat")
 
 
 def test_a_used_link_does_not_let_somebody_else_go_on(client, alice, bob):
