@@ -127,6 +127,7 @@ def test_an_import_that_was_paused_is_left_by_what_is_still_in_the_queue(palace,
     tasks.import_chats(job.pk, 0)
     assert queued() == []
     assert not Drawer.objects.exists()
+    assert import_jobs.discard(job)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -97,9 +97,9 @@ CLAUDE = [claude(claude_message("1", "Which bread?"), claude_message("2", "Rye."
         ("conversations.json", "ChatGPT export", lambda at: json.dumps(CHATGPT).encode()),
         ("claude.zip", "Claude export", lambda at: zipped(at, {"conversations.json": CLAUDE})),
         ("conversations.json", "Claude export", lambda at: json.dumps(CLAUDE).encode()),
-        ("talks.jsonl", "plain JSON Lines", lambda at: lines([plain("Q", "A")])),
-        ("talks.jsonl.gz", "plain JSON Lines", lambda at: gzip.compress(lines([plain("Q", "A")]))),
-        ("wrong.pdf", "plain JSON Lines", lambda at: lines([plain("Q", "A")])),
+        ("talks.jsonl", "Plain JSON Lines", lambda at: lines([plain("Q", "A")])),
+        ("talks.jsonl.gz", "Plain JSON Lines", lambda at: gzip.compress(lines([plain("Q", "A")]))),
+        ("wrong.pdf", "Plain JSON Lines", lambda at: lines([plain("Q", "A")])),
     ],
 )
 def test_a_file_of_every_kind_leads_to_its_preview(
@@ -136,9 +136,16 @@ def test_the_preview_says_what_is_new_what_is_there_and_what_is_skipped(alices, 
         "will be skipped: empty message": 3,
         "will be skipped: its role is none of those we know": 1,
     }
-    assert "Said from 1 June 2024 to 1 June 2024" in words(page)
+    assert "Said on 1 June 2024" in words(page)
     assert "Start the import" in page.text
     assert "Discard" in page.text
+
+
+def test_the_preview_says_from_when_to_when_it_was_said(alices):
+    talk = plain("Q", "A")
+    talk["messages"][1]["said_at"] = "2025-03-09T18:30:00Z"
+    page = alices.get(send(alices, lines([talk])).url)
+    assert "Said from 1 June 2024 to 9 March 2025" in words(page)
 
 
 def test_the_preview_says_what_is_left_out(alices):
@@ -510,8 +517,8 @@ def test_earlier_imports_are_listed_with_their_state_newest_first(alices, palace
         import_jobs.run_slice(job, seconds=0)
     import_jobs.pause(paused)
     page = alices.get(reverse("imports"))
-    shown = re.findall(r'href="(/memory/import/[0-9a-f-]+/)".*?class="import-state[^>]*>(.*?)</span>',
-                       page.text, re.DOTALL)  # fmt: skip
+    row = r'href="(/memory/import/[0-9a-f-]+/)".*?class="import-state[^>]*>(.*?)</span>'
+    shown = re.findall(row, page.text, re.DOTALL)
     assert [(address, " ".join(state.split())) for address, state in shown] == [
         (fresh.get_absolute_url(), "Not started"),
         (running.get_absolute_url(), "Running, 25%"),
