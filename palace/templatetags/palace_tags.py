@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
 from palace.aaak import TAGS, format_tags
-from palace.models import Closet, Drawer, Room
+from palace.models import Closet, Drawer, Room, Wing
 
 register = template.Library()
 
@@ -121,8 +121,15 @@ def main_link(context: template.RequestContext, address: str, name: str) -> Safe
 
 
 @register.inclusion_tag("palace/_trail.html")
-def trail(place: Room | Closet | Drawer) -> dict[str, object]:
-    """The way from the palace to `place`, which itself is left out."""
+def trail(place: Wing | Room | Closet | Drawer | None = None) -> dict[str, object]:
+    """The way from the palace to `place`, which itself is left out unless it is a wing.
+
+    A wing's own page and those that belong to the palace as a whole name no place.
+    """
+    if place is None:
+        return {}
+    if isinstance(place, Wing):
+        return {"wing": place}
     if isinstance(place, Room):
         return {"wing": place.wing}
     if isinstance(place, Closet):
