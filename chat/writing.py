@@ -153,7 +153,7 @@ def _endpoint(reply: Message, chosen: MemorySettings, draft: Draft) -> Endpoint 
     except ModelRefused as error:
         draft.notes.append(str(error))
         return None
-    draft.model = str(endpoint) if endpoint else ""
+    draft.model = endpoint.model if endpoint else ""
     return endpoint
 
 
