@@ -217,6 +217,11 @@ class Handler(BaseHTTPRequestHandler):
         self.model_server.connections.discard(self.connection)
         super().finish()
 
+    def handle(self) -> None:
+        """A client may hang up between two calls as well, which is no error."""
+        with contextlib.suppress(ConnectionResetError):
+            super().handle()
+
     def do_GET(self) -> None:
         self._handle({})
 

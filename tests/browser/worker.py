@@ -6,7 +6,9 @@ other, and rests between them: what other tests queue is not for it.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +27,7 @@ IDLE_LOOKS = 3
 WAITING, TAKEN = "celery", "unacked"
 # A queue in which nothing is ever put.
 RESTING = "resting"
+PR_SET_PDEATHSIG = 1
 
 
 class Worker:
@@ -91,6 +94,7 @@ class Worker:
                 cwd=settings.BASE_DIR,
                 stdout=log,
                 stderr=log,
+                preexec_fn=_end_with_the_tests,
             )
 
     def _stop(self) -> None:
@@ -101,6 +105,13 @@ class Worker:
             self._process.kill()
             self._process.wait()
         self._redis.delete(WAITING, TAKEN)
+
+
+def _end_with_the_tests() -> None:
+    """In the new process: have the kernel end it when the tests are gone, even if killed."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only.
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def environment() -> dict[str, str]:
