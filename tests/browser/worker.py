@@ -42,8 +42,8 @@ class Worker:
         self._redis.close()
 
     def begin(self) -> None:
-        """Take tasks from the queue, but not what other tests have left there."""
-        self._redis.delete(WAITING)
+        """Take tasks from the queue, but not what other tests and their workers have left there."""
+        self._redis.delete(WAITING, TAKEN)
         self._tell("add_consumer", START_S)
 
     def finish(self, timeout_s: float = 60) -> None:
