@@ -8,6 +8,7 @@ from typing import Any
 
 import redis
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from chat import live, remembering
@@ -18,18 +19,12 @@ logger = logging.getLogger(__name__)
 INTERRUPTED = "The server was stopped while this was being written. Try again."
 
 
-def end(reply: Message, status: Message.Status, text: str, **values: Any) -> bool:
-    """End it, unless somebody else has; then tell whoever looks. Returns whether we did."""
-    now = timezone.now()
-    with transaction.atomic():
-        ours = Message.objects.filter(
-            palace=reply.palace_id, pk=reply.pk, status=Message.Status.WRITING
-        )
-        if not ours.update(status=status, text=text, said_at=now, writer=None, **values):
-            return False
-        remembering.mark_due(reply.conversation, now)
-    tell(reply, live.OVER)
-    return True
+def finish(reply: Message, **values: Any) -> bool:
+    """End it as its writer, unless somebody stopped it. Returns whether we did.
+
+    Whoever took the writer for gone was wrong, and is overruled.
+    """
+    return _end(reply, Q(writer=reply.writer), {**values, "writer": None})
 
 
 def stop(reply: Message) -> bool:
@@ -39,7 +34,9 @@ def stop(reply: Message) -> bool:
         redis.RedisError: Redis is away, so nobody can be asked to stop.
     """
     live.ask_to_stop(reply.uuid)
-    return end(reply, Message.Status.STOPPED, live.text_so_far(reply.uuid))
+    text = live.text_so_far(reply.uuid)
+    values = {"status": Message.Status.STOPPED, "text": text, "writer": None}
+    return _end(reply, Q(status=Message.Status.WRITING), values)
 
 
 def end_if_abandoned(reply: Message) -> bool:
@@ -48,29 +45,59 @@ def end_if_abandoned(reply: Message) -> bool:
     Raises:
         redis.RedisError: Redis is away, so nobody can tell.
     """
-    if live.is_alive(reply.writer):
-        return False
+    return not live.is_alive(reply.writer) and end_as_abandoned(reply)
+
+
+def end_as_abandoned(reply: Message) -> bool:
+    """End it with what there is. Its writer, should it be seen again, may still `finish()` it."""
     text = live.text_so_far(reply.uuid)
-    return end(reply, Message.Status.FAILED, text, note=INTERRUPTED)
+    values = {"status": Message.Status.FAILED, "text": text, "note": INTERRUPTED}
+    return _end(reply, Q(status=Message.Status.WRITING), values)
 
 
 def end_abandoned(conversation: Conversation) -> None:
     """End the conversation's reply if its writer is gone; where nobody can tell, leave it."""
-    messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    reply = messages.filter(status=Message.Status.WRITING).first()
+    reply = writing_in(conversation)
     if reply is None:
         return
-    reply.conversation = conversation
     try:
         end_if_abandoned(reply)
     except redis.RedisError as error:
         logger.warning("A reply cannot be looked after: Redis does not answer (%s).", error)
 
 
-def tell(reply: Message, kind: str, text: str = "") -> bool:
-    """`live.publish()`, which nobody has to hear: the text itself is not lost with Redis."""
+def writing_in(conversation: Conversation) -> Message | None:
+    """The reply that is being written there, if one is."""
+    messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    reply = messages.filter(status=Message.Status.WRITING).first()
+    if reply is not None:
+        reply.conversation = conversation
+    return reply
+
+
+def cancel(reply: Message) -> None:
+    """Tell its writer that its words are not wanted any more."""
     try:
-        return live.publish(reply.uuid, kind, text)
+        live.ask_to_stop(reply.uuid)
+    except redis.RedisError as error:
+        logger.warning("Nobody can be asked to stop: Redis does not answer (%s).", error)
+
+
+def tell(reply: Message, kind: str) -> None:
+    """`live.publish()`, which nobody has to hear: nothing is lost with Redis."""
+    try:
+        live.publish(reply.uuid, kind)
     except redis.RedisError as error:
         logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
-        return True
+
+
+def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
+    """Unless somebody else has; then tell whoever looks."""
+    now = timezone.now()
+    with transaction.atomic():
+        messages = Message.objects.filter(ours, palace=reply.palace_id, pk=reply.pk)
+        if not messages.update(said_at=now, **values):
+            return False
+        remembering.mark_due(reply.conversation, now)
+    tell(reply, live.OVER)
+    return True

@@ -16,6 +16,15 @@ class StillWriting(ChatError):
         super().__init__("The reply is still being written. Wait for it, or stop it first.")
 
 
+class TooManyReplies(ChatError):
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most} replies of yours are being written already. Wait for one of them, or stop it."
+        )
+
+
 class NothingToRetry(ChatError):
     def __init__(self) -> None:
-        super().__init__("There is no reply here that could be tried again.")
+        super().__init__(
+            "This is no longer the last reply, so it cannot be tried again. Load the page anew."
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache
@@ -23,19 +23,30 @@ KEPT_S = 600
 BEAT_S = 3
 # A process that has not been heard for so long writes no more.
 GONE_S = 12
+# Of one question to Redis.
+TIMEOUT_S = 3
 # A reader that has waited so long looks whether there is still somebody writing.
 PATIENCE_MS = 2000
 
 # Kinds of news: memories were chosen, text came, it is over.
 RECALLED, TEXT, OVER = "recalled", "text", "over"
 
+# An id of Redis's, and what it holds.
+Entry = tuple[str, dict[str, str]]
+
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What came at once: memories, text, the end; all False and empty after a wait in vain."""
+    """What came at once; after a wait in vain, nothing.
 
+    Attributes:
+        text: All there is of the reply so far.
+        grown: Whether some of that is new.
+    """
+
+    text: str
+    grown: bool = False
     recalled: bool = False
-    text: str = ""
     over: bool = False
 
 
@@ -77,16 +88,37 @@ def writer() -> Writer:
 
 
 def is_alive(writer_uuid: uuid.UUID | None) -> bool:
-    return writer_uuid is not None and bool(_redis().exists(_writer_key(writer_uuid)))
+    """Whether that process still writes; yes where nobody can know yet.
+
+    Raises:
+        redis.RedisError: Redis is away.
+    """
+    if writer_uuid is None:
+        return False
+    if writer_uuid == _writer().uuid or _redis().exists(_writer_key(writer_uuid)):
+        return True
+    # Redis that has just been started may have forgotten who lives.
+    return int(_redis().info("server")["uptime_in_seconds"]) < GONE_S
 
 
-def publish(reply: uuid.UUID, kind: str, text: str = "") -> bool:
-    """Tell whoever looks. Returns whether to go on: False once somebody asked for a stop."""
-    with _redis().pipeline(transaction=False) as pipe:
-        pipe.xadd(_key(reply), {"kind": kind, "text": text})
-        pipe.expire(_key(reply), KEPT_S)
-        pipe.exists(_stop_key(reply))
-        stopped: bool = pipe.execute()[-1]
+def publish(reply: uuid.UUID, kind: str) -> None:
+    """Tell whoever looks."""
+    _add(reply, kind)
+
+
+def publish_text(reply: uuid.UUID, text: str, told: int) -> bool:
+    """Tell whoever looks how the text goes on.
+
+    Args:
+        text: All of it.
+        told: How much of it was told before.
+
+    Returns: whether to go on; False once somebody asked for a stop.
+    """
+    length, stopped = _add(reply, TEXT, text[told:], at=told)
+    if told and length == 1:
+        # Redis has forgotten what it was told: it has been started anew.
+        _add(reply, TEXT, text)
     return not stopped
 
 
@@ -95,27 +127,55 @@ def ask_to_stop(reply: uuid.UUID) -> None:
 
 
 def text_so_far(reply: uuid.UUID) -> str:
-    entries = cast(list[Any], _redis().xrange(_key(reply)))
-    return _read(entries).text
+    return _read("", cast(list[Entry], _redis().xrange(_key(reply)))).text
 
 
 async def follow(reply: uuid.UUID) -> AsyncGenerator[News]:
-    """All news from the beginning, as they come. The caller ends it."""
+    """All news from the beginning, as they come. The caller ends it.
+
+    Raises:
+        redis.RedisError: Redis is away, or goes away.
+    """
     client = redis.asyncio.Redis.from_url(settings.REDIS_URL, decode_responses=True)
-    last = "0"
+    last, text = "0", ""
     async with aclosing(client):
         while True:
-            found: Any = await client.xread({_key(reply): last}, block=PATIENCE_MS, count=1000)
-            entries = found[0][1] if found else []
+            found: Any = await client.xread({_key(reply): last}, block=PATIENCE_MS)
+            entries: list[Entry] = found[0][1] if found else []
             if entries:
                 last = entries[-1][0]
-            yield _read(entries)
+            news = _read(text, entries)
+            text = news.text
+            yield news
 
 
-def _read(entries: Sequence[tuple[str, dict[str, str]]]) -> News:
-    kinds = {fields["kind"] for _, fields in entries}
-    text = "".join(fields["text"] for _, fields in entries)
-    return News(RECALLED in kinds, text, OVER in kinds)
+def _add(reply: uuid.UUID, kind: str, text: str = "", *, at: int = 0) -> tuple[int, bool]:
+    """How many entries there are now, and whether somebody asked for a stop.
+
+    Args:
+        at: How many characters of the reply come before `text`.
+    """
+    with _redis().pipeline(transaction=False) as pipe:
+        pipe.xadd(_key(reply), {"kind": kind, "text": text, "at": at})
+        pipe.xlen(_key(reply))
+        pipe.expire(_key(reply), KEPT_S)
+        pipe.exists(_stop_key(reply))
+        _, length, _, stopped = pipe.execute()
+    return length, bool(stopped)
+
+
+def _read(text: str, entries: Iterable[Entry]) -> News:
+    """The text with what has come. Something may have been told twice, or anew from the start."""
+    kinds: set[str] = set()
+    parts, length = [text], len(text)
+    for _, fields in entries:
+        kinds.add(fields["kind"])
+        if fields["kind"] == TEXT:
+            if (at := int(fields["at"])) != length:
+                parts = ["".join(parts)[:at]]
+            parts.append(fields["text"])
+            length = at + len(fields["text"])
+    return News("".join(parts), TEXT in kinds, RECALLED in kinds, OVER in kinds)
 
 
 @cache
@@ -125,7 +185,7 @@ def _writer() -> Writer:
 
 @cache
 def _redis() -> redis.Redis:
-    return redis.Redis.from_url(settings.REDIS_URL, decode_responses=True)
+    return redis.Redis.from_url(settings.REDIS_URL, decode_responses=True, socket_timeout=TIMEOUT_S)
 
 
 def _key(reply: uuid.UUID) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -18,20 +19,26 @@ from markdown_it.token import Token
 from palace.aaak import Pointer
 from palace.errors import BadPointer
 
+# Characters. No reply is drawn for longer than about half a second, whatever a model writes.
+LONGEST = 60_000
+
 # A page has its own headings; a reply's begin below them.
 _LOWEST_HEADING, _HEADINGS_DOWN = 6, 2
 _POINTER = re.compile(r"(?:§\s*)?W-\d{1,9}/R-\d{1,9}/D-\d{1,9}", re.IGNORECASE)
 
 
 def render_markdown(text: str, places: Mapping[str, str] | None = None) -> SafeString:
-    """Safe HTML.
+    """Safe HTML. What is beyond `LONGEST` is shown as it was written.
 
     Args:
         places: Addresses by pointer, written in full; these pointers become links.
     """
-    html: str = _markdown().render(text, {"places": places or {}})
+    end = len(text) if len(text) <= LONGEST else text.rfind("\n", 0, LONGEST) + 1 or LONGEST
+    html: str = _markdown().render(text[:end], {"places": places or {}})
     # What may scroll sideways must be reachable from the keyboard.
     html = html.replace("<pre>", '<pre tabindex="0">')
+    if end < len(text):
+        html += format_html('<div class="unformatted">{}</div>', text[end:])
     return SafeString(html)
 
 

@@ -6,6 +6,7 @@ marked as due, in the same transaction that ended the reply: whatever is killed,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -17,13 +18,22 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.models import Agent, Conversation, Message
-from palace.mining.mine import mine
+from palace.mining.filing import file_transcript
+from palace.mining.mine import mine_room
 from palace.mining.windows import WINDOW
-from palace.models.locks import held_if_free
+from palace.models import Room
 from palace.transcripts import Role, Transcript, Turn
 from settings_app.models import settings_of
 
 SOURCE = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many messages went into drawers, and in which room these are, if there is one."""
+
+    messages: int
+    room: Room | None
 
 
 def is_automatic(owner_id: int) -> bool:
@@ -74,24 +84,40 @@ def remember_if_due(conversation: Conversation, now: datetime) -> None:
 
 
 def remember(conversation: Conversation) -> int:
-    """Mine what waits; returns how many messages that was. Safe to repeat and to be killed.
+    """File what waits and mine it; returns how many messages that was.
 
-    Does nothing while another process is at this conversation.
+    Safe to repeat, to be killed, and beside itself.
+
+    Raises:
+        Conversation.DoesNotExist: it has been deleted meanwhile.
     """
-    with held_if_free(f"remember {conversation.pk}") as ours:
-        if not ours:
-            return 0
-        conversation.refresh_from_db()
-        due = conversation.mine_due_at
-        messages = list(waiting(conversation))
-        if messages:
-            mine(conversation.palace, _transcript(conversation, messages))
-            done = Message.objects.filter(
-                palace=conversation.palace_id, pk__in=[message.pk for message in messages]
-            )
-            done.update(mined_at=timezone.now())
-        _settle(conversation, due)
-        return len(messages)
+    kept = keep_waiting(conversation)
+    if kept.room:
+        mine_room(kept.room)
+    return kept.messages
+
+
+@transaction.atomic
+def keep_waiting(conversation: Conversation) -> Kept:
+    """Put what waits into drawers, each message once, to be mined by whoever comes first.
+
+    Raises:
+        Conversation.DoesNotExist: as `remember()`.
+    """
+    # Whoever deletes the conversation and its drawers holds this as well: none come after.
+    conversation.palace.lock()
+    conversation.refresh_from_db()
+    messages = list(waiting(conversation))
+    _settle(conversation, conversation.mine_due_at)
+    if not messages:
+        return Kept(0, None)
+    transcript = _transcript(conversation, messages)
+    room = file_transcript(conversation.palace, transcript).room
+    done = Message.objects.filter(
+        palace=conversation.palace_id, pk__in=[message.pk for message in messages]
+    )
+    done.update(mined_at=timezone.now())
+    return Kept(len(messages), room)
 
 
 def _settle(conversation: Conversation, due: datetime | None) -> None:

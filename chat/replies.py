@@ -11,12 +11,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat import live, writing
-from chat.errors import BadText, NothingToRetry, StillWriting
+from chat.errors import BadText, NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Conversation, Message, MessageQuerySet
 from palace.models import Palace
 from palace.storable import is_storable, storable_label
 
 LONGEST_TEXT = 200_000
+# Of one person: each takes a thread, and at times a connection to the database.
+MOST_AT_ONCE = 8
 TITLE_LENGTH = 60
 
 
@@ -25,16 +27,18 @@ def start(palace: Palace, agent: Agent | None, text: str, *, key: uuid.UUID) -> 
     """A new conversation with its first message, whose reply is on its way.
 
     Args:
-        key: The message's own id. The same key again gives the conversation that is there.
+        key: The message's own id. The same again gives the conversation that is there.
 
     Raises:
-        BadText, redis.RedisError: as `say()`.
+        BadText, TooManyReplies, redis.RedisError: as `say()`.
     """
     _check(text)
     palace.lock()
-    sent = Message.objects.within(palace).filter(uuid=key).select_related("conversation").first()
-    if sent:
-        return sent.conversation
+    used = Message.objects.within(palace).filter(uuid=key).select_related("conversation").first()
+    if used:
+        if used.role == "user" and used.text == text:
+            return used.conversation
+        key = uuid.uuid4()
     conversation = Conversation.objects.create(
         palace=palace, agent=agent, title=_title(text), spoke_at=timezone.now()
     )
@@ -47,19 +51,23 @@ def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
     """Store what the user says and begin the reply, which is returned.
 
     Args:
-        key: The message's own id. Sent twice, it is said once.
+        key: The message's own id. Sent twice, it is said once; but other words from a page
+            that somebody went back to are new.
 
     Raises:
         BadText: it is blank, too long, or holds what cannot be stored.
         StillWriting: the reply before is not finished.
+        TooManyReplies: enough of them are being written for the same person.
         redis.RedisError: nobody could see the reply being written; nothing is stored.
     """
     _check(text)
     writer = live.writer().sign_on()
     messages = _locked(conversation)
-    sent = messages.filter(uuid=key).first()
-    if sent:
-        return messages.current().get(position=sent.position + 1)
+    used = Message.objects.filter(palace=conversation.palace_id, uuid=key).first()
+    if used:
+        if (used.conversation_id, used.role, used.text) == (conversation.pk, "user", text):
+            return messages.current().get(position=used.position + 1)
+        key = uuid.uuid4()
     last = messages.current().order_by("-position").first()
     if last and last.is_writing:
         raise StillWriting
@@ -69,18 +77,25 @@ def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
 
 
 @transaction.atomic
-def retry(conversation: Conversation) -> Message:
+def retry(conversation: Conversation, seen: uuid.UUID) -> Message:
     """Begin another reply in the place of the last one, which is put aside.
 
+    Args:
+        seen: The reply that was not good enough. If it has been put aside already, the one in
+            its place is returned.
+
     Raises:
-        NothingToRetry: nobody has said anything.
-        StillWriting, redis.RedisError: as `say()`.
+        NothingToRetry: it is not the last one; more has been said since.
+        StillWriting, TooManyReplies, redis.RedisError: as `say()`.
     """
     writer = live.writer().sign_on()
     messages = _locked(conversation)
     last = messages.current().order_by("-position").first()
-    if last is None:
+    wanted = messages.filter(uuid=seen, role="assistant").first()
+    if last is None or wanted is None or wanted.position != last.position:
         raise NothingToRetry
+    if wanted != last:
+        return last
     if last.is_writing:
         raise StillWriting
     messages.filter(pk=last.pk).update(replaced_at=timezone.now())
@@ -108,10 +123,18 @@ def _locked(conversation: Conversation) -> MessageQuerySet:
 
 
 def _begin(conversation: Conversation, position: int, writer: uuid.UUID) -> Message:
+    _refuse_too_many(conversation.palace_id)
     status = Message.Status.WRITING
     reply = _add(conversation, position, role="assistant", status=status, writer=writer)
-    transaction.on_commit(partial(writing.begin, reply.pk))
+    transaction.on_commit(partial(writing.begin, reply))
     return reply
+
+
+def _refuse_too_many(palace_id: int) -> None:
+    being_written = Message.objects.filter(palace=palace_id, status=Message.Status.WRITING)
+    writers = list(being_written.values_list("writer", flat=True))
+    if len(writers) >= MOST_AT_ONCE and sum(map(live.is_alive, writers)) >= MOST_AT_ONCE:
+        raise TooManyReplies(MOST_AT_ONCE)
 
 
 def _add(conversation: Conversation, position: int, **values: Any) -> Message:

@@ -17,7 +17,9 @@ from django.utils import timezone
 from chat import remembering
 from chat.ending import end_if_abandoned
 from chat.models import Conversation, Message
+from palace.indexing import postings
 from palace.mining import taking_up
+from palace.tasks import compact_postings
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ def mine_conversation(conversation_id: int) -> None:
     try:
         conversation = conversations.get(pk=conversation_id)
         remembering.remember_if_due(conversation, timezone.now())
+        if postings.needs_compaction(conversation.palace):
+            compact_postings.delay(conversation.palace_id)
     except (IntegrityError, ObjectDoesNotExist):
         if conversations.filter(pk=conversation_id).exists():
             raise

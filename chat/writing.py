@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from django.db import connection
+import redis
+from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.ending import end, tell
+from chat.ending import finish, tell
 from chat.extractive import FAILED, NO_MODEL, extractive_reply
 from chat.models import Message
-from chat.prompting import prompt, window
+from chat.prompting import MOST_MESSAGES, prompt, window
 from chat.remembering import SOURCE
 from llm import chat
 from llm.chat import Message as Prompt
@@ -34,9 +36,16 @@ logger = logging.getLogger(__name__)
 
 # Of the memory block, so that five long drawers do not crowd out the conversation.
 CONTEXT_TOKENS = 3000
+# Characters. Models end long before; a server that sends without end must be ended by us.
+LONGEST_REPLY = 1_000_000
+# Before the end of a reply is stored again, where the database was away.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
+# For so long Redis is told nothing after it did not answer.
+SILENCE_S = 2
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
+TOO_LONG = "This reply grew too long, so it was ended here."
 BROKEN = "Something broke while this was being written. Try again; the server's log says more."
 
 
@@ -46,46 +55,60 @@ class Draft:
 
     Attributes:
         notes: What was degraded or skipped, or went wrong, in sentences.
+        told: How many characters of the text Redis is known to have.
+        silent_until: Redis is told no more before, by `time.monotonic()`.
         mine: False once the text only quotes the palace itself.
     """
 
     notes: list[str]
     text: str = ""
+    told: int = 0
+    silent_until: float = 0
     model: str = ""
     mine: bool = True
     status: Message.Status = Message.Status.DONE
 
 
-def begin(reply_id: int) -> None:
+def begin(reply: Message) -> None:
     """Write the reply in a thread of its own."""
-    threading.Thread(target=_run, args=[reply_id], daemon=True, name=f"reply {reply_id}").start()
+    threading.Thread(target=_run, args=[reply], daemon=True, name=f"reply {reply.pk}").start()
 
 
-def _run(reply_id: int) -> None:
-    replies = Message.objects.select_related("conversation__agent", "conversation__palace")
+def _run(reply: Message) -> None:
+    draft = Draft([])
     try:
-        reply = replies.filter(pk=reply_id).first()
-        if reply is None:
-            logger.info("A reply was deleted before it began.")
-            return
-        draft = Draft([])
-        try:
-            _write(reply, draft)
-        except Exception:
-            logger.exception("A reply broke off.")
-            draft.status = Message.Status.FAILED
-            draft.notes.append(BROKEN)
-        end(
-            reply,
-            draft.status,
-            draft.text,
-            note=" ".join(draft.notes),
-            model=draft.model,
-            mine=draft.mine,
-        )
+        _write(reply, draft)
+    except Exception:
+        logger.exception("A reply broke off.")
+        draft.status = Message.Status.FAILED
+        draft.notes.append(BROKEN)
+    try:
+        _finish(reply, draft)
     finally:
         # This thread's own: nobody could use it again.
         connection.close()
+
+
+def _finish(reply: Message, draft: Draft) -> None:
+    """Store it, however long the database is away: nobody else has the whole text."""
+    pause_s = FIRST_PAUSE_S
+    while True:
+        try:
+            finish(
+                reply,
+                status=draft.status,
+                text=draft.text,
+                note=" ".join(draft.notes),
+                model=draft.model,
+                mine=draft.mine,
+            )
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("A reply waits to be stored: the database is away (%s).", error)
+            connection.close()
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        else:
+            return
 
 
 def _write(reply: Message, draft: Draft) -> None:
@@ -96,7 +119,7 @@ def _write(reply: Message, draft: Draft) -> None:
     before = Message.objects.filter(
         palace=reply.palace_id, conversation=conversation, position__lt=reply.position
     )
-    said = window(before.current().order_by("-position").iterator(chunk_size=100))
+    said = window(before.current().exclude(text="").order_by("-position")[:MOST_MESSAGES])
     found = _recall(reply, chosen, said, draft)
     endpoint = _endpoint(reply, chosen, draft)
     if endpoint is None:
@@ -166,14 +189,49 @@ def _stream(reply: Message, messages: Sequence[Prompt], endpoint: Endpoint, draf
         temperature=None,
     )
     with closing(pieces):
-        for piece in pieces:
+        for piece in _whole_characters(pieces):
             draft.text += piece
-            if not tell(reply, live.TEXT, piece):
+            if len(draft.text) > LONGEST_REPLY:
+                draft.status = Message.Status.FAILED
+                draft.notes.append(TOO_LONG)
+                return
+            if not _tell_text(reply, draft):
                 draft.status = Message.Status.STOPPED
                 return
+
+
+def _whole_characters(pieces: Iterable[str]) -> Iterator[str]:
+    """Some servers cut a character beyond the first 65,536 into its two halves."""
+    half = ""
+    for piece in pieces:
+        text = half + piece
+        half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        if whole := text.removesuffix(half):
+            yield _storable(whole)
+    if half:
+        yield _storable(half)
+
+
+def _storable(text: str) -> str:
+    """With halves put together, and a question mark for a half that has no other."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tell_text(reply: Message, draft: Draft) -> bool:
+    """Tell how it goes on, if Redis answers. Returns False once somebody asked for a stop."""
+    if time.monotonic() < draft.silent_until:
+        return True
+    try:
+        going_on = live.publish_text(reply.uuid, draft.text, draft.told)
+    except redis.RedisError as error:
+        logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
+        draft.told, draft.silent_until = 0, time.monotonic() + SILENCE_S
+        return True
+    draft.told = len(draft.text)
+    return going_on
 
 
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
     draft.text = extractive_reply(found.hits if found else None, why=why)
     draft.mine = False
-    tell(reply, live.TEXT, draft.text)
+    _tell_text(reply, draft)

@@ -26,10 +26,28 @@ def key_of(request: PageRequest) -> uuid.UUID:
     Raises:
         BadText: it is none.
     """
+    return _id_in(request, "key")
+
+
+def reply_of(request: PageRequest) -> uuid.UUID:
+    """The id of the reply that is to be tried again.
+
+    Raises:
+        BadText: it is none.
+    """
+    return _id_in(request, "reply")
+
+
+def _id_in(request: PageRequest, name: str) -> uuid.UUID:
     try:
-        return uuid.UUID(request.POST.get("key", ""))
+        return uuid.UUID(request.POST.get(name, ""))
     except ValueError:
-        raise BadText("The form was not complete. Load the page again, then send it.") from None
+        raise BadText("The form was not complete. Send it once more.") from None
+
+
+def place_of(text: str) -> int | None:
+    """A position in a conversation, from an address or a form; None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def agent_of(palace: Palace, text: str | None) -> Agent | None:

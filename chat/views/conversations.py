@@ -9,20 +9,23 @@ from uuid import UUID
 import redis
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
-from django.http import HttpResponse
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from kombu.exceptions import OperationalError
 
-from chat import replies
-from chat.ending import end_abandoned
+from chat import ending, replies
 from chat.errors import ChatError
 from chat.models import Agent, Conversation
-from chat.remembering import SOURCE, is_automatic, remember, waiting
-from chat.views.composing import AWAY, agent_of, chosen_agent, key_of, text_of
+from chat.remembering import SOURCE, is_automatic, keep_waiting, waiting
+from chat.views.composing import AWAY, agent_of, chosen_agent, key_of, place_of, text_of
 from chat.views.showing import stretch
+from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
 from palace.storable import storable_label
+from palace.templatetags.palace_tags import counted
 from palace.views.rendering import render_page_or_part
 from settings_app.access import (
     PageRequest,
@@ -72,22 +75,29 @@ def _show_chat(
 @signed_in_page
 def conversation_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
-    before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit() and len(before) < 10:
-        context = {"conversation": conversation, "stretch": stretch(conversation, int(before))}
-        return render_page_or_part(request, "chat/conversation_detail.html", "stretch", context)
-    return show_conversation(request, conversation)
+    before = place_of(request.GET.get("before", ""))
+    if before is not None and request.htmx and not request.htmx.history_restore_request:
+        context = {"conversation": conversation, "stretch": stretch(conversation, before)}
+        return render(request, "chat/conversation_detail.html#stretch", context)
+    return show_conversation(request, conversation, before=before)
 
 
 def show_conversation(
-    request: PageRequest, conversation: Conversation, *, status: int = 200, **composer: Any
+    request: PageRequest,
+    conversation: Conversation,
+    *,
+    before: int | None = None,
+    status: int = 200,
+    **composer: Any,
 ) -> HttpResponse:
     """The page; `error` goes beside the box, which keeps `text`."""
     palace = conversation.palace
-    end_abandoned(conversation)
+    ending.end_abandoned(conversation)
+    shown = stretch(conversation, before)
     context = {
         "conversation": conversation,
-        "stretch": stretch(conversation),
+        "stretch": shown,
+        "seen": shown.last,
         "beside": _conversations(palace)[:BESIDE],
         "room": _room(conversation),
         "waiting": waiting(conversation).count(),
@@ -100,12 +110,25 @@ def show_conversation(
 
 @signed_in_action
 def remember_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Mine what waits, now and by hand."""
+    """Keep what waits, now and by hand. What is made of it is left to the worker."""
     conversation = the_conversation(request, uuid)
-    count = remember(conversation)
-    noun = "message" if count == 1 else "messages"
-    messages.success(request, f"Remembered {count} {noun}." if count else "Nothing was waiting.")
+    try:
+        kept = keep_waiting(conversation)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    if kept.room:
+        _mine_soon(kept.room)
+    said = f"Remembered {counted(kept.messages, 'message')}."
+    messages.success(request, said if kept.messages else "Everything is remembered already.")
     return redirect(conversation)
+
+
+def _mine_soon(room: Room) -> None:
+    """Where the queue is away, the sweep mines it within minutes."""
+    try:
+        tasks.mine_room.delay(room.pk)
+    except OperationalError:
+        return
 
 
 @signed_in_form
@@ -126,17 +149,27 @@ def rename_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
 def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Deletes the chat; what was remembered of it stays, unless asked to go as well."""
     conversation = the_conversation(request, uuid)
-    room = _room(conversation)
     if request.method != "POST":
+        room = _room(conversation)
         drawers = drawers_in(room).kept().count() if room else 0
         context = {"conversation": conversation, "drawers": drawers}
         return render(request, "chat/delete.html", context)
-    if room and request.POST.get("drawers"):
-        move_to_trash(room)
-    title = conversation.title
-    conversation.delete()
-    messages.success(request, f"“{title}” is deleted.")
+    _delete(conversation, with_drawers=bool(request.POST.get("drawers")))
+    messages.success(request, f"“{conversation.title}” is deleted.")
     return redirect("chat")
+
+
+def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
+    reply = ending.writing_in(conversation)
+    with transaction.atomic():
+        # What is just being remembered of it is waited for, and goes along.
+        conversation.palace.lock()
+        room = _room(conversation)
+        if room and with_drawers:
+            move_to_trash(room)
+        conversation.delete()
+    if reply:
+        ending.cancel(reply)
 
 
 def the_conversation(request: PageRequest, uuid: UUID) -> Conversation:
@@ -146,15 +179,10 @@ def the_conversation(request: PageRequest, uuid: UUID) -> Conversation:
     return get_object_or_404(mine, uuid=uuid)
 
 
-def _conversations(palace: Palace) -> Any:
-    """Latest first, each with `message_count`."""
-    current = Count("messages", filter=Q(messages__replaced_at=None))
-    return (
-        Conversation.objects.within(palace)
-        .select_related("agent")
-        .annotate(message_count=current)
-        .order_by("-spoke_at", "-pk")
-    )
+def _conversations(palace: Palace) -> QuerySet[Conversation]:
+    """Latest first."""
+    mine = Conversation.objects.within(palace).select_related("agent")
+    return mine.order_by("-spoke_at", "-pk")
 
 
 def _room(conversation: Conversation) -> Room | None:

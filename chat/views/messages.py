@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from uuid import UUID
 
@@ -21,11 +22,18 @@ from chat import ending, live, replies
 from chat.errors import ChatError
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
-from chat.views.composing import AWAY, key_of, text_of
+from chat.views.composing import AWAY, key_of, place_of, reply_of, text_of
 from chat.views.conversations import show_conversation, the_conversation
-from chat.views.showing import row, rows
+from chat.views.showing import PAGE_SIZE, row, rows
 from palace.models import Palace
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
+
+logger = logging.getLogger(__name__)
+
+CANNOT_STOP = (
+    "Loci's short-term store (Redis) does not answer, so nothing can be stopped. "
+    "Try again in a moment."
+)
 
 # Between two pictures of a growing reply; longer where drawing one takes long.
 LEAST_PAUSE_S = 0.04
@@ -47,13 +55,17 @@ def say(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
-    """The two new messages, and an empty box."""
+    """The two new messages, what another tab said before them, and an empty box."""
+    said = reply.position - 1
+    seen = place_of(request.POST.get("seen", ""))
     messages = Message.objects.filter(palace=reply.palace_id, conversation=conversation).current()
-    new = list(messages.filter(position__gte=reply.position - 1).order_by("position"))
+    new = messages.filter(position__gte=said if seen is None else min(seen + 1, said))
+    latest = list(new.order_by("-position")[:PAGE_SIZE])
     context = {
         "conversation": conversation,
-        "rows": rows(conversation, new, ends_here=True),
+        "rows": rows(conversation, latest[::-1], ends_here=True),
         "key": uuid.uuid4(),
+        "seen": latest[0].position,
     }
     return render(request, "chat/_said.html", context)
 
@@ -61,13 +73,13 @@ def _said(request: PageRequest, conversation: Conversation, reply: Message) -> H
 def _refused(
     request: PageRequest, conversation: Conversation, error: str, status: int
 ) -> HttpResponse:
-    composer = {"error": error, "text": text_of(request), "key": request.POST.get("key", "")}
+    """The sentence beside the box; what is being written there stays."""
     if not request.htmx:
-        return show_conversation(request, conversation, status=status, **composer)
-    context = {"conversation": conversation, **composer}
+        text = text_of(request)
+        return show_conversation(request, conversation, status=status, error=error, text=text)
     # Pages swap in what comes with 400, and with no other error.
-    response = render(request, "chat/_composer.html", context, status=400)
-    response.headers["HX-Retarget"] = "#composer"
+    response = render(request, "chat/_composer.html#error", {"error": error}, status=400)
+    response.headers["HX-Retarget"] = "#text-error"
     response.headers["HX-Reswap"] = "outerHTML"
     return response
 
@@ -76,7 +88,7 @@ def _refused(
 def retry(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
     try:
-        reply = replies.retry(conversation)
+        reply = replies.retry(conversation, reply_of(request))
     except ChatError as error:
         return _refused(request, conversation, str(error), 400)
     except redis.RedisError:
@@ -90,8 +102,11 @@ def retry(request: PageRequest, uuid: UUID) -> HttpResponse:
 def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Ends it with what there is; one that has ended meanwhile stays as it is."""
     reply = _the_reply(request, uuid)
-    if reply.is_writing:
-        ending.stop(reply)
+    try:
+        if reply.is_writing:
+            ending.stop(reply)
+    except redis.RedisError:
+        return _refused(request, reply.conversation, CANNOT_STOP, 503)
     if request.htmx:
         return HttpResponse(status=204)  # Who looks on is told by the stream.
     return redirect(f"{reply.conversation.get_absolute_url()}#latest")
@@ -108,18 +123,29 @@ def reply_stream(request: PageRequest, uuid: UUID) -> HttpResponseBase:
 
 
 async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
-    text = ""
+    if reply.is_writing:
+        async with aclosing(_growth(request, reply)) as growth:
+            try:
+                async for event in growth:
+                    yield event
+            except redis.RedisError as error:
+                logger.warning("A reply grows unseen: Redis does not answer (%s).", error)
+                if await _still_writing(reply.pk):
+                    return  # The browser will ask again.
+    yield _event("done", await _drawn(request, reply.pk, "chat/_message.html"))
+
+
+async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
+    """What comes before the end."""
     async with aclosing(live.follow(reply.uuid)) as feed:
         async for news in feed:
             if news.recalled:
                 yield _event("recalled", await _drawn(request, reply.pk, "chat/_remembered.html"))
-            if news.over or not (news.text or await _still_writing(reply.pk)):
-                yield _event("done", await _drawn(request, reply.pk, "chat/_message.html"))
+            if news.over or not (news.grown or await _still_writing(reply.pk)):
                 return
-            if news.text:
-                text += news.text
+            if news.grown:
                 started = time.perf_counter()
-                yield _event("text", await asyncio.to_thread(render_markdown, text))
+                yield _event("text", await asyncio.to_thread(render_markdown, news.text))
                 drawing = time.perf_counter() - started
                 await asyncio.sleep(max(LEAST_PAUSE_S, PAUSE_BY_DRAWING * drawing))
             else:
@@ -135,7 +161,10 @@ def _event(name: str, html: str) -> str:
 @sync_to_async
 def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
     try:
-        reply = Message.objects.select_related("conversation__palace").get(pk=reply_id)
+        replies_ = Message.objects.select_related("conversation__palace", "conversation__agent")
+        reply = replies_.filter(pk=reply_id).first()
+        if reply is None:
+            return render_to_string("chat/_gone.html")
         context = {"row": row(reply.conversation, reply)}
         return render_to_string(template, context, request)
     finally:
@@ -149,6 +178,8 @@ def _still_writing(reply_id: int) -> bool:
         replies_ = Message.objects.select_related("conversation__palace")
         reply = replies_.filter(pk=reply_id).first()
         return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
+    except redis.RedisError:
+        return True
     finally:
         connection.close()
 

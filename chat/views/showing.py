@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import redis
@@ -19,6 +20,8 @@ from palace.views.hits import SIGNALS
 
 # Messages shown at once; the earlier ones are a click away.
 PAGE_SIZE = 30
+# Replies of up to so many characters are drawn once, and kept for a while: they do not change.
+KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
 # Signals named beside a memory.
 REASONS = 2
 
@@ -53,10 +56,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some messages of a conversation, oldest first, and where the ones before begin."""
+    """Some messages of a conversation, oldest first.
+
+    Attributes:
+        before: The position before which there are more; None where there are none.
+        is_end: Whether there are none after these.
+    """
 
     rows: tuple[Row, ...]
     before: int | None
+    is_end: bool
+
+    @property
+    def last(self) -> int | None:
+        return self.rows[-1].message.position if self.rows else None
 
 
 def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
@@ -72,6 +85,7 @@ def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
     return Stretch(
         tuple(rows(conversation, shown, ends_here=before is None)),
         shown[0].position if more else None,
+        is_end=before is None,
     )
 
 
@@ -123,8 +137,19 @@ def _row(
         for hit, drawer in held
     )
     places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in held if drawer}
-    html = render_markdown(text, places) if message.role == "assistant" else text
+    html = _drawn(text, places) if message.role == "assistant" else text
     return Row(message, html, remembered, hits is not None, tries, is_last)
+
+
+def _drawn(text: str, places: dict[str, str]) -> SafeString:
+    if len(text) > KEPT_LENGTH:
+        return render_markdown(text, places)
+    return _kept_drawn(text, tuple(places.items()))
+
+
+@lru_cache(maxsize=KEPT_DRAWN)
+def _kept_drawn(text: str, places: tuple[tuple[str, str], ...]) -> SafeString:
+    return render_markdown(text, dict(places))
 
 
 def _so_far(message: Message) -> str:

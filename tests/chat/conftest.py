@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
-from chat import replies
+from chat import live, replies
 from chat.models import Conversation, Message
 from chat.remembering import remember_if_due
 from palace.mining.mine import mine
@@ -24,10 +24,7 @@ PATIENCE_S = 20
 @pytest.fixture(autouse=True)
 def _no_thread_outlives_its_test(transactional_db):
     yield
-    for thread in threading.enumerate():
-        if thread.name.startswith("reply "):
-            thread.join(PATIENCE_S)
-            assert not thread.is_alive()
+    let_threads_end()
 
 
 @pytest.fixture
@@ -68,6 +65,22 @@ def furnished(palace):
     )
     mine(palace, Transcript("plain", "nora", "Nora in Lisbon", turns))
     return palace
+
+
+@pytest.fixture
+def gone_writer():
+    """The id of a process that writes no more. That is believed once Redis has run for a while."""
+    while live._redis().info("server")["uptime_in_seconds"] < live.GONE_S:
+        time.sleep(0.1)
+    return uuid.uuid4()
+
+
+def let_threads_end():
+    """Replies are ended a moment before their threads are."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("reply "):
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
 
 
 def start(palace, text, *, agent=None, key=None):

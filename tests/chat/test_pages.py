@@ -99,8 +99,10 @@ def test_a_refused_message_stays_in_its_box(alices, model, palace):
     finished(conversation)
     response = alices.post(address("say", conversation), {"text": "", "key": key()}, headers=HTMX)
     assert response.status_code == 400
-    assert response.headers["HX-Retarget"] == "#composer"
+    # Only the sentence is changed: what is being written in the box stays as it is.
+    assert response.headers["HX-Retarget"] == "#text-error"
     assert "nothing to send" in response.text
+    assert "<textarea" not in response.text
     plain = alices.post(address("say", conversation), {"text": "", "key": key()})
     assert plain.status_code == 400
     assert "Hello" in plain.text
@@ -217,7 +219,7 @@ def test_stopping_and_retrying_by_plain_forms(alices, model, palace):
     reply = finished(conversation)
     where = f"{conversation.get_absolute_url()}#latest"
     assert alices.post(address("stop_reply", reply)).url == where
-    assert alices.post(address("retry", conversation)).url == where
+    assert alices.post(address("retry", conversation), {"reply": reply.uuid}).url == where
     again = finished(conversation)
     assert again.uuid != reply.uuid
     assert "1 earlier version" in alices.get(conversation.get_absolute_url()).text

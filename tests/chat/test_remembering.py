@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pytest
 from django.utils import timezone
 
@@ -12,7 +10,7 @@ from chat.models import Agent, Conversation, Message
 from chat.remembering import remember, remember_if_due
 from palace.models import Activity, Drawer
 from palace.recall.recall import recall
-from tests.chat.conftest import current, finished, rest, say, start
+from tests.chat.conftest import current, finished, let_threads_end, rest, say, start
 
 ODD = "  My badge says “K-77”\r\nand\ttabs stay. 🏛️ \n\n"
 
@@ -135,16 +133,17 @@ def test_the_sweep_queues_what_nobody_mined(palace, model, settings, queued):
     settings.TAKE_UP_AFTER_S = 0
     conversation = start(palace, "Hello")
     finished(conversation)
+    let_threads_end()  # That one queues it as well.
     Conversation.objects.update(mine_due_at=timezone.now())
     waiting = len(queued())
     tasks.take_up_conversations()
     assert queued()[waiting:] == ["mine_conversation"]
 
 
-def test_the_sweep_ends_replies_that_nobody_writes(palace, model):
+def test_the_sweep_ends_replies_that_nobody_writes(palace, model, gone_writer):
     conversation = start(palace, "Hello")
     finished(conversation)
-    Message.objects.filter(role="assistant").update(status="writing", writer=uuid.uuid4())
+    Message.objects.filter(role="assistant").update(status="writing", writer=gone_writer)
     tasks.take_up_conversations()
     assert current(conversation).last().status == "failed"
 

@@ -19,7 +19,7 @@ from llm.models import Usage
 from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
 from palace.transcripts import Transcript, Turn
-from tests.chat.conftest import current, finished, say, start
+from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
 
 QUESTION = "Where does my sister Nora work?"
@@ -94,9 +94,10 @@ def test_one_reply_is_written_at_a_time(palace, model):
     conversation = start(palace, "Hello")
     with pytest.raises(StillWriting):
         say(conversation, "And?")
+    reply = current(conversation).last()
     with pytest.raises(StillWriting):
-        replies.retry(conversation)
-    ending.stop(current(conversation).last())
+        replies.retry(conversation, reply.uuid)
+    ending.stop(reply)
     model.stopped.set()
 
 
@@ -128,8 +129,8 @@ def test_of_two_tabs_one_gets_through(palace, model):
 def test_another_try_takes_the_place_of_the_last(palace, model):
     model.script(["Badly.", "Well.", "Third."])
     conversation = start(palace, "How did it go?")
-    finished(conversation)
-    replies.retry(conversation)
+    badly = finished(conversation)
+    replies.retry(conversation, badly.uuid)
     assert finished(conversation).text == "Well."
     assert Message.objects.exclude(replaced_at=None).get().text == "Badly."
     say(conversation, "Good.")
@@ -141,7 +142,7 @@ def test_another_try_takes_the_place_of_the_last(palace, model):
 def test_there_must_be_something_to_retry(palace):
     empty = Conversation.objects.create(palace=palace, title="", spoke_at="2025-01-01T00:00Z")
     with pytest.raises(NothingToRetry):
-        replies.retry(empty)
+        replies.retry(empty, uuid.uuid4())
 
 
 def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
@@ -155,16 +156,10 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
     assert stopped.status == "stopped"
     assert 20 <= len(stopped.text) < 1500
     assert not ending.stop(stopped)
-    _wait_for_threads()
+    let_threads_end()
     assert Usage.objects.get(purpose="chat").outcome == "cancelled"
     stopped.refresh_from_db()
     assert stopped.status == "stopped"
-
-
-def _wait_for_threads():
-    for thread in threading.enumerate():
-        if thread.name.startswith("reply "):
-            thread.join(20)
 
 
 @pytest.mark.parametrize(
@@ -243,13 +238,13 @@ def test_a_key_that_cannot_be_read_is_a_note(furnished, choices):
     assert "works at the aquarium" in reply.text
 
 
-def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model):
+def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model, gone_writer):
     model.answer(Slow(30))
     conversation = start(palace, "Hello")
     reply = current(conversation).last()
-    live.publish(reply.uuid, live.TEXT, "So far ")
+    live.publish_text(reply.uuid, "So far ", 0)
     assert not ending.end_if_abandoned(reply)
-    reply.writer = uuid.uuid4()
+    reply.writer = gone_writer
     assert ending.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", "So far ")
