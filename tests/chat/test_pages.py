@@ -153,7 +153,7 @@ def test_a_place_that_is_none_shows_the_end(alices, palace, before):
     assert "Message 2." in response.text
 
 
-def test_a_conversation_is_remembered_by_hand(alices, model, palace, choices):
+def test_a_conversation_is_remembered_by_hand(alices, model, palace, choices, queued):
     choices(auto_mine=False)
     conversation = start(palace, "Hello")
     finished(conversation)
@@ -162,6 +162,12 @@ def test_a_conversation_is_remembered_by_hand(alices, model, palace, choices):
     response = alices.post(address("remember_conversation", conversation), follow=True)
     assert "Remembered 2 messages." in response.text
     assert Drawer.objects.filter(palace=palace).count() == 2
+    # They are kept; what is made of them, by asking a model perhaps, is not waited for.
+    assert len(model.requests) == 1
+    assert "mine_room" in queued()
+    assert (
+        "already" in alices.post(address("remember_conversation", conversation), follow=True).text
+    )
     room = Drawer.objects.first().room
     assert room.get_absolute_url() in response.text
 

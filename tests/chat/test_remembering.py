@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
 from chat import tasks
 from chat.models import Agent, Conversation, Message
-from chat.remembering import remember, remember_if_due
+from chat.remembering import keep_waiting, remember, remember_if_due
+from palace.indexing.postings import SMALL_SEGMENTS
+from palace.mining.mine import mine
 from palace.models import Activity, Drawer
 from palace.recall.recall import recall
+from palace.transcripts import Transcript, Turn
 from tests.chat.conftest import current, finished, let_threads_end, rest, say, start
 
 ODD = "  My badge says “K-77”\r\nand\ttabs stay. 🏛️ \n\n"
@@ -127,6 +133,42 @@ def test_what_was_purged_does_not_come_back(palace, model):
     rest(conversation)
     texts = set(Drawer.objects.values_list("text", flat=True))
     assert texts == {"OK.", "Something else"}
+
+
+def test_who_deletes_a_conversation_waits_for_its_mining_or_forestalls_it(palace, model):
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    outcomes = []
+
+    def keep():
+        try:
+            keep_waiting(Conversation.objects.get(pk=conversation.pk))
+        except Conversation.DoesNotExist:
+            outcomes.append("gone")
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        palace.lock()
+        thread = threading.Thread(target=keep)
+        thread.start()
+        thread.join(0.3)
+        conversation.delete()
+    thread.join()
+    assert outcomes == ["gone"]
+    assert not Drawer.objects.exists()
+
+
+def test_many_small_minings_are_tidied_up(palace, model, queued):
+    conversation = start(palace, "Hello")
+    finished(conversation)
+    for number in range(SMALL_SEGMENTS + 1):
+        turn = Turn("1", "user", f"Number {number}.", timezone.now())
+        mine(palace, Transcript("plain", str(number), "Small", (turn,)))
+    let_threads_end()
+    Conversation.objects.update(mine_due_at=timezone.now())
+    tasks.mine_conversation(conversation.pk)
+    assert queued()[-1] == "compact_postings"
 
 
 def test_the_sweep_queues_what_nobody_mined(palace, model, settings, queued):
