@@ -47,8 +47,14 @@ _NUMBERED = re.compile(
     r"(?:chat|session|conversation|conv|dialogue|thread|room|part|d|s)?[\s_#.:-]*[\d\s_#.:/-]+",
     re.IGNORECASE,
 )
+# What a day and an hour are written with. Each alternative begins differently, so that however
+# long a title is, it is read once.
 _DATED = re.compile(
-    r"[\d\s.,:/TZ-]+(?:am|pm|evening|morning|afternoon|session|chat)?[\s\w]{0,10}", re.IGNORECASE
+    r"\d(?:[\d\s.,:/+-]|(?<=\d)(?:st|nd|rd|th|am|pm|[tzh])\b|(?<=\d)t(?=\d)"
+    r"|\b(?:am|pm|utc|gmt|at|on|of|morning|afternoon|evening|night|session|chat|conversation"
+    r"|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b)*",
+    re.IGNORECASE,
 )
 
 

@@ -10,7 +10,21 @@ from tests.talk import START
 
 @pytest.mark.parametrize(
     "title",
-    ["Battery wiring", "Efoil", "Trip to Lisbon 2025", "Ann & Bob", "税務の質問", "Q3 plan"],
+    [
+        "Battery wiring",
+        "Efoil",
+        "Trip to Lisbon 2025",
+        "Ann & Bob",
+        "税務の質問",
+        "Q3 plan",
+        "The ferry",
+        "Thesis 1",
+        "Zen garden",
+        "3 recipes",
+        "3 mayors",
+        "3D printing",
+        "90s music",
+    ],
 )
 def test_a_title_that_says_something_is_kept(title):
     assert is_real_title(title)
@@ -26,6 +40,11 @@ def test_a_title_that_says_something_is_kept(title):
         "session_3",
         "Session 12",
         "2024-05-01 10:30",
+        "2024-05-01T10:30:00Z",
+        "2024-05-01 10:30 UTC",
+        "8 May 2023",
+        "1st of March, evening",
+        "10:30am",
         "sharegpt_x7Yk_0",
         "68d4de04-2f1c-4b7a-9d53-0f9f3f4b2a11",
         "42",
