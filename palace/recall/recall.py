@@ -7,8 +7,6 @@ import uuid
 from collections.abc import Collection
 from datetime import datetime
 
-from django.utils import timezone
-
 from palace.indexing.spaces import active_space
 from palace.models import Drawer, EmbeddingSpace, Palace, Passage
 from palace.recall.candidates import find_candidates
@@ -44,7 +42,8 @@ def recall(
 
     Args:
         top_k: At most this many hits, from 1; the owner's own choice unless given.
-        now: The moment "yesterday" and the like refer to; the present unless given.
+        now: The moment "yesterday" and the like refer to; the present, by the
+            owner's clock, unless given.
         as_of: Leave out what was said later.
         budget_tokens: Length of the context block; without one it holds all hits.
         leave_out: Keys of drawers that whoever asks has before them anyway.
@@ -57,7 +56,7 @@ def recall(
     started = time.perf_counter()
     chosen, choices = recipe_named(recipe), settings_of(palace.owner_id)
     most = max(choices.top_k if top_k is None else top_k, 1)
-    space, question, meaning = _understand(palace, chosen, query, now or timezone.now(), as_of)
+    space, question, meaning = _understand(palace, chosen, query, now or choices.local_now(), as_of)
     words = by_words(palace, question.terms)
     candidates = find_candidates(palace, question, meaning, words)
     scored = score(question, chosen, candidates, meaning, words, leave_out)

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from palace.aaak import Pointer
@@ -35,7 +34,7 @@ def memory(request: PageRequest) -> HttpResponse:
             return HttpResponseClientRedirect(drawer.get_absolute_url())
         return redirect(drawer)
     try:
-        found = recall(palace, query, top_k=HITS_SHOWN, now=timezone.localtime())
+        found = recall(palace, query, top_k=HITS_SHOWN)
     except PalaceError as error:
         return show_memory(request, palace, query=query, error=str(error))
     return show_memory(
