@@ -125,6 +125,4 @@ def _is_single_conversation(line: dict[str, Any]) -> bool:
     return chatgpt.MESSAGES in line or claude.MESSAGES in line
 
 
-_WHAT_WE_READ = (
-    "Loci reads ChatGPT's and Claude's exports and JSON Lines as docs/importing.md describes them."
-)
+_WHAT_WE_READ = "Loci reads exports of ChatGPT and Claude, and JSON Lines: one conversation a line."

@@ -87,7 +87,7 @@ def _line(name: str, number: int, line: bytes) -> Any:
     try:
         return _DECODER.decode(line.decode())
     except json.JSONDecodeError as error:
-        what = f"is not valid JSON at character {error.colno} ({error.msg})"
+        what = f"is not valid JSON at character {error.colno}"
     except UnicodeDecodeError as error:
         what = f"is not UTF-8 at byte {error.start + 1}"
     except RecursionError:

@@ -66,6 +66,7 @@ class WingAlias(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["palace", "slug"], name="wing_alias_slug"),
         ]
+        verbose_name_plural = "wing aliases"
 
     def __str__(self) -> str:
         return self.slug

@@ -146,7 +146,7 @@ def test_a_trashed_drawers_pointer_leads_nowhere(alices, drawer):
 def test_a_trashed_drawers_page_says_so_and_shows_the_ways_out(alices, drawer):
     drawer.trash()
     response = alices.get(drawer.get_absolute_url())
-    assert "This drawer is in the trash since" in response.text
+    assert "This drawer has been in the trash since" in response.text
     assert "30 days left" in response.text
     for way in ("restore_drawer", "purge_drawer"):
         assert f'action="{reverse(way, args=[drawer.uuid])}"' in response.text
