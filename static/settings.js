@@ -14,3 +14,15 @@ provider.addEventListener("change", () => {
 });
 
 showWhatBelongs();
+
+// A button that is disabled while it works, or gone with what it removed, takes the focus along.
+let pressed;
+
+document.addEventListener("htmx:beforeRequest", () => {
+  pressed = document.activeElement;
+});
+
+document.addEventListener("htmx:afterRequest", () => {
+  if (document.activeElement !== document.body || !pressed) return;
+  (pressed.isConnected ? pressed : document.getElementById("id_api_key")).focus();
+});

@@ -13,6 +13,7 @@ from django.utils import timezone
 from palace import import_jobs
 from palace.mining.mine import GROUP
 from palace.models import Drawer, ImportJob, Wing
+from palace.templatetags.palace_tags import counted
 
 # Between two slices nobody is at a job; only after this long does the page call it waiting.
 PAUSE_BETWEEN_SLICES = timedelta(seconds=5)
@@ -119,7 +120,7 @@ class JobShown:
             case "waiting":
                 return "The import waits for a worker."
             case "done":
-                return f"The import is done: {self.receipt['stored']:,} messages are new."
+                return f"The import is done: {counted(self.receipt['stored'], 'new message')}."
             case "failed":
                 return f"The import has stopped. {self.job.error}"
         return ""

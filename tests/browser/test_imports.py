@@ -77,7 +77,7 @@ def test_from_a_file_to_its_receipt(signed_in, export, palace, loci_worker):
     expect(row(page, "+ already there")).to_have_text("0")
     expect(row(page, "+ skipped")).to_have_text("0")
     assert page.title().startswith("Done – talks.jsonl")
-    expect(page.locator("#said")).to_have_text(f"The import is done: {total} messages are new.")
+    expect(page.locator("#said")).to_have_text(f"The import is done: {total} new messages.")
 
     page.locator(".went").get_by_role("link").first.click()
     expect(page.get_by_text("Wing", exact=False).first).to_be_visible()

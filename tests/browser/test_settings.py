@@ -44,6 +44,19 @@ def test_a_model_is_chosen_tried_and_saved_in_place(signed_in, alice, model_serv
     assert (chosen.top_k, chosen.has_key) == (9, False)
 
 
+def test_the_focus_stays_where_a_button_was_pressed(signed_in, model_server):
+    page = signed_in()
+    page.goto("/settings/")
+    choose(page, model_server)
+    page.get_by_role("button", name="Test").press("Enter")
+    expect(page.locator("#trial")).to_contain_text("works: it answered in")
+    expect(page.get_by_role("button", name="Test")).to_be_focused()
+    page.get_by_label("API key").press("Enter")
+    page.get_by_role("button", name="Remove the key").press("Enter")
+    expect(page.get_by_text("The key was removed.")).to_be_visible()
+    expect(page.get_by_label("API key")).to_be_focused()
+
+
 def test_the_page_shows_what_belongs_to_the_provider(signed_in):
     page = signed_in()
     page.goto("/settings/")
