@@ -29,13 +29,25 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// Signing in changes the token, in every tab; the cookie holds the one that counts.
+document.addEventListener("htmx:configRequest", (event) => {
+  const { headers, parameters } = event.detail;
+  const token = document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
+  if (!token) return;
+  headers["X-CSRFToken"] = token;
+  if (parameters.csrfmiddlewaretoken) parameters.csrfmiddlewaretoken = token;
+});
+
 document.addEventListener("htmx:sendError", () => {
   say("The server did not answer. Check that it still runs, then try again.");
 });
 
 document.addEventListener("htmx:responseError", (event) => {
-  const gone = event.detail.xhr.status === 404;
-  say(gone ? "This is no longer here. Load the page again." : "Something broke. Try again in a moment.");
+  const sentences = {
+    403: "You are signed out. Sign in in another tab, then try again here.",
+    404: "This is no longer here. Load the page again.",
+  };
+  say(sentences[event.detail.xhr.status] ?? "Something broke. Try again in a moment.");
 });
 
 // Focus follows what was asked for: the outcome of a search, or the first of the rows added.

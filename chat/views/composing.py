@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import uuid
 
+from django.http import HttpResponse
+from django.shortcuts import render
+
 from chat.errors import BadText
 from chat.models import Agent
 from palace.models import Palace
@@ -71,3 +74,12 @@ def chosen_agent(palace: Palace, request: PageRequest) -> Agent | None:
     if wanted and (agent is None or str(agent.uuid) != wanted):
         raise BadText("This agent is no longer here. Choose another, then send it again.")
     return agent
+
+
+def refusal(request: PageRequest, error: str) -> HttpResponse:
+    """For htmx: the sentence beside the box. What is being written there stays."""
+    # Pages swap in what comes with 400, and with no other error.
+    response = render(request, "chat/_composer.html#error", {"error": error}, status=400)
+    response.headers["HX-Retarget"] = "#text-error"
+    response.headers["HX-Reswap"] = "outerHTML"
+    return response

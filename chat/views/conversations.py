@@ -13,13 +13,22 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django_htmx.http import HttpResponseClientRedirect
 from kombu.exceptions import OperationalError
 
 from chat import ending, replies
 from chat.errors import ChatError
 from chat.models import Agent, Conversation
 from chat.remembering import SOURCE, is_automatic, keep_waiting, waiting
-from chat.views.composing import AWAY, agent_of, chosen_agent, key_of, place_of, text_of
+from chat.views.composing import (
+    AWAY,
+    agent_of,
+    chosen_agent,
+    key_of,
+    place_of,
+    refusal,
+    text_of,
+)
 from chat.views.showing import stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
@@ -49,10 +58,18 @@ def chat(request: PageRequest) -> HttpResponse:
         agent = chosen_agent(palace, request)
         conversation = replies.start(palace, agent, text_of(request), key=key_of(request))
     except ChatError as error:
-        return _show_chat(request, palace, error=str(error), status=400)
+        return _not_begun(request, palace, str(error), 400)
     except redis.RedisError:
-        return _show_chat(request, palace, error=AWAY, status=503)
+        return _not_begun(request, palace, AWAY, 503)
+    if request.htmx:
+        return HttpResponseClientRedirect(conversation.get_absolute_url())
     return redirect(conversation)
+
+
+def _not_begun(request: PageRequest, palace: Palace, error: str, status: int) -> HttpResponse:
+    if request.htmx:
+        return refusal(request, error)
+    return _show_chat(request, palace, error=error, status=status)
 
 
 def _show_chat(

@@ -22,7 +22,7 @@ from chat import ending, live, replies
 from chat.errors import ChatError
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
-from chat.views.composing import AWAY, key_of, place_of, reply_of, text_of
+from chat.views.composing import AWAY, key_of, place_of, refusal, reply_of, text_of
 from chat.views.conversations import show_conversation, the_conversation
 from chat.views.showing import PAGE_SIZE, row, rows
 from palace.models import Palace
@@ -73,15 +73,10 @@ def _said(request: PageRequest, conversation: Conversation, reply: Message) -> H
 def _refused(
     request: PageRequest, conversation: Conversation, error: str, status: int
 ) -> HttpResponse:
-    """The sentence beside the box; what is being written there stays."""
-    if not request.htmx:
-        text = text_of(request)
-        return show_conversation(request, conversation, status=status, error=error, text=text)
-    # Pages swap in what comes with 400, and with no other error.
-    response = render(request, "chat/_composer.html#error", {"error": error}, status=400)
-    response.headers["HX-Retarget"] = "#text-error"
-    response.headers["HX-Reswap"] = "outerHTML"
-    return response
+    if request.htmx:
+        return refusal(request, error)
+    text = text_of(request)
+    return show_conversation(request, conversation, status=status, error=error, text=text)
 
 
 @signed_in_action

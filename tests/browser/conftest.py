@@ -130,9 +130,15 @@ class Windows:
             self.faults.append(f"{response.status} for {response.url}")
 
     def _note_complaint(self, message):
-        # Browser and htmx also complain of each 4xx, which may be just what a test is about.
-        of_a_status = ("Failed to load resource", "Response Status Error Code")
-        if message.type == "error" and not message.text.startswith(of_a_status):
+        # Browser and htmx also complain of each 4xx, and of each request that does not arrive,
+        # which may be just what a test is about.
+        of_requests = (
+            "Failed to load resource",
+            "Response Status Error Code",
+            "htmx:afterRequest",
+            "htmx:sendError",
+        )
+        if message.type == "error" and not message.text.startswith(of_requests):
             self.faults.append(message.text)
 
 

@@ -157,3 +157,106 @@ def test_talking_works_without_javascript(open_context, furnished, alice, model)
     page.get_by_label("Title").fill("Hot wires")
     page.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Hot wires")
+
+
+def test_the_focus_stays_with_the_button_that_was_pressed(page, model):
+    model.script([STORY, STORY])
+    model.answer("Eight.")
+    begin(page, QUESTION)
+    expect(replies(page).locator("em").first).to_be_visible()
+    page.get_by_role("button", name="Stop").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Try again")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(replies(page)).to_have_attribute("aria-busy", "true")
+    expect(replies(page).locator("em").first).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Try again")).to_be_focused()
+
+
+def test_what_is_typed_while_a_message_is_on_its_way_is_kept(page, model):
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    on_their_way = []
+    page.route("**/say/", lambda route: on_their_way.append(route))
+    box = page.get_by_label("Your message")
+    box.fill("The first")
+    box.press("Enter")
+    box.press_sequentially(" and the next")
+    on_their_way[0].continue_()
+    expect(replies(page)).to_have_count(2)
+    expect(box).to_have_value(" and the next")
+    expect(page.locator(".said-by-user .said-text").last).to_have_text("The first")
+
+
+def test_words_arrive_as_they_were_typed(page, model):
+    text = "\n  Leading, <b>tags</b> & &amp; 🏛️ \u202eback\u202c\ttab\n\n  trailing  \n"
+    begin(page, text)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    said = Message.objects.get(role="user")
+    assert said.text == text
+    shown = page.locator(".said-by-user .said-text").evaluate("element => element.textContent")
+    assert shown == text
+    page.get_by_label("Your message").fill(text)
+    page.get_by_role("button", name="Send").click()
+    expect(replies(page)).to_have_count(2)
+    assert Message.objects.filter(role="user").last().text == text
+
+
+def test_a_double_click_says_it_once(page, model):
+    page.get_by_label("A new conversation").fill(QUESTION)
+    page.get_by_role("button", name="Send").dblclick()
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    page.get_by_label("Your message").fill("More")
+    page.get_by_role("button", name="Send").dblclick()
+    expect(replies(page)).to_have_count(2)
+    expect(replies(page).last.locator(".prose")).to_have_text("OK.")
+    assert Message.objects.count() == 4
+
+
+def test_on_a_touch_screen_enter_begins_a_line(signed_in, furnished, model):
+    page = signed_in(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.goto("/chat/")
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    box = page.get_by_label("Your message")
+    box.press_sequentially("One line\nand another")
+    expect(box).to_have_value("One line\nand another")
+    page.get_by_role("button", name="Send").tap()
+    expect(replies(page)).to_have_count(2)
+
+
+def test_offline_or_signed_out_the_box_keeps_its_words(page, model, alice):
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    box = page.get_by_label("Your message")
+    send = page.get_by_role("button", name="Send")
+    box.fill("Not to be lost")
+    page.context.set_offline(True)
+    send.click()
+    expect(page.locator("#notice")).to_contain_text("did not answer")
+    page.context.set_offline(False)
+    other = page.context.new_page()
+    other.goto("/chat/")
+    other.get_by_role("button", name="Sign out").click()
+    expect(other.get_by_label("Password")).to_be_visible()
+    send.click()
+    expect(page.locator("#notice")).to_contain_text("signed out")
+    expect(box).to_have_value("Not to be lost")
+    alice.refresh_from_db()
+    other.goto(one_time_link(alice))
+    expect(other.get_by_role("heading", name="Conversations")).to_be_visible()
+    send.click()
+    expect(replies(page)).to_have_count(2)
+    expect(box).to_have_value("")
+    assert Message.objects.filter(text="Not to be lost").count() == 1
+
+
+def test_the_way_back_leads_to_an_empty_box(page, model):
+    begin(page, QUESTION)
+    expect(replies(page).locator(".prose")).to_have_text("OK.")
+    page.go_back()
+    begin(page, "Something else")
+    expect(page.locator(".said-by-user")).to_contain_text("Something else")
+    assert Message.objects.filter(role="user").count() == 2

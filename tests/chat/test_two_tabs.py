@@ -144,6 +144,15 @@ def test_while_redis_is_away_the_page_says_so_and_keeps_what_is_typed(
     assert finished(conversation).text == "Late."
 
 
+def test_a_new_conversation_that_is_refused_leaves_the_box_alone(alices, palace, model):
+    sent = {"text": " ", "key": uuid.uuid4()}
+    part = alices.post(reverse("chat"), sent, headers=HTMX)
+    assert (part.status_code, part.headers["HX-Retarget"]) == (400, "#text-error")
+    begun = alices.post(reverse("chat"), sent | {"text": "Hello"}, headers=HTMX)
+    conversation = Conversation.objects.get(palace=palace)
+    assert begun.headers["HX-Redirect"] == conversation.get_absolute_url()
+
+
 def test_a_refused_form_can_be_sent_again(alices, conversation):
     page = alices.post(address("say", conversation), {"text": "Hello"}).text
     (key,) = hidden(page, "key")
