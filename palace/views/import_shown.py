@@ -10,10 +10,12 @@ from typing import Any
 from django.db.models import Count
 from django.utils import timezone
 
+from llm.providers import Endpoint
 from palace import import_jobs
 from palace.mining.mine import GROUP
 from palace.models import Drawer, ImportJob, Wing
 from palace.templatetags.palace_tags import counted
+from settings_app.models import settings_of
 
 # Between two slices nobody is at a job; only after this long does the page call it waiting.
 PAUSE_BETWEEN_SLICES = timedelta(seconds=5)
@@ -100,9 +102,16 @@ class JobShown:
         if self.state in {PREVIEW, FAILED}:
             return 0
         drawers = Drawer.objects.filter(palace=self.job.palace_id, source=self.job.format)
+        if self.job.finished_at:  # What other imports filed since is told on their pages.
+            drawers = drawers.filter(filed_at__lte=self.job.finished_at)
         count = drawers.unmined().count()
         is_as_usual = self.is_moving and self.receipt["waiting"] and count <= USUAL_LAG
         return 0 if is_as_usual else count
+
+    @property
+    def reader(self) -> Endpoint | None:
+        """The model that is going to read what is new, which its provider charges for."""
+        return settings_of(self.job.palace.owner_id).chat_model().endpoint
 
     @property
     def title(self) -> str:

@@ -29,6 +29,7 @@ from palace.importers import files, formats
 from palace.models import Drawer, ImportJob, Palace
 from palace.models.locks import held_if_free
 from palace.views.rendering import PAGE_SIZE
+from settings_app.models import MemorySettings
 from tests.importers.exports import chatgpt_talk, claude, claude_message, plain, write_zip
 from tests.importers.processes import environment
 
@@ -146,6 +147,18 @@ def test_the_preview_says_from_when_to_when_it_was_said(alices):
     talk["messages"][1]["said_at"] = "2025-03-09T18:30:00Z"
     page = alices.get(send(alices, lines([talk])).url)
     assert "Said from 1 June 2024 to 9 March 2025" in words(page)
+
+
+def test_the_preview_says_which_model_will_read_what_is_new(alices, palace):
+    assert "will be read by" not in words(alices.get(previewed(alices).get_absolute_url()))
+    address = "http://127.0.0.1:9/v1"
+    MemorySettings.objects.create(owner=palace.owner, provider=address, model="small")
+    job = previewed(alices)
+    page = words(alices.get(job.get_absolute_url()))
+    assert f"What is new will be read by {address} (small) : at least one call" in page
+    job.preview["new"] = 0
+    job.save()
+    assert "will be read by" not in words(alices.get(job.get_absolute_url()))
 
 
 def test_the_preview_says_what_is_left_out(alices):
@@ -366,6 +379,8 @@ def test_what_is_filed_and_not_mined_yet_is_told(alices, palace):
     Drawer.objects.filter(pk=Drawer.objects.first().pk).update(mined_at=None)
     page = words(alices.get(job.get_absolute_url()))
     assert "1 filed message still waits to be mined" in page
+    Drawer.objects.filter(mined_at=None).update(filed_at=timezone.now())  # By another import.
+    assert "to be mined" not in alices.get(job.get_absolute_url()).text
 
 
 WITHOUT_REDIS = """
