@@ -91,14 +91,14 @@ def test_what_waits_in_the_queue_is_not_queued_again_and_again(palace, queued):
 
 def test_what_never_succeeds_is_tried_ever_more_seldom(settings):
     client = redis.Redis.from_url(settings.REDIS_URL)
-    waiting, _ = taking_up._names("room", 1)
+    waiting, _ = taking_up._names("attempt", 1)
     waits = []
     for _ in range(12):
-        assert taking_up.is_due("room", 1)
-        assert not taking_up.is_due("room", 1)
+        assert taking_up.is_due("attempt", 1)
+        assert not taking_up.is_due("attempt", 1)
         waits.append(client.ttl(cache.make_key(waiting)))
         cache.delete(waiting)
-    taking_up.done("room", 1)
+    taking_up.done("attempt", 1)
     client.close()
     assert waits[:3] == [60, 120, 240]
     assert waits[-1] == taking_up.LONGEST_S
@@ -154,6 +154,16 @@ def test_only_one_worker_at_a_time_makes_missing_vectors(palace):
     assert Passage.objects.filter(embedding=None).count() == 4
     tasks.embed_missing()
     assert not Passage.objects.filter(embedding=None).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_that_went_with_its_session_is_not_given_back_again():
+    with held_if_free("something") as ours:
+        connection.close()
+        with held_if_free("something") as again:
+            assert (ours, again) == (True, True)
+        connection.close()
+    assert connection.connection is None
 
 
 def closing(work):

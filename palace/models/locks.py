@@ -27,10 +27,12 @@ def held_if_free(name: str) -> Iterator[bool]:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_try_advisory_lock({_KEY})", [name])
         ours = cursor.fetchone() == (True,)
+        session = connection.connection
     try:
         yield ours
     finally:
-        if ours:
+        # With a session that has ended meanwhile, the lock has gone as well.
+        if ours and connection.connection is session:
             with connection.cursor() as cursor:
                 cursor.execute(f"SELECT pg_advisory_unlock({_KEY})", [name])
 

@@ -73,6 +73,16 @@ def test_nothing_is_wrong_with_any_page(signed_in, drawer, width):
     assert {name: found for name, found in faults.items() if found} == {}
 
 
+def test_enlarged_four_times_no_page_scrolls_sideways(signed_in, drawer):
+    page = signed_in(viewport={"width": 320, "height": 256})
+    sideways = []
+    for name, (address, _status) in addresses(drawer).items():
+        page.goto(address)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            sideways.append(name)
+    assert sideways == []
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wrong_with_what_strangers_see(open_context, furnished, width):
     page = open_context(
