@@ -129,8 +129,8 @@ def structured(
         _refuse_if_cut_off(second, how)
     # Raised outside of the handler: the error's own text quotes what the model wrote.
     raise BadModelOutput(
-        f"{endpoint} did not answer with the JSON asked for ({schema.__name__}), "
-        "also when told what was wrong; try another model."
+        f"{endpoint} did not answer in the form it was asked for, also when told what was wrong; "
+        "try another model."
     )
 
 

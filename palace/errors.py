@@ -13,7 +13,9 @@ class BadPointer(PalaceError):
     code = "bad_pointer"
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{text[:60]!r} is not a pointer; write it like § W-042/R-11/D-007.")
+        shown = "".join(sign for sign in text[:60] if sign.isprintable()).strip()
+        told = f"“{shown}” is no pointer" if shown else "There is no pointer here"
+        super().__init__(f"{told}; write it like § W-042/R-11/D-007.")
 
 
 class EmptyQuery(PalaceError):

@@ -53,7 +53,7 @@ class MemoryForm(BaseForm):
         labels = {
             "enabled": "Use memory",
             "top_k": "Memories for each reply",
-            "auto_mine": "Remember conversations by itself",
+            "auto_mine": "Remember conversations on its own",
             "use_rerank": "Let a model put the best twenty in order",
             "rerank_model": "Model that orders",
             "model": "Model",

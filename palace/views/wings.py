@@ -29,12 +29,13 @@ def wing_edit(request: PageRequest, uuid: UUID) -> HttpResponse:
         return _show_form(request, wing, name=wing.name, kind=wing.kind)
     name, kind = request.POST.get("name", ""), request.POST.get("kind", "")
     try:
-        change_wing(wing, name=name, kind=kind)
+        changed = change_wing(wing, name=name, kind=kind)
     except NameTaken as taken:
         return _show_form(request, wing, name=name, kind=kind, error=str(taken), taken_by=taken.by)
     except BadWing as error:
         return _show_form(request, wing, name=name, kind=kind, error=str(error))
-    messages.success(request, "Saved. What is mined later finds this wing by its old names, too.")
+    renamed = " What is said about its old name still comes here." * (changed.name != wing.name)
+    messages.success(request, f"Saved.{renamed}")
     return redirect(wing)
 
 

@@ -171,7 +171,7 @@ def test_a_pointer_leads_to_its_drawer_even_after_the_room_moved_wings(alices, d
 def test_what_is_no_pointer_is_answered_beside_the_search_field(alices, drawer):
     response = alices.get(reverse("pointer"), {"p": "W-42"})
     assert response.status_code == 400
-    assert "is not a pointer; write it like § W-042/R-11/D-007." in response.text
+    assert "is no pointer; write it like § W-042/R-11/D-007." in response.text
 
 
 def test_htmx_gets_only_the_drawer(alices, drawer):

@@ -34,6 +34,9 @@ def test_name_and_kind_are_changed(alices, wing, drawer):
     assert response.redirect_chain == [(wing.get_absolute_url(), 302)]
     assert "The board" in response.text
     assert "Wing, project" in response.text
+    assert "its old name still comes here" in response.text
+    again = alices.post(edit(wing), {"name": "The board", "kind": "topic"}, follow=True)
+    assert "its old name" not in again.text
 
 
 @pytest.mark.parametrize(
