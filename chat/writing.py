@@ -40,8 +40,8 @@ CONTEXT_TOKENS = 3000
 LONGEST_REPLY = 1_000_000
 # Before the end of a reply is stored again, where the database was away.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
-# For so long Redis is told nothing after it did not answer.
-SILENCE_S = 2
+# Redis is told what has come so often, and again after so long where it did not answer.
+TELL_EVERY_S, SILENCE_S = 0.03, 2
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
@@ -56,7 +56,7 @@ class Draft:
     Attributes:
         notes: What was degraded or skipped, or went wrong, in sentences.
         told: How many characters of the text Redis is known to have.
-        silent_until: Redis is told no more before, by `time.monotonic()`.
+        silent_until: Redis is told no more before that, by `time.monotonic()`.
         mine: False once the text only quotes the palace itself.
     """
 
@@ -227,7 +227,7 @@ def _tell_text(reply: Message, draft: Draft) -> bool:
         logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
         draft.told, draft.silent_until = 0, time.monotonic() + SILENCE_S
         return True
-    draft.told = len(draft.text)
+    draft.told, draft.silent_until = len(draft.text), time.monotonic() + TELL_EVERY_S
     return going_on
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import threading
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, contextmanager
 from uuid import UUID
 
 import redis
@@ -34,6 +36,11 @@ CANNOT_STOP = (
     "Loci's short-term store (Redis) does not answer, so nothing can be stopped. "
     "Try again in a moment."
 )
+
+# What streams in this process have at most, together. Two drawing at once would be no quicker,
+# and everybody else's requests slower.
+_connections = threading.BoundedSemaphore(10)
+_drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
 
 # Between two pictures of a growing reply; longer where drawing one takes long.
 LEAST_PAUSE_S = 0.04
@@ -119,6 +126,7 @@ def reply_stream(request: PageRequest, uuid: UUID) -> HttpResponseBase:
 
 async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
     if reply.is_writing:
+        await _let_go_of_connection()
         async with aclosing(_growth(request, reply)) as growth:
             try:
                 async for event in growth:
@@ -140,11 +148,15 @@ async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
                 return
             if news.grown:
                 started = time.perf_counter()
-                yield _event("text", await asyncio.to_thread(render_markdown, news.text))
+                yield _event("text", await _draw(news.text))
                 drawing = time.perf_counter() - started
                 await asyncio.sleep(max(LEAST_PAUSE_S, PAUSE_BY_DRAWING * drawing))
             else:
                 yield ": still being written\n\n"
+
+
+async def _draw(text: str) -> str:
+    return await asyncio.get_running_loop().run_in_executor(_drawing, render_markdown, text)
 
 
 def _event(name: str, html: str) -> str:
@@ -154,29 +166,41 @@ def _event(name: str, html: str) -> str:
 
 
 @sync_to_async
+def _let_go_of_connection() -> None:
+    connection.close()
+
+
+@sync_to_async
 def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
-    try:
+    with _a_moments_connection():
         replies_ = Message.objects.select_related("conversation__palace", "conversation__agent")
         reply = replies_.filter(pk=reply_id).first()
         if reply is None:
             return render_to_string("chat/_gone.html")
         context = {"row": row(reply.conversation, reply)}
         return render_to_string(template, context, request)
-    finally:
-        # A stream may stay open for minutes; a connection may not.
-        connection.close()
 
 
 @sync_to_async
 def _still_writing(reply_id: int) -> bool:
-    try:
+    with _a_moments_connection():
         replies_ = Message.objects.select_related("conversation__palace")
         reply = replies_.filter(pk=reply_id).first()
-        return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
-    except redis.RedisError:
-        return True
-    finally:
-        connection.close()
+        try:
+            return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
+        except redis.RedisError:
+            return True
+
+
+@contextmanager
+def _a_moments_connection() -> Iterator[None]:
+    """A stream may stay open for minutes; a connection may not. And many streams that wake at
+    the same moment must not take all there are."""
+    with _connections:
+        try:
+            yield
+        finally:
+            connection.close()
 
 
 def _the_reply(request: PageRequest, uuid: UUID) -> Message:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from chat import ending, live
 from chat.models import Message
 from tests.asgi_server import AsgiServer
+from tests.browser.conftest import database_sessions
 from tests.chat.conftest import current, finished, let_threads_end, start
 from tests.chat.mishaps import PATIENCE_S, Gate, Pieces, until
 from tests.model_server import Text
@@ -59,9 +60,12 @@ def _events(lines, last):
 
 @pytest.fixture
 def server(transactional_db):
+    before = database_sessions()
     with AsgiServer() as server:
         yield server
+    let_threads_end()
     assert server.misplaced_queries == []
+    until(lambda: database_sessions() <= before)
 
 
 @pytest.fixture
@@ -188,7 +192,10 @@ def test_who_hangs_up_leaves_nothing_behind(reader, palace, model):
     conversation = start(palace, "Hello")
     reply = current(conversation).last()
     before = live._redis().info("clients")["connected_clients"]
+    # A connection to the database is not kept while nothing comes.
+    sessions = database_sessions()
     assert reader.follow(reply, until_event="recalled")
+    until(lambda: database_sessions() <= sessions)
     until(lambda: live._redis().info("clients")["connected_clients"] <= before)
     ending.stop(reply)
     gate.opened.set()
