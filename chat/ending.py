@@ -92,12 +92,16 @@ def tell(reply: Message, kind: str) -> None:
 
 
 def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
-    """Unless somebody else has; then tell whoever looks."""
+    """Unless somebody else has, or has deleted it; then tell whoever looks."""
     now = timezone.now()
-    with transaction.atomic():
-        messages = Message.objects.filter(ours, palace=reply.palace_id, pk=reply.pk)
-        if not messages.update(said_at=now, **values):
-            return False
-        remembering.mark_due(reply.conversation, now)
+    try:
+        with transaction.atomic():
+            reply.conversation.lock()
+            messages = Message.objects.filter(ours, palace=reply.palace_id, pk=reply.pk)
+            if not messages.update(said_at=now, **values):
+                return False
+            remembering.mark_due(reply.conversation, now)
+    except Conversation.DoesNotExist:
+        return False
     tell(reply, live.OVER)
     return True

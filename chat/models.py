@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Self
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
-from django.db.models.functions import Lower
+from django.db.models.functions import MD5, Lower
 from django.urls import reverse
 
-from palace.models.palace import InPalace, InPalaceQuerySet
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.storable import LABEL_LENGTH
 
 
@@ -78,11 +79,31 @@ class Conversation(InPalace):
     def get_absolute_url(self) -> str:
         return reverse("conversation_detail", args=[self.uuid])
 
+    def lock(self) -> None:
+        """Make this transaction the only one that speaks in it.
+
+        It waits for whoever is deleting it, or all of its palace; these lock in the same order,
+        so nobody waits in a circle.
+
+        Raises:
+            Conversation.DoesNotExist: it has been deleted.
+        """
+        with connection.cursor() as cursor:
+            palaces = Palace._meta.db_table
+            cursor.execute(f"SELECT FROM {palaces} WHERE id = %s FOR KEY SHARE", [self.palace_id])
+        held = Conversation.objects.select_for_update(no_key=True).only("pk")
+        held.get(palace=self.palace_id, pk=self.pk)
+
 
 class MessageQuerySet(InPalaceQuerySet["Message"]):
     def current(self) -> Self:
         """Without the replies that another try replaced."""
         return self.filter(replaced_at=None)
+
+    def asked(self, text: str) -> Self:
+        """What the user said in exactly these words."""
+        digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+        return self.alias(digest=MD5("text")).filter(role="user", digest=digest, text=text)
 
     def unmined(self) -> Self:
         """Said to the end, and not yet handed to the palace."""
@@ -138,7 +159,10 @@ class Message(InPalace):
             ),
         ]
         indexes = [
-            models.Index(fields=["palace", "conversation", "position"], name="message_in_order")
+            models.Index(fields=["palace", "conversation", "position"], name="message_in_order"),
+            models.Index(
+                "palace", MD5("text"), name="message_asked_before", condition=Q(role="user")
+            ),
         ]
 
     def __str__(self) -> str:

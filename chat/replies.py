@@ -57,6 +57,7 @@ def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
     Raises:
         BadText: it is blank, too long, or holds what cannot be stored.
         StillWriting: the reply before is not finished.
+        Conversation.DoesNotExist: it has been deleted meanwhile.
         TooManyReplies: enough of them are being written for the same person.
         redis.RedisError: nobody could see the reply being written; nothing is stored.
     """
@@ -86,7 +87,7 @@ def retry(conversation: Conversation, seen: uuid.UUID) -> Message:
 
     Raises:
         NothingToRetry: it is not the last one; more has been said since.
-        StillWriting, TooManyReplies, redis.RedisError: as `say()`.
+        StillWriting, TooManyReplies, Conversation.DoesNotExist, redis.RedisError: as `say()`.
     """
     writer = live.writer().sign_on()
     messages = _locked(conversation)
@@ -117,8 +118,7 @@ def _check(text: str) -> None:
 
 def _locked(conversation: Conversation) -> MessageQuerySet:
     """Its messages, with everyone waiting who would speak in it at the same time."""
-    held = Conversation.objects.select_for_update(no_key=True).only("pk")
-    held.get(palace=conversation.palace_id, pk=conversation.pk)
+    conversation.lock()
     return Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
 
 

@@ -161,7 +161,7 @@ def _recall(
 
 def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
     """The drawers of what the model reads anyway, and of the same question asked before."""
-    repeated = Message.objects.filter(palace=reply.palace_id, role="user", text=said[-1].text)
+    repeated = Message.objects.filter(palace=reply.palace_id).asked(said[-1].text)
     messages = {message.uuid for message in said} | set(repeated.values_list("uuid", flat=True))
     drawers = Drawer.objects.filter(
         palace=reply.palace_id, source=SOURCE, external_id__in=[str(each) for each in messages]

@@ -16,7 +16,7 @@ from uuid import UUID
 import redis
 from asgiref.sync import sync_to_async
 from django.db import connection
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 
@@ -56,6 +56,8 @@ def say(request: PageRequest, uuid: UUID) -> HttpResponse:
         return _refused(request, conversation, str(error), 400)
     except redis.RedisError:
         return _refused(request, conversation, AWAY, 503)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
     if not request.htmx:
         return redirect(f"{conversation.get_absolute_url()}#latest")
     return _said(request, conversation, reply)
@@ -95,6 +97,8 @@ def retry(request: PageRequest, uuid: UUID) -> HttpResponse:
         return _refused(request, conversation, str(error), 400)
     except redis.RedisError:
         return _refused(request, conversation, AWAY, 503)
+    except Conversation.DoesNotExist:
+        raise Http404 from None
     if not request.htmx:
         return redirect(f"{conversation.get_absolute_url()}#latest")
     return render(request, "chat/_message.html", {"row": row(conversation, reply)})

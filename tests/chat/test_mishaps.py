@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from django.db import connection, transaction
@@ -14,6 +14,7 @@ from chat.errors import NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Message
 from chat.writing import BROKEN
 from llm.models import Usage
+from palace.models import Palace
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.chat.mishaps import Gate, Pieces, until
 from tests.model_server import Slow, Text
@@ -225,3 +226,65 @@ def test_tabs_that_stop_try_again_and_talk_at_once_leave_one_order(palace, model
     positions = [message.position for message in current(conversation)]
     assert positions == list(range(len(positions)))
     assert not Message.objects.filter(status="writing").exists()
+
+
+def test_an_account_is_deleted_while_it_talks(admin_user, client, alice, palace, model):
+    """As on the admin site: who is just talking waits, and then finds it gone."""
+    client.force_login(admin_user)
+    model.answer(Slow(0.01))
+    is_over = threading.Event()
+    unexpected = []
+
+    def talk():
+        try:
+            while not is_over.is_set():
+                with suppress(TooManyReplies):
+                    start(palace, "Hello")
+        except Palace.DoesNotExist:
+            pass
+        except Exception as error:  # noqa: BLE001 - looked at below.
+            unexpected.append(error)
+        finally:
+            connection.close()
+
+    talkers = [threading.Thread(target=talk) for _ in range(3)]
+    for talker in talkers:
+        talker.start()
+    until(lambda: Message.objects.filter(status="done", role="assistant").exists())
+    address = reverse("admin:auth_user_delete", args=[alice.pk])
+    assert client.post(address, {"post": "yes"}).status_code == 302
+    is_over.set()
+    for talker in talkers:
+        talker.join()
+    let_threads_end()
+    assert unexpected == []
+    assert not Message.objects.exists()
+
+
+def test_a_conversation_is_deleted_just_when_its_reply_ends(client, alice, palace, model):
+    client.force_login(alice)
+    gate = Gate(model)
+    conversation = start(palace, "Hello")
+    until(lambda: model.requests)
+    with transaction.atomic():
+        # As the reply ends: who deletes the conversation waits for that.
+        conversation.lock()
+        where = reverse("delete_conversation", args=[conversation.uuid])
+        deleter = threading.Thread(target=_closing(lambda: client.post(where)))
+        deleter.start()
+        deleter.join(0.3)
+        Message.objects.filter(role="assistant").update(text="Late.")
+    deleter.join()
+    gate.opened.set()
+    let_threads_end()
+    assert not Message.objects.exists()
+
+
+def _closing(act):
+    def close_after():
+        try:
+            act()
+        finally:
+            connection.close()
+
+    return close_after
