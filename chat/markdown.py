@@ -63,18 +63,28 @@ def _adapt(state: Any) -> None:
 
 def _with_links(tokens: list[Token], places: Mapping[str, str]) -> list[Token]:
     adapted: list[Token] = []
-    depth = 0
-    for token in tokens:
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
         if token.type == "link_open":
-            depth += 1
-            token.attrSet("rel", "noopener noreferrer nofollow")
-        elif token.type == "link_close":
-            depth -= 1
-        if token.type == "text" and not depth:
+            end = next(n for n in range(at, len(tokens)) if tokens[n].type == "link_close")
+            adapted += _link(tokens[at : end + 1], places)
+            at = end
+        elif token.type == "text":
             adapted += _linked_pointers(token.content, places)
         else:
             adapted.append(token)
+        at += 1
     return adapted
+
+
+def _link(tokens: list[Token], places: Mapping[str, str]) -> list[Token]:
+    """What looks like a pointer leads into the palace, or nowhere."""
+    start, *inside, end = tokens
+    if _POINTER.search("".join(token.content for token in inside)):
+        return _with_links(inside, places)
+    start.attrSet("rel", "noopener noreferrer nofollow")
+    return [start, *inside, end]
 
 
 def _linked_pointers(text: str, places: Mapping[str, str]) -> list[Token]:

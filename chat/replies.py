@@ -13,13 +13,13 @@ from django.utils import timezone
 from chat import live, writing
 from chat.errors import BadText, NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Conversation, Message, MessageQuerySet
+from chat.titles import title_of
 from palace.models import Palace
-from palace.storable import is_storable, storable_label
+from palace.storable import is_storable
 
 LONGEST_TEXT = 200_000
 # Of one person: each takes a thread, and at times a connection to the database.
 MOST_AT_ONCE = 8
-TITLE_LENGTH = 60
 
 
 @transaction.atomic
@@ -40,7 +40,7 @@ def start(palace: Palace, agent: Agent | None, text: str, *, key: uuid.UUID) -> 
             return used.conversation
         key = uuid.uuid4()
     conversation = Conversation.objects.create(
-        palace=palace, agent=agent, title=_title(text), spoke_at=timezone.now()
+        palace=palace, agent=agent, title=title_of(text), spoke_at=timezone.now()
     )
     say(conversation, text, key=key)
     return conversation
@@ -149,9 +149,3 @@ def _add(conversation: Conversation, position: int, **values: Any) -> Message:
         said_at=now,
         **values,
     )
-
-
-def _title(text: str) -> str:
-    """The beginning of the first line, cut between words."""
-    line = storable_label(" ".join(text.strip().splitlines()[0].split()))
-    return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH].rsplit(" ", 1)[0] + " …"

@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from chat.models import Agent
+from chat.titles import one_line
 from palace.models import Palace
 from settings_app.access import PageRequest, signed_in_form
 
@@ -39,7 +40,9 @@ class AgentForm(BaseForm):
         fields = ["name", "instructions", "model", "recalls"]
 
     def clean_name(self) -> str:
-        name = " ".join(str(self.cleaned_data["name"]).split())
+        name = one_line(self.cleaned_data["name"])
+        if not name:
+            raise forms.ValidationError("Give it a name of at least one letter.")
         others = Agent.objects.filter(palace=self.instance.palace_id).exclude(pk=self.instance.pk)
         if others.filter(name__iexact=name).exists():
             raise forms.ValidationError(f"You have an agent called {name} already.")

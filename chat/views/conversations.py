@@ -20,6 +20,7 @@ from chat import ending, replies
 from chat.errors import ChatError
 from chat.models import Agent, Conversation
 from chat.remembering import SOURCE, is_automatic, keep_waiting, waiting
+from chat.titles import one_line
 from chat.views.composing import (
     AWAY,
     agent_of,
@@ -33,7 +34,6 @@ from chat.views.showing import stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
-from palace.storable import storable_label
 from palace.templatetags.palace_tags import counted
 from palace.views.rendering import render_page_or_part
 from settings_app.access import (
@@ -153,7 +153,7 @@ def rename_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
     if request.method != "POST":
         return render(request, "chat/rename.html", {"conversation": conversation})
-    title = storable_label(" ".join(request.POST.get("title", "").split()))
+    title = one_line(request.POST.get("title", ""))
     if not title:
         context = {"conversation": conversation, "error": "Give it a title of at least one letter."}
         return render(request, "chat/rename.html", context, status=400)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.markdown import render_markdown
+from chat.markdown import LONGEST, render_markdown
 
 TAGS = (
     "a blockquote br code div em h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul"
@@ -67,10 +68,44 @@ def test_pointers_that_were_given_become_links():
     assert "§ W-009/R-01/D-001" in html
 
 
-def test_a_pointer_in_code_or_in_a_link_stays_as_it_is():
+def test_a_pointer_in_code_stays_as_it_is():
     places = {"§ W-002/R-01/D-003": "/memory/drawer/x/"}
-    html = render_markdown("`§ W-002/R-01/D-003` [§ W-002/R-01/D-003](https://a.example)", places)
+    html = render_markdown("`§ W-002/R-01/D-003`", places)
     assert "/memory/drawer/x/" not in html
+
+
+@pytest.mark.parametrize(
+    "written", ["§ W-002/R-01/D-003", "see **§ W-2/R-1/D-3**", "`W-2/R-1/D-3`"]
+)
+def test_what_looks_like_a_pointer_leads_nowhere_else(written):
+    places = {"§ W-002/R-01/D-003": "/memory/drawer/x/"}
+    html = render_markdown(f"[{written}](https://a.example) [other](https://b.example)", places)
+    assert "a.example" not in html
+    assert ("/memory/drawer/x/" in html) == ("`" not in written)
+    assert 'href="https://b.example" rel="noopener noreferrer nofollow"' in html
+    assert "a.example" not in render_markdown(f"[{written}](https://a.example)")
+
+
+HARD = ["[", "*_", "`", "> ", "a\n", "|a\n|-\n", "[a](", "*a **b ", "![", "- - ", "[a]\n", "<a"]
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_nothing_takes_longer_than_a_moment(text):
+    started = time.perf_counter()
+    assert render_markdown((text * 200_000)[:200_000])
+    # A moment here is half a second; computers differ, but what takes for ever takes longer.
+    assert time.perf_counter() - started < 5
+
+
+def test_what_is_too_long_to_be_drawn_is_shown_as_it_was_written():
+    text = "*a*\n" * LONGEST
+    html = render_markdown(text + "<script> & *the end*")
+    drawn, _, rest = html.partition('<div class="unformatted">')
+    assert drawn.count("<em>a</em>") == LONGEST // 4
+    assert rest.endswith("&lt;script&gt; &amp; *the end*</div>")
+    assert rest.count("*a*") == LONGEST - LONGEST // 4
+    assert "x</div>" in render_markdown("x" * (LONGEST + 1))
+    assert "unformatted" not in render_markdown("x" * LONGEST)
 
 
 def test_deep_nesting_ends_somewhere():

@@ -175,7 +175,8 @@ def test_a_conversation_is_remembered_by_hand(alices, model, palace, choices, qu
 def test_renaming(alices, palace):
     conversation = long_conversation(palace, 1)
     where = address("rename_conversation", conversation)
-    assert alices.post(where, {"title": " "}).status_code == 400
+    for unseen in (" ", "\u200b", "\x07\u202e"):
+        assert alices.post(where, {"title": unseen}).status_code == 400
     assert alices.post(where, {"title": " <b>New</b>  name "}).status_code == 302
     conversation.refresh_from_db()
     assert conversation.title == "<b>New</b> name"
@@ -200,8 +201,8 @@ def test_agents_are_made_changed_and_deleted(alices, palace, model):
     assert alices.post(reverse("agents"), new).url == reverse("agents")
     agent = Agent.objects.get(palace=palace)
     assert (agent.name, agent.instructions) == ("Coach Carter", " Be brief.\n")
-    for wrong in ({**new, "name": "coach carter"}, {**new, "name": ""}, {**new, "name": "x" * 61}):
-        assert alices.post(reverse("agents"), wrong).status_code == 400
+    for wrong in ("coach carter", "", "\u200b", "x" * 61):
+        assert alices.post(reverse("agents"), {**new, "name": wrong}).status_code == 400
     assert Agent.objects.count() == 1
 
     conversation = start(palace, "Hello", agent=agent)
