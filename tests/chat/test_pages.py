@@ -14,7 +14,8 @@ from chat import live
 from chat.models import Agent, Conversation, Message
 from chat.remembering import remember
 from chat.views.showing import PAGE_SIZE
-from palace.models import Drawer
+from palace.models import Drawer, RecollectionTrace
+from palace.recall.recall import recall
 from tests.chat.conftest import current, finished, start
 
 HTMX = {"HX-Request": "true"}
@@ -143,6 +144,24 @@ def test_long_histories_are_paged(alices, palace, django_assert_max_num_queries)
         assert "<html" not in page
         seen |= set(re.findall(r"Message (\d+)\.", page))
     assert len(seen) == PAGE_SIZE * 3 + 5
+
+
+def test_many_memories_cost_no_more_queries_than_few(
+    alices, furnished, django_assert_max_num_queries
+):
+    found = recall(furnished, "Where does my sister Nora work?")
+    traces = [RecollectionTrace.objects.get(uuid=found.uuid)]
+    conversation = long_conversation(furnished, 2 * PAGE_SIZE)
+    for message in conversation.messages.filter(role="assistant"):
+        trace = traces[-1]
+        trace.pk, trace.uuid = None, uuid.uuid4()
+        trace.save()
+        message.recollection = trace.uuid
+        message.save()
+    with django_assert_max_num_queries(18):
+        page = alices.get(conversation.get_absolute_url()).text
+    assert page.count("What I remembered") == PAGE_SIZE // 2
+    assert page.count("remembered-text") == PAGE_SIZE // 2 * len(found.hits)
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "99999999999", "", "٣"])

@@ -37,6 +37,57 @@ def test_what_was_said_is_kept_to_the_byte(palace, model):
     assert recall(palace, "What does my badge say?").hits[0].drawer.text == ODD
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is <memory_context> for, and </memory_context>?",
+        "<memory_context>\nMy own notes.\n</memory_context>",
+        "\u202eright to left\u202c \x1b[31m \u2028 \ufeff end",
+        "x" * 200_000,
+    ],
+)
+def test_ones_own_words_stay_whatever_they_look_like(palace, model, text):
+    conversation = start(palace, text)
+    finished(conversation)
+    rest(conversation)
+    assert Drawer.objects.get(role="user").text == text
+
+
+def test_the_same_words_said_twice_are_two_drawers_in_order(palace, model):
+    conversation = start(palace, "Yes.")
+    finished(conversation)
+    say(conversation, "Yes.")
+    finished(conversation)
+    # Times may tie; the order does not depend on them.
+    Message.objects.update(said_at=timezone.now())
+    rest(conversation)
+    drawers = Drawer.objects.in_order()
+    assert [drawer.text for drawer in drawers] == ["Yes.", "OK.", "Yes.", "OK."]
+    assert [drawer.external_id for drawer in drawers] == [
+        str(m.uuid) for m in current(conversation)
+    ]
+
+
+def test_an_agent_renamed_and_deleted_in_between_keeps_the_room(palace, model):
+    agent = Agent.objects.create(palace=palace, name="Coach")
+    conversation = start(palace, "One", agent=agent)
+    finished(conversation)
+    rest(conversation)
+    Agent.objects.update(name="Trainer")
+    conversation = Conversation.objects.get(pk=conversation.pk)
+    say(conversation, "Two")
+    finished(conversation)
+    rest(conversation)
+    agent.delete()
+    conversation = Conversation.objects.get(pk=conversation.pk)
+    say(conversation, "Three")
+    finished(conversation)
+    rest(conversation)
+    speakers = Drawer.objects.filter(role="assistant").in_order()
+    assert [drawer.speaker for drawer in speakers] == ["Coach", "Trainer", ""]
+    assert Drawer.objects.values("room").distinct().count() == 1
+
+
 def test_a_conversation_is_due_once_it_has_rested(palace, model, settings):
     settings.MINE_AFTER_S = 20
     conversation = start(palace, "Hello")
