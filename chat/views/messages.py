@@ -1,66 +1,68 @@
-"""One message: say it, try its reply again, stop it, look on while it is written."""
+"""One message: say it, try its reply again, stop it."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import re
-import threading
-import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable
 from uuid import UUID
 
 import redis
-from asgiref.sync import sync_to_async
-from django.db import connection
-from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.loader import render_to_string
 
-from chat import ending, live, replies
+from chat import ending, replies
 from chat.errors import ChatError
-from chat.markdown import render_markdown
 from chat.models import Conversation, Message
 from chat.views.composing import AWAY, key_of, place_of, refusal, reply_of, text_of
 from chat.views.conversations import show_conversation, the_conversation
 from chat.views.showing import PAGE_SIZE, row, rows
 from palace.models import Palace
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
-
-logger = logging.getLogger(__name__)
+from settings_app.access import PageRequest, signed_in_action
 
 CANNOT_STOP = (
     "Loci's short-term store (Redis) does not answer, so nothing can be stopped. "
     "Try again in a moment."
 )
 
-# What streams in this process have at most, together. Two drawing at once would be no quicker,
-# and everybody else's requests slower.
-_connections = threading.BoundedSemaphore(10)
-_drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
-
-# Between two pictures of a growing reply; longer where drawing one takes long.
-LEAST_PAUSE_S = 0.04
-PAUSE_BY_DRAWING = 4
-
 
 @signed_in_action
 def say(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
+
+    def begin() -> Message:
+        return replies.say(conversation, text_of(request), key=key_of(request))
+
+    return _answer(request, conversation, begin, _said)
+
+
+@signed_in_action
+def retry(request: PageRequest, uuid: UUID) -> HttpResponse:
+    conversation = the_conversation(request, uuid)
+
+    def begin() -> Message:
+        return replies.retry(conversation, reply_of(request))
+
+    return _answer(request, conversation, begin, _tried_again)
+
+
+def _answer(
+    request: PageRequest,
+    conversation: Conversation,
+    begin: Callable[[], Message],
+    show: Callable[[PageRequest, Conversation, Message], HttpResponse],
+) -> HttpResponse:
+    """Begin a reply and show it, or say why not."""
     try:
-        reply = replies.say(conversation, text_of(request), key=key_of(request))
+        reply = begin()
     except ChatError as error:
         return _refused(request, conversation, str(error), 400)
     except redis.RedisError:
         return _refused(request, conversation, AWAY, 503)
     except Conversation.DoesNotExist:
         raise Http404 from None
-    if not request.htmx:
-        return redirect(f"{conversation.get_absolute_url()}#latest")
-    return _said(request, conversation, reply)
+    if request.htmx:
+        return show(request, conversation, reply)
+    return redirect(f"{conversation.get_absolute_url()}#latest")
 
 
 def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
@@ -74,9 +76,13 @@ def _said(request: PageRequest, conversation: Conversation, reply: Message) -> H
         "conversation": conversation,
         "rows": rows(conversation, latest[::-1], ends_here=True),
         "key": uuid.uuid4(),
-        "seen": latest[0].position,
+        "seen": reply.position,
     }
     return render(request, "chat/_said.html", context)
+
+
+def _tried_again(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
+    return render(request, "chat/_message.html", {"row": row(conversation, reply)})
 
 
 def _refused(
@@ -89,25 +95,9 @@ def _refused(
 
 
 @signed_in_action
-def retry(request: PageRequest, uuid: UUID) -> HttpResponse:
-    conversation = the_conversation(request, uuid)
-    try:
-        reply = replies.retry(conversation, reply_of(request))
-    except ChatError as error:
-        return _refused(request, conversation, str(error), 400)
-    except redis.RedisError:
-        return _refused(request, conversation, AWAY, 503)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
-    if not request.htmx:
-        return redirect(f"{conversation.get_absolute_url()}#latest")
-    return render(request, "chat/_message.html", {"row": row(conversation, reply)})
-
-
-@signed_in_action
 def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Ends it with what there is; one that has ended meanwhile stays as it is."""
-    reply = _the_reply(request, uuid)
+    reply = the_reply(request, uuid)
     try:
         if reply.is_writing:
             ending.stop(reply)
@@ -118,96 +108,7 @@ def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     return redirect(f"{reply.conversation.get_absolute_url()}#latest")
 
 
-@signed_in_page
-def reply_stream(request: PageRequest, uuid: UUID) -> HttpResponseBase:
-    """Server-sent events: `recalled` and `text` as HTML for their places, `done` with the whole."""
-    response = StreamingHttpResponse(
-        _events(request, _the_reply(request, uuid)), content_type="text/event-stream"
-    )
-    response.headers["X-Accel-Buffering"] = "no"  # Some proxies keep an answer until it is whole.
-    return response
-
-
-async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
-    if reply.is_writing:
-        await _let_go_of_connection()
-        async with aclosing(_growth(request, reply)) as growth:
-            try:
-                async for event in growth:
-                    yield event
-            except redis.RedisError as error:
-                logger.warning("A reply grows unseen: Redis does not answer (%s).", error)
-                if await _still_writing(reply.pk):
-                    return  # The browser will ask again.
-    yield _event("done", await _drawn(request, reply.pk, "chat/_message.html"))
-
-
-async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
-    """What comes before the end."""
-    async with aclosing(live.follow(reply.uuid)) as feed:
-        async for news in feed:
-            if news.recalled:
-                yield _event("recalled", await _drawn(request, reply.pk, "chat/_remembered.html"))
-            if news.over or not (news.grown or await _still_writing(reply.pk)):
-                return
-            if news.grown:
-                started = time.perf_counter()
-                yield _event("text", await _draw(news.text))
-                drawing = time.perf_counter() - started
-                await asyncio.sleep(max(LEAST_PAUSE_S, PAUSE_BY_DRAWING * drawing))
-            else:
-                yield ": still being written\n\n"
-
-
-async def _draw(text: str) -> str:
-    return await asyncio.get_running_loop().run_in_executor(_drawing, render_markdown, text)
-
-
-def _event(name: str, html: str) -> str:
-    # Any of the three ends a line to whoever reads the stream.
-    lines = "".join(f"data: {line}\n" for line in re.split("\r\n|\r|\n", html))
-    return f"event: {name}\n{lines}\n"
-
-
-@sync_to_async
-def _let_go_of_connection() -> None:
-    connection.close()
-
-
-@sync_to_async
-def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
-    with _a_moments_connection():
-        replies_ = Message.objects.select_related("conversation__palace", "conversation__agent")
-        reply = replies_.filter(pk=reply_id).first()
-        if reply is None:
-            return render_to_string("chat/_gone.html")
-        context = {"row": row(reply.conversation, reply)}
-        return render_to_string(template, context, request)
-
-
-@sync_to_async
-def _still_writing(reply_id: int) -> bool:
-    with _a_moments_connection():
-        replies_ = Message.objects.select_related("conversation__palace")
-        reply = replies_.filter(pk=reply_id).first()
-        try:
-            return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
-        except redis.RedisError:
-            return True
-
-
-@contextmanager
-def _a_moments_connection() -> Iterator[None]:
-    """A stream may stay open for minutes; a connection may not. And many streams that wake at
-    the same moment must not take all there are."""
-    with _connections:
-        try:
-            yield
-        finally:
-            connection.close()
-
-
-def _the_reply(request: PageRequest, uuid: UUID) -> Message:
+def the_reply(request: PageRequest, uuid: UUID) -> Message:
     palace = Palace.objects.own(request.user)
     mine = Message.objects.within(palace).filter(role="assistant")
     return get_object_or_404(mine.select_related("conversation__palace"), uuid=uuid)
