@@ -161,18 +161,14 @@ def test_talking_works_without_javascript(open_context, furnished, alice, model)
 
 def test_the_focus_stays_with_the_button_that_was_pressed(page, model):
     model.script([STORY, STORY])
-    model.answer("Eight.")
     begin(page, QUESTION)
     expect(replies(page).locator("em").first).to_be_visible()
     page.get_by_role("button", name="Stop").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Try again")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(replies(page)).to_have_attribute("aria-busy", "true")
-    expect(replies(page).locator("em").first).to_be_visible()
-    expect(page.get_by_role("button", name="Stop")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Try again")).to_be_focused()
+    for now_there in ("Try again", "Stop", "Try again"):
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name=now_there)).to_be_focused()
+        # Until then a form is a plain one, and would load the page anew.
+        expect(page.locator(".htmx-added")).to_have_count(0)
 
 
 def test_what_is_typed_while_a_message_is_on_its_way_is_kept(page, model):
