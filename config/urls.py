@@ -14,5 +14,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chat.urls")),
 ]
 
+handler400 = "config.error_pages.bad_request"
 handler403 = "config.error_pages.not_allowed"
 handler404 = "config.error_pages.not_found"

@@ -46,6 +46,7 @@ document.addEventListener("htmx:responseError", (event) => {
   const sentences = {
     403: "You are signed out. Sign in in another tab, then try again here.",
     404: "This is no longer here. Load the page again.",
+    413: "This is too much at once. Send it in smaller parts.",
   };
   say(sentences[event.detail.xhr.status] ?? "Something broke. Try again in a moment.");
 });

@@ -266,3 +266,13 @@ def test_forms_need_their_token(alice, palace):
     for name in ("say", "retry", "remember_conversation", "delete_conversation"):
         assert client.post(address(name, conversation), {"text": "x"}).status_code == 403
     assert Message.objects.count() == 2
+
+
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_far_too_much_is_refused_as_that_and_not_as_damaged(alices, headers):
+    sent = {"text": "x" * 10_000_000, "key": key()}
+    response = alices.post(reverse("chat"), sent, headers=headers)
+    # No status that pages swap in: the box keeps what was typed.
+    assert response.status_code == 413
+    assert "This is too much at once" in response.text
+    assert not Conversation.objects.exists()
