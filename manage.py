@@ -26,6 +26,8 @@ WITHOUT_SERVICES = {
     "run",
     "build_embedder",
 }
+# Nor do these steps of the benchmarks.
+STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}
 # What the disk may answer, and a person can mend.
 DISK_ERRORS = {
     errno.ENOSPC: "The disk is full; free some space",
@@ -52,7 +54,11 @@ def main() -> None:
 def _run_command() -> None:
     from config import settings  # noqa: PLC0415 - read only once the environment is set.
 
-    needs_services = len(sys.argv) > 1 and sys.argv[1] not in WITHOUT_SERVICES
+    needs_services = (
+        len(sys.argv) > 1
+        and sys.argv[1] not in WITHOUT_SERVICES
+        and STEPS_WITHOUT_SERVICES.isdisjoint(sys.argv[2:3])
+    )
     block = (
         embedded.services(settings.EMBEDDED)
         if settings.USES_EMBEDDED_SERVICES and needs_services

@@ -1,4 +1,5 @@
-"""Before anything starts: can the models work as they are set? Nobody is called to find out."""
+"""Before anything starts: can the models work as they are set? Nobody is called to find out;
+only this server's own reranker, where there is one, is tried, as nothing else tells."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
 
-from llm import embedding, providers
-from llm.errors import EmbedderMisconfigured, ModelRefused
+from llm import embedding, providers, reranking
+from llm.errors import EmbedderMisconfigured, ModelRefused, RerankerMisconfigured
 
 
 @register
@@ -25,4 +26,16 @@ def check_chat_model(**_options: Any) -> list[CheckMessage]:
         providers.deployment_endpoint()
     except ModelRefused as error:
         return [Error(str(error), id="llm.E002")]
+    return []
+
+
+@register
+def check_reranker(**_options: Any) -> list[CheckMessage]:
+    folder = reranking.deployment_reranker()
+    if folder is None:
+        return []
+    try:
+        reranking.check(folder)
+    except RerankerMisconfigured as error:
+        return [Error(str(error), id="llm.E003")]
     return []

@@ -40,3 +40,15 @@ class EmbedderMisconfigured(LLMError):
     """The embedding model cannot work as it is set up, and trying again would change nothing."""
 
     code = "embedder_misconfigured"
+
+
+class RerankerUnavailable(LLMError):
+    """The reranker was not done in time, or broke off: the same call may work later."""
+
+    code = "reranker_unavailable"
+
+
+class RerankerMisconfigured(LLMError):
+    """The reranker cannot work as it is set up, and trying again would change nothing."""
+
+    code = "reranker_misconfigured"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from llm import embedding, guard, providers
+from llm import embedding, guard, providers, reranking
 from llm.embedding import EmbeddingModel
 from llm.embedding.build import DIMENSIONS, MODEL_NAME
 from llm.errors import ModelRefused
@@ -14,6 +14,33 @@ from llm.providers import PRESETS, Endpoint, Preset
 
 # In the form; what is stored beside the presets' names is said by MemorySettings.
 THIS_SERVER, NO_MODEL, OWN_ADDRESS = "server", "none", "address"
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeChoice:
+    """A recipe of recall, by its name there."""
+
+    value: str
+    label: str
+    help: str
+
+
+# The first is what serves who chose nothing. That a model orders is a choice of its own.
+RECIPES = (
+    RecipeChoice(
+        "default", "Thorough", "By meaning and by words, among the most drawers: finds the most."
+    ),
+    RecipeChoice(
+        "fast",
+        "Quick",
+        "The same among a third as many: enough where a question has one answer.",
+    ),
+    RecipeChoice(
+        "keyword",
+        "By words alone",
+        "Your question is not compared by meaning: what was said in other words is not found.",
+    ),
+)
 
 # Beside the one in use, so that people see what they might ask their operator for.
 WELL_KNOWN_EMBEDDERS = (
@@ -65,6 +92,18 @@ def operators_endpoint() -> Endpoint | None:
         return providers.deployment_endpoint()
     except ModelRefused:
         return None
+
+
+def own_reranker() -> str:
+    """The name of this server's reranker, which serves where no model does; empty without one."""
+    folder = reranking.deployment_reranker()
+    return folder.name if folder else ""
+
+
+def recipe_of(stored: str) -> str:
+    """How what is stored is chosen in the form: as the default, where it is no longer offered."""
+    offered = [each.value for each in RECIPES]
+    return stored if stored in offered else offered[0]
 
 
 def choice_of(provider: str) -> str:

@@ -45,11 +45,26 @@ class MemoryForm(BaseForm):
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password", "spellcheck": "false"}),
     )
+    recipe = forms.ChoiceField(
+        label="How to look",
+        choices=[(each.value, each.label) for each in choices.RECIPES],
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), "Choose how to look from the list."
+        ),
+    )
     embedding_model = forms.ChoiceField(label="Embedding model")
 
     class Meta:
         model = MemorySettings
-        fields = ["enabled", "top_k", "auto_mine", "use_rerank", "rerank_model", "model"]
+        fields = [
+            "enabled",
+            "top_k",
+            "auto_mine",
+            "recipe",
+            "use_rerank",
+            "rerank_model",
+            "model",
+        ]
         labels = {
             "enabled": "Use memory",
             "top_k": "Memories for each reply",
@@ -66,12 +81,15 @@ class MemoryForm(BaseForm):
             instance=instance,
             initial={
                 "provider": choices.choice_of(saved),
+                "recipe": choices.recipe_of(instance.recipe),
                 "base_url": saved if "://" in saved else "",
                 "embedding_model": choices.embedder_choices()[0].value,
             },
         )
         self._saved_provider, self._saved_key = saved, instance.sealed_key
         self.providers = list(choices.provider_choices())
+        self.recipes = choices.RECIPES
+        self.own_reranker = choices.own_reranker()
         self.embedders = choices.embedder_choices()
         _limit(self.fields["top_k"])
         _offer(self.fields["provider"], [(each.value, each.label) for each in self.providers])

@@ -54,6 +54,9 @@ class MemorySettings(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(MOST_TOP_K)],
         help_text="How many drawers a reply is given.",
     )
+    recipe = models.CharField(
+        max_length=50, default="default", help_text="How it looks: a recipe of recall."
+    )
     use_rerank = models.BooleanField(
         default=False, help_text="Have a model put the best twenty in order."
     )

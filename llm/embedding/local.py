@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from django.conf import settings
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from llm.embedding import build
-from llm.embedding.cores import available_cores
+from llm.onnx_runtime import batches, open_session
 
 # The model was trained on this many; what comes after is not seen.
 MAX_TOKENS = 256
@@ -34,14 +33,7 @@ class LocalEmbedder:
         self._tokenizer = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = available_cores()
-        options.inter_op_num_threads = 1
-        # Waiting threads that spin would take the time of the other processes on the machine.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(
-            str(folder / build.MODEL_FILE), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(folder / build.MODEL_FILE)
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, int]:
         """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read."""
@@ -49,7 +41,7 @@ class LocalEmbedder:
         tokens = 0
         for start in range(0, len(texts), CHUNK_TEXTS):
             encoded = self._tokenizer.encode_batch_fast(texts[start : start + CHUNK_TEXTS])
-            for places in _batches([len(encoding) for encoding in encoded]):
+            for places in batches([len(encoding) for encoding in encoded], BATCH_TOKENS):
                 batch = [encoded[place] for place in places]
                 vectors[[start + place for place in places]] = self._run(batch)
             tokens += sum(len(encoding) for encoding in encoded)
@@ -67,44 +59,32 @@ class LocalEmbedder:
         return found
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places grouped by length, longest first, at most BATCH_TOKENS a group with its padding."""
-    batch: list[int] = []
-    longest = 0
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
-        if batch and (len(batch) + 1) * longest > BATCH_TOKENS:
-            yield batch
-            batch = []
-        if not batch:
-            longest = lengths[place]
-        batch.append(place)
-    if batch:
-        yield batch
-
-
 _making = threading.Lock()
-_embedder: LocalEmbedder | None = None
+# By the model's name: while one is replaced by another, both are at work.
+_embedders: dict[str, LocalEmbedder] = {}
 # A parent's session has no threads in a forked child and would wait for them if it were freed.
-_orphans: list[LocalEmbedder | None] = []
+_orphans: list[dict[str, LocalEmbedder]] = []
 
 
-def embedder() -> LocalEmbedder:
+def embedder(name: str = build.MODEL_NAME) -> LocalEmbedder:
     """This process's embedder, made when first asked for (0.3 s; the first time ever it is built).
+
+    Args:
+        name: One of `build.LOCAL_MODELS`.
 
     Raises:
         EmbedderMisconfigured: it cannot be built.
     """
-    global _embedder
     with _making:
-        if _embedder is None:
-            _embedder = LocalEmbedder(build.ensure_built(settings.MODELS_DIR))
-        return _embedder
+        if name not in _embedders:
+            _embedders[name] = LocalEmbedder(build.ensure_built(settings.MODELS_DIR, name))
+        return _embedders[name]
 
 
 def _forget_after_fork() -> None:
-    global _embedder, _making
-    _orphans.append(_embedder)
-    _embedder = None
+    global _embedders, _making
+    _orphans.append(_embedders)
+    _embedders = {}
     _making = threading.Lock()
 
 

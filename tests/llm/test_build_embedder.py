@@ -39,6 +39,22 @@ def test_it_builds_says_so_and_then_is_quiet(settings, tmp_path):
     assert (folder / "model.onnx").stat().st_mtime_ns == before
 
 
+def test_it_builds_the_local_model_that_is_set(settings, tmp_path):
+    settings.MODELS_DIR = tmp_path
+    settings.EMBEDDING_MODEL = build.INT8_NAME
+    assert f"Building the embedding model {build.INT8_NAME}" in run_command()
+    assert build.is_built(tmp_path, build.INT8_NAME)
+    assert not build.is_built(tmp_path)
+    assert run_command() == ""
+
+
+def test_it_builds_the_usual_one_where_another_computer_embeds(settings, tmp_path):
+    settings.MODELS_DIR = tmp_path
+    settings.EMBEDDING_PROVIDER, settings.EMBEDDING_MODEL = "ollama", build.INT8_NAME
+    run_command()
+    assert build.is_built(tmp_path)
+
+
 def test_it_needs_no_database(settings, tmp_path):
     # Without the `db` fixture any query would be an error.
     settings.MODELS_DIR = tmp_path

@@ -10,6 +10,11 @@ def test_the_settings_as_they_come_are_fine():
     assert checks.check_chat_model() == []
 
 
+def test_either_local_model_is_fine(settings):
+    settings.EMBEDDING_MODEL = "all-MiniLM-L6-v2-int8"
+    assert checks.check_embedding_model() == []
+
+
 @pytest.mark.parametrize(
     ("name", "value", "cure"),
     [

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from llm.embedding import local, weights
+from llm.embedding import build, local, weights
+from llm.embedding.quantized import quantized_columns
+from llm.onnx_runtime import batches
 from tests.llm import reference
 
 TEXTS = [
@@ -47,6 +49,40 @@ def test_a_text_has_the_same_vector_alone_and_among_others(embedder):
     assert np.abs(together - alone).max() < 1e-5
 
 
+@pytest.fixture(scope="module")
+def int8():
+    return local.embedder(build.INT8_NAME)
+
+
+def test_integers_come_close_to_floats(embedder, int8):
+    expected, _tokens = embedder.embed(TEXTS)
+    vectors, _tokens = int8.embed(TEXTS)
+    cosines = np.sum(vectors * expected, axis=1)
+    assert cosines.min() > 0.97
+    assert cosines.max() < 0.99999  # They are integers: float32 would come closer.
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_integers_do_not_depend_on_the_texts_beside(int8):
+    """With one scale for all tokens of a batch this is 0.97."""
+    together, _tokens = int8.embed(TEXTS)
+    alone = np.concatenate([int8.embed([text])[0] for text in TEXTS])
+    assert np.sum(together * alone, axis=1).min() > 0.9999
+
+
+def test_both_models_serve_side_by_side(embedder, int8):
+    assert local.embedder() is embedder
+    assert local.embedder(build.INT8_NAME) is int8
+    assert int8 is not embedder
+
+
+def test_each_column_has_a_scale_of_its_own():
+    matrix = np.array([[1.0, 0.001, 0.0], [-0.5, -0.002, 0.0]], dtype=np.float32)
+    columns, scales = quantized_columns(matrix)
+    assert columns.tolist() == [[127, 64, 0], [-64, -127, 0]]
+    assert np.abs(columns * scales - matrix).max() <= scales.max() / 2
+
+
 def test_vectors_are_unit_float32_in_the_order_of_the_texts(embedder):
     texts = [f"{word} " * repeat for repeat in (90, 1, 30) for word in ("salt", "harbour", "moth")]
     vectors, tokens = embedder.embed(texts)
@@ -80,11 +116,10 @@ def test_what_comes_after_256_tokens_is_not_read(embedder):
 
 def test_batches_hold_every_place_once_and_keep_to_the_budget():
     lengths = [5, 256, 100, 256, 3, 7, 200] * 20
-    batches = list(local._batches(lengths))
-    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    made = list(batches(lengths, local.BATCH_TOKENS))
+    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     assert all(
-        len(batch) * max(lengths[place] for place in batch) <= local.BATCH_TOKENS
-        for batch in batches
+        len(batch) * max(lengths[place] for place in batch) <= local.BATCH_TOKENS for batch in made
     )
 
 

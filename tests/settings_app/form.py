@@ -13,6 +13,7 @@ UNCHANGED = {
     "enabled": "on",
     "top_k": "5",
     "auto_mine": "on",
+    "recipe": "default",
     "rerank_model": "",
     "provider": "server",
     "base_url": "",

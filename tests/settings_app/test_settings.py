@@ -262,6 +262,15 @@ def test_which_model_orders_when_none_is_named_is_said(alices, alice, chosen, re
     assert [words for hidden, words in parts if not hidden] == [reranker]
 
 
+@pytest.mark.parametrize("provider", ["none", ""])
+def test_a_reranker_of_this_server_is_named(alices, alice, settings, provider):
+    settings.RERANKER_PATH = "/models/ms-marco-tiny"
+    keep(alice, provider=provider)
+    text = alices.get(reverse("settings")).text
+    assert "reranker, <code>ms-marco-tiny</code>." in text
+    assert "Loci’s own" not in text
+
+
 def test_this_servers_small_model_is_said(alices, settings):
     settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY = "openai", "gpt-5", KEY
     text = alices.get(reverse("settings")).text
@@ -326,3 +335,28 @@ def test_a_form_of_another_site_is_refused(alice, name):
     strict.force_login(alice)
     assert strict.post(reverse(name), UNCHANGED).status_code == 403
     assert not MemorySettings.objects.exists()
+
+
+def test_how_to_look_is_thorough_until_another_is_chosen(alices, alice, save):
+    assert re.search(r'value="default" checked', alices.get(reverse("settings")).text)
+    assert save(recipe="keyword").status_code == 302
+    assert settings_of(alice.pk).recipe == "keyword"
+    text = alices.get(reverse("settings")).text
+    assert re.search(r'value="keyword" checked', text)
+    assert not re.search(r'value="(default|fast)" checked', text)
+
+
+@pytest.mark.parametrize("recipe", ["rerank", "", None, "secret", "x" * 5000])
+def test_no_other_way_to_look_is_taken(alice, save, recipe):
+    response = save(recipe=recipe)
+    assert response.status_code == 400
+    assert "Choose how to look from the list." in response.text
+    assert not MemorySettings.objects.exists()
+
+
+def test_a_way_to_look_that_is_no_longer_offered_is_shown_as_the_usual(alices, alice, save):
+    MemorySettings.objects.create(owner=alice, recipe="of-last-year")
+    assert re.search(r'value="default" checked', alices.get(reverse("settings")).text)
+    save(top_k="9")
+    chosen = settings_of(alice.pk)
+    assert (chosen.top_k, chosen.recipe) == (9, "default")

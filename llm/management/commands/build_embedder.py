@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from llm import embedding
 from llm.embedding import build
 from llm.errors import EmbedderMisconfigured
 
@@ -16,13 +17,21 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, **options: Any) -> None:
-        folder = settings.MODELS_DIR / build.MODEL_NAME
-        if build.is_built(settings.MODELS_DIR):
+        name = _wanted()
+        folder = settings.MODELS_DIR / name
+        if build.is_built(settings.MODELS_DIR, name):
             return
-        self.stdout.write(f"Building the embedding model {build.MODEL_NAME} in {folder} …")
+        self.stdout.write(f"Building the embedding model {name} in {folder} …")
         try:
-            build.ensure_built(settings.MODELS_DIR)
+            build.ensure_built(settings.MODELS_DIR, name)
         except EmbedderMisconfigured as error:
             raise CommandError(str(error)) from error
         size = (folder / build.MODEL_FILE).stat().st_size
         self.stdout.write(f"Built: {size / 1e6:.0f} MB, weights' checksum verified.")
+
+
+def _wanted() -> str:
+    """The local model the settings name, or else the one that is there for whoever names none."""
+    model = embedding.deployment_model()
+    is_ours = model.is_local and model.name in build.LOCAL_MODELS
+    return model.name if is_ours else build.MODEL_NAME

@@ -1,0 +1,61 @@
+"""How models run on ONNX Runtime in this process, whatever they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+from llm.embedding.cores import available_cores
+
+# The library has no class that its errors have in common. A missing input is a ValueError.
+ERRORS: tuple[type[Exception], ...] = (
+    state.EPFail,
+    state.Fail,
+    state.InvalidArgument,
+    state.InvalidGraph,
+    state.InvalidProtobuf,
+    state.NoModel,
+    state.NoSuchFile,
+    state.NotFound,
+    state.NotImplemented,
+    state.RuntimeException,
+    RuntimeError,
+    ValueError,
+)
+# More than errors: what is wrong comes back as an exception anyway.
+FATAL = 4
+
+
+def open_session(path: Path) -> onnxruntime.InferenceSession:
+    """
+    Raises:
+        one of ERRORS: the file is no model, or one that cannot be run here.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = available_cores()
+    options.inter_op_num_threads = 1
+    options.log_severity_level = FATAL
+    # Waiting threads that spin would take the time of the other processes on the machine.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def batches(lengths: Sequence[int], most_tokens: int) -> Iterator[list[int]]:
+    """Places grouped by length, longest first, at most so many tokens a group with its padding.
+
+    What is longer than that alone is a group of its own.
+    """
+    batch: list[int] = []
+    longest = 0
+    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+        if batch and (len(batch) + 1) * longest > most_tokens:
+            yield batch
+            batch = []
+        if not batch:
+            longest = lengths[place]
+        batch.append(place)
+    if batch:
+        yield batch
