@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db import connection
-
+from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.mining.filing import UNTITLED
 from palace.mining.slugs import slug_of
-from palace.models import Closet, Room
+from palace.models import Closet, Drawer, Room
 
 UNTITLED_TOPIC = "Untitled topic"
 # Of a slug made anew, so that a number fits behind it.
@@ -44,16 +43,8 @@ def forget_names(room: Room, purged: Sequence[str]) -> bool:
 
 def _still_said(room: Room, terms: set[str]) -> set[str]:
     """Those of the terms that a mined drawer left in the room has."""
-    if not terms:
-        return set()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT DISTINCT term FROM palace_posting WHERE palace_id = %s AND term = ANY(%s)"
-            " AND drawers && (SELECT coalesce(array_agg(id), '{}') FROM palace_drawer"
-            " WHERE palace_id = %s AND room_id = %s)",
-            [room.palace_id, list(terms), room.palace_id, room.pk],
-        )
-        return {term for (term,) in cursor.fetchall()}
+    left = Drawer.objects.filter(palace=room.palace_id, room=room)
+    return postings.said_in(room.palace, terms, left.values_list("pk", flat=True))
 
 
 def _without(lost: set[str], title: str) -> str:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from llm.embedding import forget, max_passage_chars
 from palace.curation.emptied import remove_emptied
-from palace.curation.traces import scrub_traces
+from palace.curation.traces import scrub_cases, scrub_traces
 from palace.curation.trash import expired
 from palace.indexing import postings
 from palace.indexing.passages import split
@@ -63,6 +63,7 @@ class Purge:
         postings.remove(palace, [drawer for drawer in batch if drawer.mined_at])
         _forget_vectors(palace, batch)
         scrub_traces(palace, batch)
+        scrub_cases(palace, batch)
         with connection.cursor() as cursor:
             # Passages and mentions go with them, in the database.
             cursor.execute(

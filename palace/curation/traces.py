@@ -1,4 +1,4 @@
-"""Traces of recalls, rid of the words of drawers that are purged."""
+"""Traces of recalls and cases, rid of the words of drawers that are purged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from django.db import connection
 
 from palace.aaak import Pointer
-from palace.models import Drawer, Palace, Passage, RecollectionTrace
+from palace.models import (
+    Drawer,
+    ExpectedDrawer,
+    Palace,
+    Passage,
+    RecallCase,
+    RecollectionTrace,
+)
 from palace.recall.packing import without
 from palace.recall.query import as_asked
 
@@ -36,7 +43,7 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
     )
     passages = _passages(palace, drawers)
     changed = []
-    for trace in traces.only("query", "hits", "context").order_by("pk").iterator():
+    for trace in traces.only("query", "reading", "hits", "context").order_by("pk").iterator():
         found = [
             (by_uuid[hit["drawer"]], Pointer.parse(hit["pointer"]))
             for hit in trace.hits
@@ -51,9 +58,22 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
             ],
         )
         if trace.query in questions:
-            trace.query = ""
+            trace.query, trace.reading = "", {}
         changed.append(trace)
-    RecollectionTrace.objects.bulk_update(changed, ["query", "context"], batch_size=200)
+    RecollectionTrace.objects.bulk_update(changed, ["query", "reading", "context"], batch_size=200)
+
+
+def scrub_cases(palace: Palace, drawers: Sequence[Drawer]) -> None:
+    """Delete the cases that expect nothing but these drawers, or asked with the text of one.
+
+    From the others the drawers go by themselves. Call it in the transaction that deletes them.
+    """
+    cases = RecallCase.objects.within(palace)
+    expected = ExpectedDrawer.objects.filter(palace=palace)
+    concerned = expected.filter(drawer__in=[drawer.pk for drawer in drawers]).values("case")
+    others = expected.exclude(drawer__in=[drawer.pk for drawer in drawers]).values("case")
+    cases.filter(pk__in=concerned).exclude(pk__in=others).delete()
+    cases.filter(query__in={as_asked(drawer.text) for drawer in drawers}).delete()
 
 
 def _concerned(palace: Palace, uuids: list[str], questions: list[str]) -> list[int]:

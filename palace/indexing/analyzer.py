@@ -45,13 +45,18 @@ def analyze(text: str) -> Counter[str]:
 
 def _words(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).lower().replace("’", "'")
-    words: list[str] = []
-    for word in _WORD.findall(folded):
-        if UNSPACED.search(word):
-            words += _pairs(word)
-        else:
-            words.append(word if word in STOPWORDS else _POSSESSIVE.sub("", word))
-    return words
+    found: list[str] = _WORD.findall(folded)
+    if UNSPACED.search(folded):
+        return [part for word in found for part in _parts(word)]
+    return [_plain(word) for word in found] if "'" in folded else found
+
+
+def _plain(word: str) -> str:
+    return word if word in STOPWORDS else _POSSESSIVE.sub("", word)
+
+
+def _parts(word: str) -> list[str]:
+    return _pairs(word) if UNSPACED.search(word) else [_plain(word)]
 
 
 def _pairs(word: str) -> list[str]:

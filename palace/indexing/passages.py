@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Container, Iterator, Sequence
-from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,35 +113,58 @@ def store(
 
     Call it in a transaction that holds the drawers.
     """
-    rows = (
-        (palace.pk, embedded.space.pk, drawer_id, ordinal, start, end, vector)
-        for drawer_id, spans, vectors in zip(
-            drawer_ids, embedded.spans, embedded.per_drawer(), strict=True
-        )
+    wanted = [
+        (row, drawer_id, ordinal, start, end)
+        for row, (drawer_id, ordinal, start, end) in enumerate(_stretches(drawer_ids, embedded))
         if drawer_id in only
-        for ordinal, ((start, end), vector) in enumerate(
-            zip(spans, [None] * len(spans) if vectors is None else map(_text, vectors), strict=True)
-        )
-    )
+    ]
+    if not wanted:
+        return
+    places, *columns = zip(*wanted, strict=True)
+    vectors = None if embedded.vectors is None else embedded.vectors[list(places)]
     statement = (
-        "COPY palace_passage "
-        '(palace_id, space_id, drawer_id, ordinal, start, "end", embedding) FROM STDIN'
+        'COPY palace_passage (palace_id, space_id, drawer_id, ordinal, start, "end", embedding)'
+        " FROM STDIN (FORMAT BINARY)"
     )
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for row in rows:
-            copy.write_row(row)
+        copy.write(_binary(len(wanted), [palace.pk, embedded.space.pk, *columns], vectors))
 
 
-def _text(vector: Vectors) -> str:
-    places = vector.astype(np.float16).view(np.uint16).tolist()
-    return f"[{','.join(map(_half_precision_texts().__getitem__, places))}]"
+def _stretches(
+    drawer_ids: Sequence[int], embedded: Embedded
+) -> Iterator[tuple[int, int, int, int]]:
+    for drawer_id, spans in zip(drawer_ids, embedded.spans, strict=True):
+        for ordinal, (start, end) in enumerate(spans):
+            yield drawer_id, ordinal, start, end
 
 
-@cache
-def _half_precision_texts() -> list[str]:
-    """The shortest decimal form of every number of half precision, of which there are 65,536.
+# Of the columns before the vector: as the server's binary format has them.
+_COLUMNS = (">i8", ">i8", ">i8", ">i2", ">i4", ">i4")
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_END = b"\xff\xff"
 
-    Looking them up is ten times as fast as writing each number of each vector anew.
+
+def _binary(count: int, columns: Sequence[int | Sequence[int]], vectors: Vectors | None) -> bytes:
+    """Rows of passages in the binary format of COPY, all made at once.
+
+    Written as text a vector is three times as long, and read number by number. Each field is a
+    length, -1 for a null, and that many bytes; those of a halfvec are its dimensions and two
+    bytes of nothing, then its numbers (https://github.com/pgvector/pgvector, halfvec_recv).
     """
-    numbers = np.arange(2**16, dtype=np.uint16).view(np.float16)
-    return numbers.astype(str).tolist()
+    fields: list[tuple[Any, ...]] = [("fields", ">i2")]
+    for number, kind in enumerate(_COLUMNS):
+        fields += [(f"length{number}", ">i4"), (f"column{number}", kind)]
+    fields.append(("length", ">i4"))
+    if vectors is not None:
+        fields += [("dimensions", ">i2"), ("nothing", ">i2"), ("vector", ">f2", vectors.shape[1])]
+    rows = np.zeros(count, np.dtype(fields))
+    rows["fields"] = len(_COLUMNS) + 1
+    for number, (kind, values) in enumerate(zip(_COLUMNS, columns, strict=True)):
+        rows[f"length{number}"] = np.dtype(kind).itemsize
+        rows[f"column{number}"] = values
+    rows["length"] = -1
+    if vectors is not None:
+        rows["length"] = 4 + 2 * vectors.shape[1]
+        rows["dimensions"] = vectors.shape[1]
+        rows["vector"] = vectors
+    return _SIGNATURE + rows.tobytes() + _END

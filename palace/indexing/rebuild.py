@@ -11,6 +11,7 @@ from palace.indexing import passages, postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.preference import preference_strength
 from palace.indexing.spaces import active_space, stays_active
+from palace.indexing.traits import read_traits
 from palace.models import Drawer, Palace, Passage, Posting
 
 BATCH = 128
@@ -37,8 +38,9 @@ def _append(palace: Palace, drawers: list[Drawer]) -> None:
     postings.append(palace, terms)
     for drawer in drawers:
         drawer.terms = terms[drawer.pk].total()
+        drawer.traits = int(read_traits(drawer.text))
         drawer.preference = preference_strength(drawer.text, drawer.role)
-    Drawer.objects.bulk_update(drawers, ["terms", "preference"])
+    Drawer.objects.bulk_update(drawers, ["terms", "traits", "preference"])
 
 
 def rebuild_passages(palace: Palace) -> Iterator[int]:

@@ -13,7 +13,7 @@ from palace.models import Drawer, Room
 from settings_app.models import settings_of
 
 # A batch takes whole rooms until it has so many drawers.
-ENOUGH = 192
+ENOUGH = 384
 # Drawers that are looked at for one batch: of one room, a window more than its batch can hold.
 LOOKED_AT = ENOUGH + WHOLE + WINDOW * WINDOWS_A_BATCH
 
@@ -44,7 +44,8 @@ def batches(rooms: Sequence[Room]) -> Iterator[list[Part]]:
 def _parts(rooms: Sequence[Room]) -> list[Part]:
     by_key = {room.pk: room for room in rooms}
     unmined = Drawer.objects.within(rooms[0].palace).unmined().filter(room__in=rooms)
-    drawers = list(unmined.order_by("room_id", "position", "pk")[:LOOKED_AT])
+    read = unmined.only("room", "position", "external_id", "role", "speaker", "text", "said_at")
+    drawers = list(read.order_by("room_id", "position", "pk")[:LOOKED_AT])
     lengths = _lengths(rooms)
     parts = []
     for key, group in groupby(drawers, key=lambda drawer: drawer.room_id):

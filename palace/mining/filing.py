@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import uuid4
 
 from django.db import connection, transaction
@@ -29,6 +30,8 @@ DIFFERS = "differs from the message already here under the same id, which was ke
 REPEATED = "its id appears twice in the conversation"
 UNTITLED = "Untitled conversation"
 
+Key = tuple[str, str]  # A conversation's source and its id there.
+
 
 @dataclass(frozen=True, slots=True)
 class Filed:
@@ -45,27 +48,79 @@ class Filed:
     skipped: Counter[str]
 
 
-@transaction.atomic
+@dataclass(slots=True)
+class _Conversation:
+    """A transcript on its way into drawers.
+
+    Attributes:
+        turns: Those worth keeping, each with its place in the conversation.
+        kept: Texts by message id, also of drawers in the trash or moved elsewhere.
+    """
+
+    transcript: Transcript
+    turns: list[tuple[int, Turn]]
+    skipped: Counter[str]
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.transcript.source, self.transcript.external_id
+
+    @property
+    def new(self) -> list[Turn]:
+        return [turn for _, turn in self.turns if turn.external_id not in self.kept]
+
+
 def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
     """Keep every message of `transcript` in one drawer. Filing it again changes nothing.
 
     The drawers wait in their room, a new one in the unsorted wing, until `mine_room` has read them.
     """
+    (filed,) = file_transcripts(palace, [transcript])
+    return filed
+
+
+@transaction.atomic
+def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[Filed]:
+    """`file_transcript` for many: all of them or, should it be killed, none."""
+    cleaned = [_cleaned(transcript) for transcript in transcripts]
+    if any(conversation.turns for conversation in cleaned):
+        palace.lock()
+    filed: list[Filed] = []
+    for run in _without_repeats(cleaned):
+        filed += _file(palace, run)
+    return filed
+
+
+def _without_repeats(conversations: Iterable[_Conversation]) -> Iterator[list[_Conversation]]:
+    """In runs that hold no conversation twice: what comes again is filed after the first."""
+    run: dict[Key, _Conversation] = {}
+    for conversation in conversations:
+        if conversation.key in run:
+            yield list(run.values())
+            run = {}
+        run[conversation.key] = conversation
+    yield list(run.values())
+
+
+def _file(palace: Palace, conversations: Sequence[_Conversation]) -> Iterator[Filed]:
+    worth_keeping = [each for each in conversations if each.turns]
+    if worth_keeping:
+        _look_up_kept(palace, worth_keeping)
+    rooms = _rooms(palace, worth_keeping)
+    _add_drawers(palace, [(rooms[each.key], each) for each in worth_keeping])
+    for each in conversations:
+        same = sum(each.kept.get(turn.external_id) == turn.text for _, turn in each.turns)
+        differing = len(each.turns) - len(each.new) - same
+        if differing:
+            each.skipped[DIFFERS] += differing
+        yield Filed(rooms.get(each.key), len(each.new), same, each.skipped)
+
+
+def _cleaned(transcript: Transcript) -> _Conversation:
     skipped: Counter[str] = Counter()
     transcript = _with_storable_names(transcript)
-    turns = _storable(transcript, skipped)
-    if not turns:
-        return Filed(None, 0, 0, skipped)
-    palace.lock()
-    kept = _already_kept(palace, transcript)
-    new = [turn for _, turn in turns if turn.external_id not in kept]
-    same = sum(kept.get(turn.external_id) == turn.text for _, turn in turns)
-    differing = len(turns) - len(new) - same
-    if differing:
-        skipped[DIFFERS] += differing
-    room = _room(palace, transcript, [turn for _, turn in turns])
-    _add_drawers(room, transcript, new, _positions(room, turns) if kept else _as_told(turns))
-    return Filed(room, len(new), same, skipped)
+    return _Conversation(transcript, _storable(transcript, skipped), skipped)
 
 
 def _storable(transcript: Transcript, skipped: Counter[str]) -> list[tuple[int, Turn]]:
@@ -103,37 +158,70 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
     )
 
 
-def _already_kept(palace: Palace, transcript: Transcript) -> dict[str, str]:
-    """Texts by message id, also of drawers in the trash or moved elsewhere."""
+def _look_up_kept(palace: Palace, conversations: Sequence[_Conversation]) -> None:
+    found: defaultdict[Key, dict[str, str]] = defaultdict(dict)
     drawers = Drawer.objects.filter(
-        palace=palace, source=transcript.source, conversation=transcript.external_id
+        palace=palace,
+        source__in={each.transcript.source for each in conversations},
+        conversation__in={each.transcript.external_id for each in conversations},
     )
-    return dict(drawers.values_list("external_id", "text"))
+    rows = drawers.values_list("source", "conversation", "external_id", "text")
+    for source, conversation, external_id, text in rows:
+        found[source, conversation][external_id] = text
+    for each in conversations:
+        each.kept = found.get(each.key, {})
 
 
-def _room(palace: Palace, transcript: Transcript, turns: Sequence[Turn]) -> Room:
-    first, last = min(t.said_at for t in turns), max(t.said_at for t in turns)
-    rooms = Room.objects.filter(
-        palace=palace, source=transcript.source, external_id=transcript.external_id
+def _rooms(palace: Palace, conversations: Sequence[_Conversation]) -> Mapping[Key, Room]:
+    """Each conversation's room, those that are missing made."""
+    rooms: dict[Key, Room] = {}
+    present = Room.objects.filter(
+        palace=palace,
+        source__in={each.transcript.source for each in conversations},
+        external_id__in={each.transcript.external_id for each in conversations},
     )
-    room = rooms.select_related("wing").order_by("number").first()
-    if room is None:
-        return Room.objects.create(
-            palace=palace,
-            wing=unsorted_wing(palace),
-            number=_next_number(palace),
-            source=transcript.source,
-            external_id=transcript.external_id,
-            agent=transcript.agent,
-            title=transcript.title or UNTITLED,
-            started_at=first,
-            ended_at=last,
-        )
+    for room in present.select_related("wing").order_by("number") if conversations else ():
+        rooms.setdefault((room.source, room.external_id), room)
+    missing = []
+    for each in conversations:
+        if each.key in rooms:
+            _widen(rooms[each.key], each)
+        else:
+            missing.append(each)
+    return rooms | (_new_rooms(palace, missing) if missing else {})
+
+
+def _widen(room: Room, conversation: _Conversation) -> None:
+    first, last = _first_and_last(conversation)
     if first < room.started_at or last > room.ended_at:
         room.started_at = min(first, room.started_at)
         room.ended_at = max(last, room.ended_at)
         room.save(update_fields=["started_at", "ended_at"])
-    return room
+
+
+def _new_rooms(palace: Palace, conversations: Sequence[_Conversation]) -> dict[Key, Room]:
+    number, wing = _next_number(palace), unsorted_wing(palace)
+    rooms: list[Room] = []
+    for each in conversations:
+        first, last = _first_and_last(each)
+        room = Room(
+            palace=palace,
+            wing=wing,
+            number=number + len(rooms),
+            source=each.transcript.source,
+            external_id=each.transcript.external_id,
+            agent=each.transcript.agent,
+            title=each.transcript.title or UNTITLED,
+            started_at=first,
+            ended_at=last,
+        )
+        rooms.append(room)
+    return {(room.source, room.external_id): room for room in Room.objects.bulk_create(rooms)}
+
+
+def _first_and_last(conversation: _Conversation) -> tuple[datetime, datetime]:
+    times = [turn.said_at for _, turn in conversation.turns]
+    return min(times), max(times)
 
 
 def _next_number(palace: Palace) -> int:
@@ -192,19 +280,11 @@ def _move(room: Room, positions: Mapping[str, int]) -> None:
         )
 
 
-def _add_drawers(
-    room: Room, transcript: Transcript, turns: Sequence[Turn], positions: Mapping[str, int]
-) -> None:
-    drawers = Drawer.objects.filter(palace=room.palace_id, room=room)
-    number = max(drawers.aggregate(Max("number"))["number__max"] or 0, room.highest_drawer)
-    rows = (
-        (
-            *(room.palace_id, uuid4(), room.pk, number + count, transcript.source),
-            *(transcript.external_id, turn.external_id, positions[turn.external_id]),
-            *(turn.role, turn.speaker, turn.text, turn.said_at, "{}", 0, 0, timezone.now()),
-        )
-        for count, turn in enumerate(turns, start=1)
-    )
+def _add_drawers(palace: Palace, filed: Sequence[tuple[Room, _Conversation]]) -> None:
+    filed = [(room, each) for room, each in filed if each.new]
+    if not filed:
+        return
+    rows = _rows(filed, _highest_numbers(palace, [room for room, _ in filed]))
     statement = (
         "COPY palace_drawer (palace_id, uuid, room_id, number, source, conversation, external_id,"
         " position, role, speaker, text, said_at, tags, preference, terms, filed_at) FROM STDIN"
@@ -212,3 +292,28 @@ def _add_drawers(
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:
             copy.write_row(row)
+
+
+def _rows(
+    filed: Sequence[tuple[Room, _Conversation]], numbers: Mapping[int, int]
+) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    now = timezone.now()
+    for room, each in filed:
+        positions = _positions(room, each.turns) if each.kept else _as_told(each.turns)
+        rows += (
+            (
+                *(room.palace_id, uuid4(), room.pk, number, room.source, room.external_id),
+                *(turn.external_id, positions[turn.external_id], turn.role, turn.speaker),
+                *(turn.text, turn.said_at, "{}", 0, 0, now),
+            )
+            for number, turn in enumerate(each.new, start=numbers[room.pk] + 1)
+        )
+    return rows
+
+
+def _highest_numbers(palace: Palace, rooms: Sequence[Room]) -> Mapping[int, int]:
+    """The highest that a drawer of each room has or had."""
+    drawers = Drawer.objects.within(palace).filter(room__in=rooms).order_by()
+    found = dict(drawers.values_list("room_id").annotate(Max("number")))
+    return {room.pk: max(found.get(room.pk, 0), room.highest_drawer) for room in rooms}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
 
 from palace.mining.extraction.base import EntityFound, KnownEntity, named_among
@@ -25,13 +26,18 @@ class PalaceEntities:
 
     def named(self, names: Collection[str]) -> Mapping[str, KnownEntity]:
         """See `KnownEntities`. Whose own name it is goes before whose alias."""
+        self.look_up(names)
+        # In windows by the hundred, not put together anew each time.
+        return named_among(ChainMap(self._names, self._aliases), names)
+
+    def look_up(self, names: Collection[str]) -> None:
+        """Read those that are going to be asked for by one of these names."""
         slugs = {slug_of(name) for name in names} - self._looked_up
         if slugs:
             self._looked_up |= slugs
             # All kinds, as the index begins with the kind.
             rows = self._entities.filter(kind__in=Entity.Kind.values, slug__in=slugs)
             self._names |= {entity.name.casefold(): entity for entity in self._read(rows)}
-        return named_among(self._aliases | self._names, names)
 
     def learn(self, found: Iterable[EntityFound]) -> None:
         """Know these too; whoever is known under such a name already stays."""

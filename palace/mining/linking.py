@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.db import connection
 from django.db.models import Max
 
-from palace.mining.extraction.base import EntityFound, Extraction, WingFound
+from palace.mining.extraction.base import EntityFound, WingFound
 from palace.mining.reading import Reading
 from palace.mining.slugs import slug_of
-from palace.models import Closet, Entity, Mention, Palace, Room, Wing, WingAlias
+from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
 from palace.storable import LABEL_LENGTH
+
+EntityKey = tuple[str, str]  # Kind and slug.
 
 
 @dataclass(slots=True)
@@ -23,83 +26,138 @@ class Landed:
     notes: list[str] = field(default_factory=list)
 
 
-class Linker:
-    """Writes extractions for one room, inside a transaction that holds the palace."""
+@dataclass(slots=True)
+class Linked:
+    """A room with what was read in it, and what of that has landed.
 
-    def __init__(self, room: Room) -> None:
-        self.palace: Palace = room.palace
-        self.landed = Landed()
-        # As it is now: another run may have sorted it since.
-        self.room = Room.objects.select_related("wing").get(pk=room.pk)
+    Attributes:
+        room: As it is now, with the wing and title that mining gave it.
+    """
 
-    def link(self, reading: Reading) -> Landed:
-        self._sort_room(reading.windows[0][1])
-        self._file_topics(reading)
-        for window, extraction in reading.windows:
-            for drawer, tags, preference in zip(
-                window, extraction.tags, extraction.preferences, strict=True
-            ):
-                drawer.tags = {letter: list(names) for letter, names in tags.items() if names}
-                drawer.preference = preference
-            self.landed.notes += extraction.notes
-        self._mention(reading)
-        return self.landed
+    room: Room
+    reading: Reading
+    landed: Landed = field(default_factory=Landed)
 
-    def _sort_room(self, extraction: Extraction) -> None:
-        """Give an unsorted room its wing and title. A sorted one stays where it is."""
-        if self.room.wing.number != Wing.UNSORTED:
-            return
-        self.room.wing = wing_for(self.palace, extraction.wing)
-        self.room.title = extraction.title[:LABEL_LENGTH] or self.room.title
-        self.room.save(update_fields=["wing", "title"])
-        self.landed.made["rooms"] += 1
 
-    def _file_topics(self, reading: Reading) -> None:
-        """Give each drawer the closet of its topic."""
-        titles: dict[str, str] = {}
-        for _, extraction in reading.windows:
-            for topic in extraction.topics:
-                titles.setdefault(slug_of(topic.title), topic.title)
-        closets = self._closets(titles)
-        for window, extraction in reading.windows:
+def link(palace: Palace, readings: Mapping[int, Reading]) -> list[Linked]:
+    """Write what was read in rooms, by their keys, inside a transaction that holds the palace.
+
+    Each kind of row is written once for all rooms. The drawers are given their closets, tags
+    and preferences, but not saved.
+    """
+    # As they are now: another run may have sorted them since.
+    rooms = Room.objects.within(palace).select_related("wing").in_bulk(list(readings))
+    linked = [Linked(rooms[key], reading) for key, reading in readings.items()]
+    _sort_rooms(palace, linked)
+    _file_topics(palace, linked)
+    for one in linked:
+        _tell_drawers(one)
+    _mention(palace, linked)
+    return linked
+
+
+def _sort_rooms(palace: Palace, linked: Sequence[Linked]) -> None:
+    """Give unsorted rooms their wings and titles. A sorted one stays where it is."""
+    wings: dict[WingFound, Wing] = {}
+    unsorted = [one for one in linked if one.room.wing.number == Wing.UNSORTED]
+    for one in unsorted:
+        extraction = one.reading.windows[0][1]
+        if extraction.wing not in wings:
+            wings[extraction.wing] = wing_for(palace, extraction.wing)
+        one.room.wing = wings[extraction.wing]
+        one.room.title = extraction.title[:LABEL_LENGTH] or one.room.title
+        one.landed.made["rooms"] += 1
+    if unsorted:
+        _save_places(palace, [one.room for one in unsorted])
+
+
+def _save_places(palace: Palace, rooms: Sequence[Room]) -> None:
+    columns = zip(*((room.pk, room.wing_id, room.title) for room in rooms), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE palace_room r SET wing_id = n.wing, title = n.title
+            FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (id, wing, title)
+            WHERE r.palace_id = %s AND r.id = n.id
+            """,
+            [*map(list, columns), palace.pk],
+        )
+
+
+def _file_topics(palace: Palace, linked: Sequence[Linked]) -> None:
+    """Give each drawer the closet of its topic."""
+    closets = _closets(palace, linked)
+    for one in linked:
+        for window, extraction in one.reading.windows:
             for topic in extraction.topics:
                 for drawer in window[topic.first : topic.last + 1]:
-                    drawer.closet = closets[slug_of(topic.title)]
+                    drawer.closet = closets[one.room.pk, slug_of(topic.title)]
 
-    def _closets(self, titles: Mapping[str, str]) -> Mapping[str, Closet]:
-        """The room's closets by slug, those that are missing made."""
-        present = {
-            closet.slug: closet
-            for closet in Closet.objects.filter(
-                palace=self.palace, room=self.room, slug__in=list(titles)
-            )
-        }
-        missing = [
-            Closet(palace=self.palace, room=self.room, slug=slug, title=title[:LABEL_LENGTH])
-            for slug, title in titles.items()
-            if slug not in present
+
+def _closets(palace: Palace, linked: Sequence[Linked]) -> Mapping[tuple[int, str], Closet]:
+    """The rooms' closets by room and slug, those that are missing made."""
+    present = {
+        (closet.room_id, closet.slug): closet
+        for closet in Closet.objects.within(palace).filter(room__in=[one.room for one in linked])
+    }
+    missing: list[Closet] = []
+    for one in linked:
+        titles = _titles(one.reading)
+        new = [slug for slug in titles if (one.room.pk, slug) not in present]
+        one.landed.made["topics"] += len(new)
+        missing += [
+            Closet(palace=palace, room=one.room, slug=slug, title=titles[slug][:LABEL_LENGTH])
+            for slug in new
         ]
-        self.landed.made["topics"] += len(missing)
-        made = Closet.objects.bulk_create(missing) if missing else []
-        return present | {closet.slug: closet for closet in made}
+    made = Closet.objects.bulk_create(missing) if missing else []
+    return present | {(closet.room_id, closet.slug): closet for closet in made}
 
-    def _mention(self, reading: Reading) -> None:
-        found = [e for _, extraction in reading.windows for e in extraction.entities]
-        if not found:
-            return
-        entities = entities_for(self.palace, found, self.landed.made)
+
+def _titles(reading: Reading) -> Mapping[str, str]:
+    titles: dict[str, str] = {}
+    for _, extraction in reading.windows:
+        for topic in extraction.topics:
+            titles.setdefault(slug_of(topic.title), topic.title)
+    return titles
+
+
+def _tell_drawers(one: Linked) -> None:
+    for window, extraction in one.reading.windows:
+        for drawer, tags, preference in zip(
+            window, extraction.tags, extraction.preferences, strict=True
+        ):
+            drawer.tags = {letter: list(names) for letter, names in tags.items() if names}
+            drawer.preference = preference
+        one.landed.notes += extraction.notes
+
+
+def _mention(palace: Palace, linked: Sequence[Linked]) -> None:
+    entities = entities_for(palace, linked)
+    rows: list[tuple[int, int, int, int]] = []
+    for one in linked:
         mentions = {
-            (drawer.pk, span.start, entity.pk): Mention(
-                palace=self.palace, entity=entity, drawer=drawer, start=span.start, end=span.end
-            )
-            for window, extraction in reading.windows
+            (entities[found.kind, slug_of(found.name)], window[span.turn].pk, span.start): span.end
+            for window, extraction in one.reading.windows
             for found in extraction.entities
-            for entity in [entities[found.kind, slug_of(found.name)]]
             for span in found.spans
-            for drawer in [window[span.turn]]
         }
-        Mention.objects.bulk_create(mentions.values(), ignore_conflicts=True)
-        self.landed.made["mentions"] += len(mentions)
+        if mentions:
+            one.landed.made["mentions"] += len(mentions)
+        rows += [(*key, end) for key, end in mentions.items()]
+    if rows:
+        _add_mentions(palace, rows)
+
+
+def _add_mentions(palace: Palace, rows: Collection[tuple[int, int, int, int]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO palace_mention (palace_id, entity_id, drawer_id, start, "end")
+            SELECT %s, * FROM unnest(%s::bigint[], %s::bigint[], %s::int[], %s::int[])
+            ON CONFLICT DO NOTHING
+            """,
+            [palace.pk, *map(list, zip(*rows, strict=True))],
+        )
 
 
 def wing_for(palace: Palace, found: WingFound) -> Wing:
@@ -128,19 +186,18 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
     return wing
 
 
-def entities_for(
-    palace: Palace, found: Sequence[EntityFound], made: Counter[str]
-) -> Mapping[tuple[str, str], Entity]:
-    """The entity of each kind and slug found, made if there is none."""
-    wanted = {(entity.kind, slug_of(entity.name)): entity for entity in found}
-    slugs = [slug for _, slug in wanted]
-
-    def present() -> dict[tuple[str, str], Entity]:
-        rows = Entity.objects.filter(palace=palace, slug__in=slugs)
-        return {(entity.kind, entity.slug): entity for entity in rows}
-
-    known = present()
-    missing = [key for key in wanted if key not in known]
+def entities_for(palace: Palace, linked: Sequence[Linked]) -> Mapping[EntityKey, int]:
+    """The key of the entity of each kind and slug found, made if there is none."""
+    found = [_found_in(one.reading) for one in linked]
+    known = _present(palace, {slug for wanted in found for _, slug in wanted})
+    missing: dict[EntityKey, EntityFound] = {}
+    for one, wanted in zip(linked, found, strict=True):
+        new = {
+            key: entity for key, entity in wanted.items() if key not in known and key not in missing
+        }
+        if new:
+            one.landed.made["entities"] += len(new)
+        missing |= new
     if not missing:
         return known
     Entity.objects.bulk_create(
@@ -149,12 +206,27 @@ def entities_for(
                 palace=palace,
                 kind=kind,
                 slug=slug,
-                name=wanted[kind, slug].name[:LABEL_LENGTH],
-                aliases=[alias[:LABEL_LENGTH] for alias in wanted[kind, slug].aliases],
+                name=entity.name[:LABEL_LENGTH],
+                aliases=[alias[:LABEL_LENGTH] for alias in entity.aliases],
             )
-            for kind, slug in missing
+            for (kind, slug), entity in missing.items()
         ],
         ignore_conflicts=True,
     )
-    made["entities"] += len(missing)
-    return present()
+    return known | _present(palace, {slug for _, slug in missing})
+
+
+def _found_in(reading: Reading) -> dict[EntityKey, EntityFound]:
+    return {
+        (entity.kind, slug_of(entity.name)): entity
+        for _, extraction in reading.windows
+        for entity in extraction.entities
+    }
+
+
+def _present(palace: Palace, slugs: Collection[str]) -> dict[EntityKey, int]:
+    if not slugs:
+        return {}
+    # All kinds, as the index begins with the kind.
+    rows = Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values, slug__in=slugs)
+    return {(kind, slug): key for kind, slug, key in rows.values_list("kind", "slug", "pk")}

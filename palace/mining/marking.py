@@ -13,7 +13,10 @@ from palace.models import Drawer, Palace
 def mark_mined(palace: Palace, drawers: Sequence[Drawer]) -> None:
     """One statement for all: `bulk_update` would send a CASE with as many arms as drawers."""
     columns = zip(
-        *((d.pk, d.closet_id, json.dumps(d.tags), d.preference, d.terms) for d in drawers),
+        *(
+            (d.pk, d.closet_id, json.dumps(d.tags), d.preference, d.terms, d.traits)
+            for d in drawers
+        ),
         strict=True,
     )
     with connection.cursor() as cursor:
@@ -21,9 +24,9 @@ def mark_mined(palace: Palace, drawers: Sequence[Drawer]) -> None:
             """
             UPDATE palace_drawer d
             SET closet_id = n.closet, tags = n.tags, preference = n.preference,
-                terms = n.terms, mined_at = now()
-            FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[], %s::float8[], %s::int[])
-                AS n (id, closet, tags, preference, terms)
+                terms = n.terms, traits = n.traits, mined_at = now()
+            FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[], %s::float8[], %s::int[],
+                %s::smallint[]) AS n (id, closet, tags, preference, terms, traits)
             WHERE d.palace_id = %s AND d.id = n.id
             """,
             [*map(list, columns), palace.pk],

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -15,18 +14,21 @@ from palace.indexing.analyzer import analyze
 from palace.indexing.passages import Embedded
 from palace.indexing.passages import store as store_passages
 from palace.indexing.spaces import active_space, stays_active
+from palace.indexing.traits import read_traits
 from palace.mining.batches import Part, batches
-from palace.mining.filing import Filed, file_transcript
-from palace.mining.linking import Landed, Linker
+from palace.mining.filing import Filed, file_transcript, file_transcripts
+from palace.mining.linking import link
 from palace.mining.marking import mark_mined
 from palace.mining.reading import Reader, Reading
-from palace.mining.reports import Report
+from palace.mining.reports import Report, save
 from palace.models import Drawer, Palace, Room
-from palace.models.locks import held_if_free
+from palace.models.locks import held_where_free
 from palace.transcripts import Transcript
 
 # Messages that are worth mining together: a full load for the embedder.
 GROUP = 192
+# Where nobody waits to see the first ones. They are filed at once, and mined in full batches.
+LARGE_GROUP = 768
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +57,30 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
 def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
     """`mine` for many conversations, faster than one by one. Returns the messages stored.
 
-    The caller keeps the transcripts until it returns: a power cut may take the last ones filed.
+    The caller keeps the transcripts until it returns: they are filed many at once, and a power
+    cut may take the last ones filed.
     """
     stored = 0
-    group: list[Filed] = []
-    for transcript in transcripts:
+    for group in _groups(transcripts):
         with transaction.atomic():
             commit_without_waiting()
-            group.append(file_transcript(palace, transcript))
-        stored += group[-1].stored
-        if sum(filed.stored for filed in group) >= GROUP:
-            mine_rooms([filed.room for filed in group if filed.room])
-            group = []
-    mine_rooms([filed.room for filed in group if filed.room])
+            filed = file_transcripts(palace, group)
+        stored += sum(each.stored for each in filed)
+        mine_rooms([each.room for each in filed if each.room])
     return stored
+
+
+def _groups(transcripts: Iterable[Transcript]) -> Iterator[list[Transcript]]:
+    group: list[Transcript] = []
+    size = 0
+    for transcript in transcripts:
+        group.append(transcript)
+        size += len(transcript.turns)
+        if size >= LARGE_GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def mine_room(room: Room) -> Mined:
@@ -83,10 +95,9 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
     """`mine_room` for rooms of one palace: they share calls to the embedder and transactions."""
     reports = {room.pk: Report(room) for room in rooms}
     while rooms := _with_unmined(rooms):
-        with ExitStack() as locks:
-            rooms = [
-                room for room in rooms if locks.enter_context(held_if_free(f"mine room {room.pk}"))
-            ]
+        names = {f"mine room {room.pk}": room for room in rooms}
+        with held_where_free(names) as ours:
+            rooms = [names[name] for name in ours]
             for batch in batches(rooms):
                 _mine_batch(batch, reports)
     made = sum((report.made for report in reports.values()), Counter[str]())
@@ -106,13 +117,9 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
     drawers = [drawer for part in batch for drawer in part.drawers]
     palace, space = batch[0].room.palace, active_space()
     embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
-    reader, vectors, first = Reader(palace, space), embedded.centroids(), 0
-    readings: list[Reading] = []
-    for part in batch:
-        last = first + len(part.drawers)
-        rows = None if vectors is None else vectors[first:last]
-        readings.append(reader.read(part.room, part.windows, rows))
-        first = last
+    reader = Reader(palace, space)
+    readings = reader.read(batch, embedded.centroids())
+    notes = [note for note in (embedded.note, reader.note) if note]
     with transaction.atomic():
         # Lost to a power cut, it is mined again: the mark that it was mined is lost with it.
         commit_without_waiting()
@@ -120,11 +127,8 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
         parts = _still_unmined(palace, batch)
         if parts and stays_active(space):
             passages = dict(zip((d.pk for d in drawers), map(len, embedded.spans), strict=True))
-            for part, reading in zip(batch, readings, strict=True):
-                if part in parts:
-                    room, landed = _link(part, reading, passages)
-                    landed.notes += filter(None, (embedded.note, reader.note))
-                    reports[room.pk].add(room, landed)
+            read = dict(zip(batch, readings, strict=True))
+            _link(palace, {part: read[part] for part in parts}, passages, notes, reports)
             _write(palace, drawers, embedded, parts)
 
 
@@ -136,16 +140,26 @@ def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
     return [part for part in batch if all(rooms.get(d.pk) == part.room.pk for d in part.drawers)]
 
 
-def _link(part: Part, reading: Reading, passages: Mapping[int, int]) -> tuple[Room, Landed]:
+def _link(
+    palace: Palace,
+    read: Mapping[Part, Reading],
+    passages: Mapping[int, int],
+    notes: Sequence[str],
+    reports: Mapping[int, Report],
+) -> None:
     """
     Args:
         passages: How many each drawer has, by its key.
+        notes: What was degraded in all of the parts.
     """
-    linker = Linker(part.room)
-    landed = linker.link(reading)
-    landed.made["drawers"] += len(part.drawers)
-    landed.made["passages"] += sum(passages[drawer.pk] for drawer in part.drawers)
-    return linker.room, landed
+    linked = link(palace, {part.room.pk: reading for part, reading in read.items()})
+    activities = []
+    for part, one in zip(read, linked, strict=True):
+        one.landed.made["drawers"] += len(part.drawers)
+        one.landed.made["passages"] += sum(passages[drawer.pk] for drawer in part.drawers)
+        one.landed.notes += notes
+        activities.append(reports[one.room.pk].add(one.room, one.landed))
+    save(activities)
 
 
 def _write(
@@ -157,4 +171,5 @@ def _write(
     postings.append(palace, terms)
     for drawer in written:
         drawer.terms = terms[drawer.pk].total()
+        drawer.traits = int(read_traits(drawer.text))
     mark_mined(palace, written)

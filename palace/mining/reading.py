@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import cast
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
 from llm.embedding import embed
 from palace.indexing.spaces import model_of
+from palace.mining.batches import Part
+from palace.mining.comparing import Remembered
 from palace.mining.extraction.base import (
     Context,
-    Embed,
     Extraction,
     Extractor,
     Vectors,
     WingFound,
 )
+from palace.mining.extraction.draft import Draft, draft
 from palace.mining.extraction.local import extract
 from palace.mining.extraction.model import extract_with_model
 from palace.mining.known import PalaceEntities
@@ -34,6 +38,16 @@ class Reading:
     """Windows of drawers, each with what the extractor found in it."""
 
     windows: tuple[tuple[list[Drawer], Extraction], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A window that is still to be read, with all that can be told of it by itself."""
+
+    drawers: list[Drawer]
+    turns: list[Turn]
+    vectors: Vectors | None
+    draft: Draft
 
 
 class Reader:
@@ -52,30 +66,36 @@ class Reader:
         self._extract: Extractor = (
             partial(extract_with_model, endpoint=endpoint, owner_id=owner) if endpoint else extract
         )
-        self._embed: Embed = partial(embed, model=model_of(space), owner_id=owner)
+        self._embed = Remembered(partial(embed, model=model_of(space), owner_id=owner))
         self._wings = _known_wings(palace)
         self._entities = PalaceEntities(palace)
 
-    def read(self, room: Room, windows: Sequence[list[Drawer]], vectors: Vectors | None) -> Reading:
-        """Read a room's windows in order.
+    def read(self, parts: Sequence[Part], vectors: Vectors | None) -> list[Reading]:
+        """Read the parts' windows in order; one reading a part.
 
         Args:
-            vectors: One row a drawer, all windows in order; None while the embedder is down.
+            vectors: One row a drawer, all parts in order; None while the embedder is down.
         """
-        context = _context(room, windows[0][0])
+        contexts = _contexts([(part.room, part.windows[0][0]) for part in parts])
+        drafted = list(_drafted(parts, contexts, vectors))
+        drafts = [window.draft for ahead in drafted for window in ahead]
+        if vectors is not None:
+            self._embed.look_ahead(chain.from_iterable(draft.texts() for draft in drafts))
+        self._entities.look_up(set().union(*(draft.named.names() for draft in drafts)))
+        return [self._read(each, ahead) for each, ahead in zip(contexts, drafted, strict=True)]
+
+    def _read(self, context: Context, windows: Sequence[_Window]) -> Reading:
         found: list[tuple[list[Drawer], Extraction]] = []
-        first = 0
         for window in windows:
-            rows = None if vectors is None else vectors[first : first + len(window)]
-            first += len(window)
-            turns = [_turn(drawer) for drawer in window]
             known = dataclasses.replace(context, wings=self._wings, entities=self._entities)
-            extraction = self._extract(turns, rows, known, self._embed)
-            found.append((window, extraction))
+            extraction = self._extract(
+                window.turns, window.vectors, known, self._embed, window.draft
+            )
+            found.append((window.drawers, extraction))
             self._learn(extraction)
             context = dataclasses.replace(
                 context,
-                before=(*context.before, *turns)[-BEFORE:],
+                before=(*context.before, *window.turns)[-BEFORE:],
                 topic=extraction.topics[-1].title,
             )
         return Reading(tuple(found))
@@ -86,29 +106,68 @@ class Reader:
         self._entities.learn(extraction.entities)
 
 
+def _drafted(
+    parts: Sequence[Part], contexts: Sequence[Context], vectors: Vectors | None
+) -> Iterator[list[_Window]]:
+    first = 0
+    for part, context in zip(parts, contexts, strict=True):
+        windows = []
+        for drawers in part.windows:
+            rows = None if vectors is None else vectors[first : first + len(drawers)]
+            first += len(drawers)
+            turns = [_turn(drawer) for drawer in drawers]
+            windows.append(_Window(drawers, turns, rows, draft(turns, rows, context)))
+        yield windows
+
+
 def _turn(drawer: Drawer) -> Turn:
     role = cast(Role, drawer.role)  # Filing stores no other.
     return Turn(drawer.external_id, role, drawer.text, drawer.said_at, drawer.speaker)
 
 
-def _context(room: Room, first: Drawer) -> Context:
-    """What the conversation itself says about a window that begins with `first`."""
-    conversation = Drawer.objects.kept().filter(
-        palace=room.palace_id, source=room.source, conversation=room.external_id
+def _contexts(beginnings: Sequence[tuple[Room, Drawer]]) -> list[Context]:
+    """What conversations themselves say about windows of these rooms that begin so."""
+    speakers = _speakers([room for room, _ in beginnings])
+    contexts = []
+    for room, first in beginnings:
+        earlier = _earlier(room, first) if first.position > 0 else []
+        topic = earlier[-1].closet if earlier else None
+        contexts.append(
+            Context(
+                title=room.title,
+                agent=room.agent,
+                speakers=tuple(speakers[room.source, room.external_id]),
+                before=tuple(_turn(drawer) for drawer in earlier),
+                topic=topic.title if topic else "",
+            )
+        )
+    return contexts
+
+
+def _earlier(room: Room, first: Drawer) -> list[Drawer]:
+    before = Drawer.objects.kept().filter(
+        palace=room.palace_id,
+        source=room.source,
+        conversation=room.external_id,
+        position__lt=first.position,
     )
-    earlier: list[Drawer] = []
-    if first.position > 0:
-        before = conversation.filter(position__lt=first.position).order_by("-position", "-pk")
-        earlier = list(before.select_related("closet")[:BEFORE])[::-1]
-    speakers = conversation.exclude(speaker="").order_by("speaker")
-    topic = earlier[-1].closet if earlier else None
-    return Context(
-        title=room.title,
-        agent=room.agent,
-        speakers=tuple(speakers.values_list("speaker", flat=True).distinct()),
-        before=tuple(_turn(drawer) for drawer in earlier),
-        topic=topic.title if topic else "",
+    return list(before.select_related("closet").order_by("-position", "-pk")[:BEFORE])[::-1]
+
+
+def _speakers(rooms: Sequence[Room]) -> Mapping[tuple[str, str], list[str]]:
+    """Who speaks in each conversation that the rooms are of, by source and id."""
+    named = Drawer.objects.kept().filter(
+        palace=rooms[0].palace_id,
+        source__in={room.source for room in rooms},
+        conversation__in={room.external_id for room in rooms},
     )
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    rows = named.exclude(speaker="").order_by("speaker")
+    for source, conversation, speaker in rows.values_list(
+        "source", "conversation", "speaker"
+    ).distinct():
+        found[source, conversation].append(speaker)
+    return found
 
 
 def _known_wings(palace: Palace) -> tuple[WingFound, ...]:

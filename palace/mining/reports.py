@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from palace.mining.linking import Landed
 from palace.models import Activity, Room
@@ -23,8 +24,8 @@ class Report:
         self.notes: dict[str, None] = {}
         self._activity = Activity(palace_id=room.palace_id, kind=Activity.Kind.MEMORY_MINED)
 
-    def add(self, room: Room, landed: Landed) -> None:
-        """Call it in the transaction that wrote what landed.
+    def add(self, room: Room, landed: Landed) -> Activity:
+        """What landed, to be saved in the transaction that wrote it.
 
         Args:
             room: As it is now, with the title and wing that mining gave it.
@@ -37,7 +38,14 @@ class Report:
             "made": dict(self.made),
             "notes": list(self.notes),
         }
-        self._activity.save()
+        return self._activity
+
+
+def save(activities: Sequence[Activity]) -> None:
+    """Those of earlier batches anew, all others in one statement."""
+    for activity in [each for each in activities if each.pk]:
+        activity.save()
+    Activity.objects.bulk_create([each for each in activities if not each.pk])
 
 
 def summary_of(count: int, room: Room) -> str:

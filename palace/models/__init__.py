@@ -1,6 +1,7 @@
 """Everything the palace keeps. Each table starts from a palace."""
 
 from palace.models.activity import Activity
+from palace.models.cases import ExpectedDrawer, RecallCase
 from palace.models.entities import Entity, Mention
 from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
 from palace.models.imports import ImportJob
@@ -15,11 +16,13 @@ __all__ = [
     "Drawer",
     "EmbeddingSpace",
     "Entity",
+    "ExpectedDrawer",
     "ImportJob",
     "Mention",
     "Palace",
     "Passage",
     "Posting",
+    "RecallCase",
     "RecollectionTrace",
     "Room",
     "Wing",

@@ -184,6 +184,9 @@ class Drawer(InPalace):
         default=0, help_text="How much it states a lasting wish or taste, 0 to 1."
     )
     terms = models.PositiveIntegerField(default=0, help_text="Its length as BM25 counts it.")
+    traits = models.SmallIntegerField(
+        default=0, db_default=0, help_text="What kind of thing it says, one bit a trait."
+    )
     filed_at = models.DateTimeField(auto_now_add=True)
     mined_at = models.DateTimeField(null=True, help_text="When passages and postings were written.")
     trashed_at = models.DateTimeField(null=True)

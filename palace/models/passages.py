@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import F, Func
 from pgvector.django import HalfVectorField
 
 from palace.models.hierarchy import Drawer
+from palace.models.packed import BitsField
 from palace.models.palace import Palace
 
 
@@ -53,6 +55,15 @@ class Passage(models.Model):
     start = models.PositiveIntegerField(help_text="Offset of its first character in the drawer.")
     end = models.PositiveIntegerField(help_text="Offset past its last character.")
     embedding = HalfVectorField(null=True, help_text="Of length 1; null until it could be made.")
+    # Also part of the primary key's index, which large palaces are searched by without a look at
+    # the rows.
+    bits = models.GeneratedField(
+        expression=Func(F("embedding"), function="binary_quantize"),
+        output_field=BitsField(),
+        db_persist=True,
+        null=True,
+        help_text="Which of its numbers are above zero.",
+    )
 
     class Meta:
         indexes = [

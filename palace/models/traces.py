@@ -11,8 +11,12 @@ class RecollectionTrace(InPalace):
     query = models.TextField()
     recipe = models.CharField(max_length=50)
     now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
-    hits = models.JSONField(help_text="Best first: drawer, pointer, score, share of each signal.")
-    candidates = models.JSONField(help_text="All that were scored, with why some were cut.")
+    hits = models.JSONField(
+        help_text="Best first: drawer, pointer, score, share of each signal, why not in the block."
+    )
+    candidates = models.JSONField(help_text="The best of those that were cut, each with why.")
+    reading = models.JSONField(default=dict, help_text="How the question was understood.")
+    figures = models.JSONField(default=dict, help_text="How many were looked at, and how many cut.")
     context = models.TextField(blank=True, help_text="The block given to a model; may be empty.")
     notes = models.JSONField(default=list, help_text="What was degraded or skipped, in sentences.")
     duration_ms = models.FloatField()

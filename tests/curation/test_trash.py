@@ -11,12 +11,16 @@ from django.utils import timezone
 from palace.curation import trash
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, move_to_trash, restore
+from palace.indexing.spaces import active_space
 from palace.mining.filing import file_transcript
 from palace.mining.mine import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
 from palace.recall.candidates import find_candidates
+from palace.recall.census import take_census
 from palace.recall.keyword import by_words
+from palace.recall.query import read_query
 from palace.recall.recall import recall
+from palace.recall.semantic import by_meaning
 from palace.tasks import take_up_unfinished
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 from tests.talk import BATTERY, LISBON, SOURDOUGH, long_transcript
@@ -157,14 +161,7 @@ def test_trashing_while_it_is_mined(palace):
     mine_room(room)
     assert Drawer.objects.exclude(mined_at=None).count() == 120
     assert Passage.objects.count() == 120
-    number, _, _ = keyword_statistics(palace)
-    assert number == 120
-
-
-def keyword_statistics(palace):
-    from palace.recall import keyword  # noqa: PLC0415 - only to look at its figures.
-
-    return keyword._statistics(palace)
+    assert take_census(palace).number == 120
 
 
 def test_what_was_trashed_unmined_is_not_mined_until_it_is_restored(palace, settings):
@@ -230,12 +227,11 @@ def test_a_drawer_in_the_trash_is_nobodys_neighbour(palace):
     assert second.pk not in words.drawers
     found = recall(palace, "Which wire is too thin?")
     assert second not in [hit.drawer for hit in found.hits]
-    from palace.recall.recall import _understand  # noqa: PLC0415
-    from palace.recall.recipes import recipe_named  # noqa: PLC0415
-
-    _, question, meaning = _understand(
-        palace, recipe_named("default"), "wire", timezone.now(), None
+    space = active_space()
+    question = read_query(
+        palace, space, "wire", now=timezone.now(), as_of=None, by_meaning=True
     )
+    meaning = by_meaning(palace, space, question.aim, take_census(palace))
     candidates = find_candidates(palace, question, meaning, words)
     at = np.flatnonzero(candidates.drawers == third.pk)[0]
     assert candidates.before[at] == first.pk

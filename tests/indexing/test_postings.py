@@ -73,7 +73,7 @@ def test_compaction_keeps_segments_within_their_size(palace):
         mine(palace, long_transcript(30, id=str(part)))
     postings.compact(palace)
     every = Posting.objects.filter(palace=palace, term=postings.EVERY)
-    assert sorted(len(row.drawers) for row in every) == [104, 256]
+    assert sorted(len(row.drawers) for row in every) == [40, 160, 160]
     assert_true_bm25(palace)
 
 

@@ -4,8 +4,10 @@ import dataclasses
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from palace.mining.filing import DIFFERS, REPEATED, file_transcript
+from palace.mining.filing import DIFFERS, REPEATED, file_transcript, file_transcripts
 from palace.models import Drawer, Room, Wing
 from palace.recall.packing import BLOCK_END, BLOCK_START
 from palace.storable import EMPTY, UNSTORABLE
@@ -149,3 +151,43 @@ def test_the_ends_of_the_calendar_can_be_read_back(palace, moment):
     odd = dataclasses.replace(BATTERY, turns=(dataclasses.replace(turn, said_at=moment),))
     file_transcript(palace, odd)
     assert Drawer.objects.get().said_at.year == moment.year
+
+
+def test_many_conversations_are_filed_as_if_one_by_one(palace, bob):
+    others = type(palace).objects.own(bob)
+    more = dataclasses.replace(BATTERY.turns[-1], external_id="more", text="And on.")
+    grown = dataclasses.replace(BATTERY, turns=(*BATTERY.turns, more))
+    told = [
+        dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]),
+        transcript(),
+        transcript("Elsewhere.", id="other"),
+        BATTERY,
+        grown,
+        dataclasses.replace(BATTERY, source="claude"),
+    ]
+    together = file_transcripts(palace, told)
+    alone = [file_transcript(others, one) for one in told]
+    assert [(f.stored, f.present, f.skipped) for f in together] == [
+        (f.stored, f.present, f.skipped) for f in alone
+    ]
+    assert [f.room and f.room.number for f in together] == [f.room and f.room.number for f in alone]
+    assert stored(palace) == stored(others)
+
+
+def stored(palace):
+    drawers = Drawer.objects.within(palace).order_by("room__number", "number")
+    return list(
+        drawers.values_list("room__number", "number", "position", "external_id", "text", "said_at")
+    )
+
+
+def test_many_conversations_at_once_cost_no_more_queries_than_one(palace):
+    def queries(first, last):
+        some = [transcript("One.", "Two.", id=str(number)) for number in range(first, last)]
+        with CaptureQueriesContext(connection) as captured:
+            file_transcripts(palace, some)
+        return len(captured)
+
+    queries(0, 1)  # Makes the unsorted wing.
+    assert queries(1, 2) == queries(2, 40)
+    assert Room.objects.filter(palace=palace).count() == 40

@@ -6,11 +6,12 @@ import threading
 import psycopg
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from palace.indexing import postings
 from palace.indexing.passages import split
 from palace.mining.filing import file_transcript
-from palace.mining.mine import mine, mine_room
+from palace.mining.mine import mine, mine_many, mine_room, mine_rooms
 from palace.models import (
     Activity,
     Closet,
@@ -187,3 +188,31 @@ def test_a_run_that_broke_has_reported_what_it_landed(palace):
         cursor.execute("DROP TRIGGER refuse ON palace_passage")
     mine_room(room)
     assert [a.detail["made"]["drawers"] for a in Activity.objects.all()] == [60, 60]
+
+
+def test_many_conversations_land_as_if_one_by_one(palace, bob):
+    others = type(palace).objects.own(bob)
+    talk = [*EVERYTHING, long_transcript(70), transcript("Derek called.", "When?", id="derek")]
+    assert mine_many(palace, talk) == sum(len(one.turns) for one in talk)
+    for one in talk:
+        mine(others, one)
+    assert picture(palace) == picture(others)
+    assert sorted(a.summary for a in Activity.objects.filter(palace=palace)) == sorted(
+        a.summary for a in Activity.objects.filter(palace=others)
+    )
+
+
+def test_many_rooms_cost_hardly_more_queries_than_one(palace):
+    def queries(first, last):
+        texts = [f"The kettle of flat {n} boils over in the morning." for n in range(100)]
+        rooms = [
+            file_transcript(palace, transcript(*texts[n : n + 2], id=str(n))).room
+            for n in range(first, last)
+        ]
+        with CaptureQueriesContext(connection) as captured:
+            mine_rooms(rooms)
+        return len(captured)
+
+    queries(0, 1)
+    assert queries(2, 40) < 2 * queries(1, 2)
+    assert not Drawer.objects.unmined().exists()

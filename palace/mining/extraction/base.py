@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from palace.transcripts import Turn
+
+if TYPE_CHECKING:
+    from palace.mining.extraction.draft import Draft
 
 Vectors = npt.NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
@@ -136,7 +139,12 @@ class Extraction:
 
 class Extractor(Protocol):
     def __call__(
-        self, window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
+        self,
+        window: Sequence[Turn],
+        vectors: Vectors | None,
+        context: Context,
+        embed: Embed,
+        drafted: Draft | None = None,
     ) -> Extraction:
         """Read a window of at least one turn.
 
@@ -144,5 +152,6 @@ class Extractor(Protocol):
             vectors: One row a turn (unit length); None while the embedder is down.
             embed: Texts to unit vectors, for what else needs comparing by meaning; may raise
                 `llm.errors.EmbedderUnavailable`.
+            drafted: The window's draft with these vectors, where it was made already.
         """
         ...

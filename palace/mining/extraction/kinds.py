@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from palace.mining.extraction.lexicon import words
 
@@ -69,6 +70,7 @@ def is_word_too(name: str) -> bool:
     return name.lower() in words("also_words")
 
 
+@lru_cache(maxsize=10_000)
 def listed_kind(name: str) -> str | None:
     plain = name.lower().replace("’", "'").removeprefix("the ")
     return next((kind for kind, listing in _LISTS.items() if plain in words(listing)), None)

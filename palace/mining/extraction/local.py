@@ -16,14 +16,12 @@ from palace.mining.extraction.base import (
     TopicFound,
     Vectors,
 )
+from palace.mining.extraction.draft import Draft, draft
 from palace.mining.extraction.names import find_entities
-from palace.mining.extraction.segments import segments
-from palace.mining.extraction.speakers import is_personal
 from palace.mining.extraction.subjects import find_wing
 from palace.mining.extraction.text import prose
 from palace.mining.extraction.times import times
 from palace.mining.extraction.titles import (
-    Read,
     continues,
     conversation_title,
     fallback_title,
@@ -36,25 +34,35 @@ _LETTERS = {"person": "p", "place": "l", "event": "e", "item": "i", "project": "
 
 
 def extract(
-    window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
+    window: Sequence[Turn],
+    vectors: Vectors | None,
+    context: Context,
+    embed: Embed,
+    drafted: Draft | None = None,
 ) -> Extraction:
     """Read a window of at least one turn; see `Extractor`.
 
     Without an embedder topics run through, and titles and wings are told by words alone.
     """
     try:
-        return _extract(window, vectors, context, embed)
+        drafted = drafted or draft(window, vectors, context)
+        return _extract(drafted, window, vectors, context, embed)
     except LLMError as error:
         note = f"Topics and wing were found by words alone. {error}"
-        return dataclasses.replace(_extract(window, None, context, embed), notes=(note,))
+        alone = _extract(draft(window, None, context), window, None, context, embed)
+        return dataclasses.replace(alone, notes=(note,))
 
 
 def _extract(
-    window: Sequence[Turn], vectors: Vectors | None, context: Context, embed: Embed
+    drafted: Draft,
+    window: Sequence[Turn],
+    vectors: Vectors | None,
+    context: Context,
+    embed: Embed,
 ) -> Extraction:
-    reads = [_read(turn) for turn in window]
-    entities = find_entities(reads, context)
-    topics = _topics(reads, vectors, context, embed)
+    reads = drafted.reads
+    entities = find_entities(reads, drafted.named, context)
+    topics = _topics(drafted, vectors, context, embed)
     title = " ".join(context.title.split())
     return Extraction(
         wing=find_wing(reads, vectors, context, embed),
@@ -66,18 +74,11 @@ def _extract(
     )
 
 
-def _read(turn: Turn) -> Read:
-    asks = turn.role == "user" or is_personal(turn.speaker)
-    return Read(turn, prose(turn.text), asks)
-
-
 def _topics(
-    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
+    drafted: Draft, vectors: Vectors | None, context: Context, embed: Embed
 ) -> tuple[TopicFound, ...]:
-    spans = segments([read.turn for read in reads], vectors)
-    names = {*context.speakers, *(read.turn.speaker for read in reads)}
-    speakers = frozenset(part for name in names for part in name.lower().split())
-    titles = topic_titles(reads, spans, vectors, embed, speakers)
+    reads, spans = drafted.reads, drafted.spans
+    titles = topic_titles(reads, spans, drafted.shortlists, vectors, embed)
     if continues(reads[: spans[0][1] + 1], vectors, context, embed):
         titles[0] = context.topic
     titles = _filled(titles) or [fallback_title(reads)] * len(spans)

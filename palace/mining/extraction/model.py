@@ -22,6 +22,7 @@ from palace.mining.extraction.base import (
     Vectors,
     WingFound,
 )
+from palace.mining.extraction.draft import Draft
 from palace.mining.extraction.local import extract, tags_of
 from palace.mining.extraction.prompt import messages
 from palace.mining.extraction.subjects import EVERYDAY, areas, key_of
@@ -69,6 +70,7 @@ def extract_with_model(
     vectors: Vectors | None,
     context: Context,
     embed: Embed,
+    drafted: Draft | None = None,
     *,
     endpoint: Endpoint,
     owner_id: int | None,
@@ -78,7 +80,7 @@ def extract_with_model(
     What the model leaves out or gets wrong is filled in by the local extractor, which also
     answers alone, with a note, when the model fails.
     """
-    own = extract(window, vectors, context, embed)
+    own = extract(window, vectors, context, embed, drafted)
     try:
         answer = chat.structured(
             messages(window, context),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from palace.mining.extraction.base import Context, EntityFound
 from palace.mining.extraction.cues import cues, is_greeted, opens_sentence
@@ -19,6 +21,7 @@ _WORD = rf"(?:[{_UPPER}][\w’'&.-]*\w|[{_UPPER}]\.?)"
 _JOINT = r"(?:(?:of|the|de|da|del|della|di|la|le|van|von|der|&|and)[ ]){0,2}"
 # Capitalised words in a row, with the small words that names are joined by.
 _RUN = re.compile(rf"(?<![\w’'@#/.-]){_WORD}(?:[ ]{_JOINT}(?:{_WORD}|\d{{1,4}}\b))*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _TRAILING_JOINT = re.compile(r"(?: (?:of|the|de|da|la|le|van|von|der|di|&))+$")
 _LEADING_JOINT = re.compile(r"(?:of|the|de|da|la|le|van|von|der|di|&) ")
 # Of the words of a sentence; headings have more.
@@ -38,14 +41,34 @@ _PROJECT = re.compile(
 _NO_NAMES = ("function", "greetings", "not_names", "adverbs", "bland")
 
 
-def find_entities(reads: Sequence[Read], context: Context) -> tuple[EntityFound, ...]:
-    """Who and what the window names, in order of first mention, with every place it is named.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What may be names, before anybody is asked what is known of them.
 
-    Names come from what people wrote; the assistant's turns are only searched for them again.
+    Attributes:
+        works: Books, films, projects … that are named as such, each with its kind.
+        others: The evidence for every other name.
     """
-    kinds, gathered = _works(reads), _gathered(reads)
-    known = context.entities.named({*kinds, *gathered, *context.speakers})
-    for name, seen in gathered.items():
+
+    works: Mapping[str, str]
+    others: Mapping[str, Evidence]
+
+    def names(self) -> set[str]:
+        return {*self.works, *self.others}
+
+
+def gather(reads: Sequence[Read]) -> Named:
+    """Names in what people wrote; the assistant's turns are only searched for them again."""
+    return Named(_works(reads), _gathered(reads))
+
+
+def find_entities(
+    reads: Sequence[Read], gathered: Named, context: Context
+) -> tuple[EntityFound, ...]:
+    """Who and what the window names, in order of first mention, with every place it is named."""
+    kinds = dict(gathered.works)
+    known = context.entities.named({*gathered.names(), *context.speakers})
+    for name, seen in gathered.others.items():
         recognised = known.get(name.casefold())
         kind = recognised.kind if recognised else kind_of(name, seen)
         if kind and (seen.within or seen.cues or " " in name or not is_word_too(name)):
@@ -68,13 +91,13 @@ def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:
 
 def _is_plain(line: str) -> bool:
     """Written in sentences: in headings and lists of titles every word has a capital."""
-    found = re.findall(r"[^\W\d_]+", line)
+    found = _LETTERS.findall(line)
     capitals = sum(word[0].isupper() for word in found)
     return len(found) <= 3 or capitals <= _MOST_CAPITALS * len(found)
 
 
 def _is_shouted(prose: str) -> bool:
-    letters = re.findall(r"[^\W\d_]", prose[:600])
+    letters = "".join(_LETTERS.findall(prose[:600]))
     return len(letters) > 12 and sum(map(str.isupper, letters)) > 0.4 * len(letters)
 
 
@@ -129,6 +152,7 @@ def _is_tail(word: str) -> bool:
     return _is_no_name(word) and (word == "I" or not word.isupper())
 
 
+@lru_cache(maxsize=10_000)
 def _is_no_name(word: str) -> bool:
     plain = re.sub(r"['’](?:s|m|ve|re|ll|d|t)?$", "", word).lower()
     whole = word.lower().replace("’", "'")

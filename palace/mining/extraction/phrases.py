@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import zip_longest
+from typing import NamedTuple
 
 from palace.mining.extraction.lexicon import stem, stems, words
 
@@ -104,18 +106,20 @@ class Phrase:
     proper: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     text: str
     lower: str
     start: int
     end: int
 
 
+_NOTHING = _Token("", "", 0, 0)
+
+
 def candidate_phrases(prose: str) -> Iterator[Phrase]:
     """Noun phrases of up to five words in the order of the text, longer forms before shorter."""
     tokens = [
-        _Token(match.group(), match.group().lower().replace("’", "'"), match.start(), match.end())
+        _Token(word := match[0], word.lower().replace("’", "'"), *match.span())
         for match in _TOKEN.finditer(prose[:READ_CHARS])
     ]
     tags = _tags(tokens)
@@ -200,29 +204,28 @@ def _cue(tags: str, tokens: list[_Token], at: int) -> float:
 
 def _tags(tokens: list[_Token]) -> str:
     tags = ""
-    for at, token in enumerate(tokens):
-        before = tokens[at - 1].lower if at else ""
-        following = tokens[at + 1 : at + 2]
-        after = following[0].lower if following else ""
-        if _is_in_name(token, following, tags[-1:]):
-            tags += "C"
+    tag, before = ".", ""
+    for token, following in zip_longest(tokens, tokens[1:], fillvalue=_NOTHING):
+        known = _class_of(token.lower)
+        if tag != "." and known in "JAE?" and _is_in_name(token, following):
+            tag = "C"
         else:
-            tags += _tag(token, before, after, tags[-1:] or ".")
+            tag = _tag(token, known, before, following.lower, tag)
+        tags += tag
+        before = token.lower
     return tags
 
 
-def _is_in_name(token: _Token, following: list[_Token], tag_before: str) -> bool:
+def _is_in_name(token: _Token, following: _Token) -> bool:
     """The "New" of "New York": no word of a sentence, whatever it means elsewhere."""
-    return (
-        tag_before not in ("", ".")
-        and token.text.istitle()
-        and any(next_.text[0].isupper() for next_ in following)
-        and _class_of(token.lower) in "JAE?"
-    )
+    return token.text.istitle() and following.text[:1].isupper()
 
 
-def _tag(token: _Token, before: str, after: str, tag_before: str) -> str:
-    known = _class_of(token.lower)
+def _tag(token: _Token, known: str, before: str, after: str, tag_before: str) -> str:
+    """
+    Args:
+        known: Its class by itself.
+    """
     if known == "?":
         return _tag_of_either(token.lower, before, after, tag_before)
     if known in "Gg":

@@ -67,6 +67,14 @@ def find_wing(
     )
 
 
+def compared(reads: Sequence[Read], context: Context) -> list[str]:
+    """What `find_wing` will have embedded, unless a wing that is known settles it."""
+    if _people_wing(reads, context) or _project_wing(context) or _agent_wing(context):
+        return []
+    title = [context.title] if is_real_title(context.title) else []
+    return [areas()[0].name, *title]
+
+
 def _people_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
     """Two people who talk with each other, or one person the user talks with."""
     named = {*context.speakers, *(read.turn.speaker for read in reads if read.turn.speaker)}
@@ -175,7 +183,10 @@ def _keyword_scores(reads: Sequence[Read], context: Context) -> Vectors:
     """Logarithm of how often each area's words occur in what people wrote."""
     asked = " ".join([context.title, *(read.prose[:600] for read in reads if read.asks)])
     found = stem_all(re.findall(r"[a-z][a-z'-]+", asked.lower()))
-    counts = [sum(word in area.words for word in found) for area in areas()]
+    counts = [0] * len(areas())
+    for word in found:
+        for at in _areas_by_word().get(word, ()):
+            counts[at] += 1
     return np.asarray(np.log1p(counts) / np.log(2), np.float32)
 
 
@@ -186,6 +197,15 @@ def areas() -> tuple[Area, ...]:
         Area(row["name"], frozenset(stem_all(row["words"].split())), tuple(row["examples"]))
         for row in data
     )
+
+
+@cache
+def _areas_by_word() -> dict[str, list[int]]:
+    by_word: dict[str, list[int]] = {}
+    for at, area in enumerate(areas()):
+        for word in area.words:
+            by_word.setdefault(word, []).append(at)
+    return by_word
 
 
 def _is_area(wing: WingFound) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log1p
 
 import numpy as np
 
@@ -58,6 +59,10 @@ _DATED = re.compile(
 )
 
 
+# Phrases with how good a title their words and places make them, the best first.
+Shortlist = Sequence[tuple[float, Phrase]]
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """A turn as the title makers see it."""
@@ -78,21 +83,29 @@ def is_real_title(title: str) -> bool:
     return not is_id
 
 
-def topic_titles(
+def title_candidates(
     reads: Sequence[Read],
     spans: Sequence[tuple[int, int]],
-    vectors: Vectors | None,
-    embed: Embed,
     speakers: frozenset[str] = frozenset(),
-) -> list[str]:
-    """One title for each stretch of turns, in order; empty where nothing in it makes one.
+) -> list[Shortlist]:
+    """For each stretch of turns the phrases that may be its title; none where none may.
 
     Args:
         speakers: Words of the speakers' names: who talks is not what is talked about.
     """
     chars = sum(len(read.prose) for read in reads)
     each = _SHARE_EMBEDDED * chars / len(spans)
-    shortlists = [_shortlist(reads[first : last + 1], each, speakers) for first, last in spans]
+    return [_shortlist(reads[first : last + 1], each, speakers) for first, last in spans]
+
+
+def topic_titles(
+    reads: Sequence[Read],
+    spans: Sequence[tuple[int, int]],
+    shortlists: Sequence[Shortlist],
+    vectors: Vectors | None,
+    embed: Embed,
+) -> list[str]:
+    """One title for each stretch of turns, in order; empty where nothing in it makes one."""
     closeness = iter(_closeness(reads, spans, shortlists, vectors, embed))
     return [_best(shortlist, [next(closeness) for _ in shortlist]) for shortlist in shortlists]
 
@@ -154,9 +167,7 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _shortlist(
-    reads: Sequence[Read], chars: float, speakers: frozenset[str]
-) -> list[tuple[float, Phrase]]:
+def _shortlist(reads: Sequence[Read], chars: float, speakers: frozenset[str]) -> Shortlist:
     """The phrases most likely to be titles by their words and places, the best first."""
     common = _turns_with(reads)
     own = [read.prose for read in reads if read.asks]
@@ -201,8 +212,8 @@ def _turns_with(reads: Sequence[Read]) -> Counter[str]:
 
 def _score(phrase: Phrase, common: Counter[str], turns: int, asked: int) -> float:
     size = len(phrase.text.split())
-    spread = np.mean([common[stem] for stem in phrase.stems]) if phrase.stems else 0.0
-    score = 0.5 * float(np.log1p(spread) / np.log1p(turns))
+    spread = sum(common[stem] for stem in phrase.stems) / len(phrase.stems) if phrase.stems else 0.0
+    score = 0.5 * log1p(spread) / log1p(turns)
     score += 0.4 * phrase.cue + (0.45 if asked == 0 else 0.0)
     if size == 1 and spread < 2 < turns and not phrase.proper:
         score -= 0.3  # Said once, it may be any word; even a verb that was not known as one.
@@ -213,7 +224,7 @@ def _score(phrase: Phrase, common: Counter[str], turns: int, asked: int) -> floa
 def _closeness(
     reads: Sequence[Read],
     spans: Sequence[tuple[int, int]],
-    shortlists: Sequence[Sequence[tuple[float, Phrase]]],
+    shortlists: Sequence[Shortlist],
     vectors: Vectors | None,
     embed: Embed,
 ) -> list[float]:
@@ -228,7 +239,7 @@ def _closeness(
     return [float(cosine) for cosine in (embed(texts) * middles[owners]).sum(axis=1)]
 
 
-def _best(shortlist: Sequence[tuple[float, Phrase]], closeness: Sequence[float]) -> str:
+def _best(shortlist: Shortlist, closeness: Sequence[float]) -> str:
     if not shortlist:
         return ""
     scores = [score + 1.5 * close for (score, _), close in zip(shortlist, closeness, strict=True)]

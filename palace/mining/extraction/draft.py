@@ -1,0 +1,62 @@
+"""Drafts: what a window says by itself, before what the palace knows is brought in.
+
+Windows wait for one another to be read, as each may name what the next one meets again. Their
+drafts need not wait: so the texts of many windows are embedded, and their names looked up, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from palace.mining.extraction.base import Context, Vectors
+from palace.mining.extraction.names import Named, gather
+from palace.mining.extraction.segments import segments
+from palace.mining.extraction.speakers import is_personal
+from palace.mining.extraction.subjects import compared
+from palace.mining.extraction.text import prose
+from palace.mining.extraction.titles import Read, Shortlist, title_candidates
+from palace.transcripts import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """
+    Attributes:
+        spans: First and last turn of each stretch about one thing.
+        shortlists: For each stretch the phrases that may be its title.
+        compared: What else is compared by meaning.
+    """
+
+    reads: Sequence[Read]
+    named: Named
+    spans: Sequence[tuple[int, int]]
+    shortlists: Sequence[Shortlist]
+    compared: Sequence[str]
+
+    def texts(self) -> Iterator[str]:
+        """What reading the window will have embedded, as far as can be told."""
+        yield from self.compared
+        for shortlist in self.shortlists:
+            for _, phrase in shortlist:
+                yield phrase.text
+
+
+def draft(window: Sequence[Turn], vectors: Vectors | None, context: Context) -> Draft:
+    """Of a window of at least one turn; of what is known only title and speakers are used."""
+    reads = [_read(turn) for turn in window]
+    spans = segments(window, vectors)
+    names = {*context.speakers, *(turn.speaker for turn in window)}
+    speakers = frozenset(part for name in names for part in name.lower().split())
+    return Draft(
+        reads,
+        gather(reads),
+        spans,
+        title_candidates(reads, spans, speakers),
+        compared(reads, context),
+    )
+
+
+def _read(turn: Turn) -> Read:
+    asks = turn.role == "user" or is_personal(turn.speaker)
+    return Read(turn, prose(turn.text), asks)

@@ -1,0 +1,63 @@
+"""Many numbers in one column, as bytes that NumPy reads as they are.
+
+An array column would be sent number by number, each in a buffer of its own, which takes longer
+than to score them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from django.db import models
+
+if TYPE_CHECKING:
+    Field = models.Field[Any, Any]
+else:
+    Field = models.Field
+
+Kind = Literal["i2", "i8"]
+
+
+def pack(numbers: Sequence[int] | npt.NDArray[Any], kind: Kind) -> bytes:
+    """The highest byte first, as Postgres has it.
+
+    Args:
+        kind: As NumPy calls smallint and bigint.
+    """
+    return np.asarray(numbers, dtype=f">{kind}").tobytes()
+
+
+def unpack(data: bytes | None, kind: Kind) -> npt.NDArray[Any]:
+    """Numbers from `pack`; several results strung together are read as one."""
+    return np.frombuffer(data or b"", f">{kind}").astype(kind)
+
+
+class PackedField(Field):
+    """A one-dimensional NumPy array of whole numbers without nulls."""
+
+    def __init__(self, *args: Any, kind: Kind, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kind: Kind = kind
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, {**kwargs, "kind": self.kind}
+
+    def db_type(self, connection: Any) -> str:
+        return "bytea"
+
+    def from_db_value(self, value: bytes | None, expression: Any, connection: Any) -> Any:
+        return None if value is None else unpack(bytes(value), self.kind)
+
+    def get_prep_value(self, value: Any) -> bytes | None:
+        return value if value is None or isinstance(value, bytes) else pack(value, self.kind)
+
+
+class BitsField(Field):
+    """Bits, as many as there are."""
+
+    def db_type(self, connection: Any) -> str:
+        return "bit varying"
