@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import activity, drawers, health, imports, memory, places, trash, wings
+from palace.views import (
+    activity,
+    cases,
+    drawers,
+    health,
+    imports,
+    memory,
+    places,
+    recalls,
+    trash,
+    wings,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
@@ -15,6 +26,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/room/<uuid:uuid>/", places.room_detail, name="room_detail"),
     path("memory/closet/<uuid:uuid>/", places.closet_detail, name="closet_detail"),
     path("memory/drawer/<uuid:uuid>/", drawers.drawer_detail, name="drawer_detail"),
+    path("memory/recall/<uuid:uuid>/", recalls.recall_detail, name="recall_detail"),
+    path("memory/cases/", cases.recall_cases, name="recall_cases"),
+    path("memory/cases/try/", cases.try_cases, name="try_cases"),
+    path("memory/cases/<uuid:uuid>/delete/", cases.delete_case, name="delete_case"),
     path("memory/activity/", activity.activities, name="activities"),
     path("memory/trash/", trash.trash, name="trash"),
     path("memory/trash/<int:key>/restore/", trash.restore_batch, name="restore_batch"),

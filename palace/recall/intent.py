@@ -29,6 +29,11 @@ class Intent:
     quoted: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """What is to be found word by word: quotations, and names of more than one word."""
+        return (*self.quoted, *(name for name in self.names if " " in name))
+
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
     joined = "|".join(pattern.replace(" ", r"\s+") for pattern in patterns)

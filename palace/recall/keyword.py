@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from palace.indexing.postings import EVERY, MAX_COUNT
 from palace.models import Palace
-from palace.recall.rows import fetch_rows, numbers
+from palace.models.packed import unpack
+from palace.recall.census import Census, take_census
+from palace.recall.rows import fetch_rows
 from palace.recall.semantic import Ids, Scores, look_up
 
 K1 = 1.2
@@ -31,6 +32,11 @@ class Term:
     counts: npt.NDArray[np.float32]
     idf: float
 
+    def counts_in(self, groups: list[Ids]) -> Scores:
+        """How often it is in the drawers of each group together; a key of 0 has none."""
+        nothing = np.zeros(len(groups[0]), dtype=np.float32)
+        return sum((look_up(self.drawers, self.counts, group) for group in groups), nothing)
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -41,6 +47,7 @@ class Words:
         coverage: The largest share of the question, 0 to 1, that the terms of one drawer make up;
             a rare term makes up more than an everyday one.
         mean_length: Of the palace's drawers, in terms.
+        weight: Of all the question's terms, the sum of their idf.
     """
 
     drawers: Ids
@@ -50,6 +57,7 @@ class Words:
     spread: float
     mean_length: float
     coverage: float
+    weight: float = 1.0
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -66,45 +74,66 @@ class Words:
         """
         total = np.zeros(len(lengths), dtype=np.float32)
         for term in self.terms:
-            counts = sum(
-                (look_up(term.drawers, term.counts, group) for group in groups),
-                np.zeros(len(lengths), dtype=np.float32),
-            )
+            counts = term.counts_in(groups)
             total += term.idf * _saturated(counts, lengths / self.mean_length)
         return total
+
+    def coverage_of_groups(self, groups: list[Ids]) -> Scores:
+        """The share of the question, 0 to 1, that the terms of drawers read as one text make up."""
+        covered = np.zeros(len(groups[0]), dtype=np.float32)
+        for term in self.terms:
+            covered += term.idf * (term.counts_in(groups) > 0)
+        return np.asarray(covered / self.weight, dtype=np.float32)
 
 
 NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0, 0.0)
 
 
-def by_words(palace: Palace, terms: tuple[str, ...]) -> Words:
-    """Score the kept drawers that hold any of the terms, as if there were no others."""
-    number, mean_length, trash = _statistics(palace)
+def by_words(palace: Palace, terms: tuple[str, ...], census: Census | None = None) -> Words:
+    """Score the kept drawers that hold any of the terms, as if there were no others.
+
+    Args:
+        census: Of the palace, where it was just taken.
+    """
+    census = census or take_census(palace)
+    number, mean_length = census.number, census.mean_length
     if not number or not terms:
         return NOTHING
     parts = [
         (ids, counts, _saturated(counts, lengths / mean_length), _idf(len(ids), number))
-        for ids, counts, lengths in _postings(palace, terms, trash)
+        for ids, counts, lengths in _postings(palace, terms, census.trash)
     ]
     if not parts:
         return NOTHING
-    drawers, places = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
-    points = np.concatenate([part[2] * part[3] for part in parts])
-    scores = np.bincount(places, weights=points, minlength=len(drawers)).astype(np.float32)
-    weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])
-    covered = np.bincount(places, weights=weights, minlength=len(drawers)).max()
+    keys, order, starts = _merged([part[0] for part in parts])
+    points = np.concatenate([part[2] * part[3] for part in parts])[order]
+    weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
+    scores = np.add.reduceat(points, starts).astype(np.float32)
+    covered = np.add.reduceat(weights, starts).max()
     whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * _idf(0, number)
     mean = float(scores.sum()) / number
     variance = float((scores**2).sum()) / number - mean**2
     return Words(
-        drawers=drawers,
+        drawers=keys[starts],
         scores=scores,
         terms=tuple(Term(ids, counts, idf) for ids, counts, _, idf in parts),
         mean=mean,
         spread=max(variance, MIN_SPREAD**2) ** 0.5,
         mean_length=mean_length,
         coverage=float(covered / whole),
+        weight=float(whole),
     )
+
+
+def _merged(parts: list[Ids]) -> tuple[Ids, Ids, Ids]:
+    """All keys ascending, the order that makes them so, and where each key is first.
+
+    Each part ascends already: this is many times faster than `np.unique`, which does not know.
+    """
+    keys = np.concatenate(parts)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    return keys, order, np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
 
 
 def _saturated(counts: Scores, relative_length: Scores) -> Scores:
@@ -116,34 +145,18 @@ def _idf(frequency: int, number: int) -> float:
     return float(np.log(1 + (number - frequency + 0.5) / (frequency + 0.5)))
 
 
-def _statistics(palace: Palace) -> tuple[int, float, Ids]:
-    """How many kept drawers the postings have, their mean length in terms, and what is trashed."""
-    [(number, total, trash)] = fetch_rows(
-        "WITH trash AS (SELECT id, terms FROM palace_drawer WHERE palace_id = %s"
-        " AND trashed_at IS NOT NULL AND mined_at IS NOT NULL)"
-        " SELECT (coalesce(sum(cardinality(drawers)), 0) - (SELECT count(*) FROM trash))::bigint,"
-        " (coalesce(sum((SELECT sum(length) FROM unnest(lengths) length)), 0)"
-        " - (SELECT coalesce(sum(least(terms, %s)), 0) FROM trash))::bigint,"
-        " (SELECT substring(array_send(array_agg(id)) FROM 21) FROM trash)"
-        " FROM palace_posting WHERE palace_id = %s AND term = %s",
-        [palace.pk, MAX_COUNT, palace.pk, EVERY],
-    )
-    return number, max(total / number, 1.0) if number else 1.0, numbers(trash, "i8")
-
-
 def _postings(
     palace: Palace, terms: tuple[str, ...], trash: Ids
 ) -> list[tuple[Ids, Scores, Scores]]:
     """For each term that a kept drawer has: those drawers ascending, counts, lengths."""
     rows = fetch_rows(
-        "SELECT term, string_agg(substring(array_send(drawers) FROM 21), ''::bytea),"
-        " string_agg(substring(array_send(counts) FROM 21), ''::bytea),"
-        " string_agg(substring(array_send(lengths) FROM 21), ''::bytea) FROM palace_posting"
+        "SELECT term, string_agg(drawers, ''::bytea), string_agg(counts, ''::bytea),"
+        " string_agg(lengths, ''::bytea) FROM palace_posting"
         " WHERE palace_id = %s AND term = ANY(%s) GROUP BY term",
         [palace.pk, list(terms)],
     )
     columns = {
-        term: (numbers(drawers, "i8"), _floats(counts), _floats(lengths))
+        term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))
         for term, drawers, counts, lengths in rows
     }
     found = (_without(trash, _sorted(columns[term])) for term in terms if term in columns)
@@ -159,10 +172,12 @@ def _without(trash: Ids, columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scor
 
 
 def _floats(data: bytes) -> Scores:
-    return numbers(data, "i2").astype(np.float32)
+    return unpack(data, "i2").astype(np.float32)
 
 
 def _sorted(columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:
     drawers, counts, lengths = columns
+    if (drawers[1:] > drawers[:-1]).all():  # As they mostly are: they were appended so.
+        return columns
     order = np.argsort(drawers, kind="stable")
     return drawers[order], counts[order], lengths[order]

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
+from palace.indexing.traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.semantic import Meaning, Scores
+from palace.recall.semantic import Ids, Scores
 
 
 def exchange_words(candidates: Candidates, words: Words) -> Scores:
     """BM25 of each drawer read together with the messages before and after it."""
     lengths = candidates.terms + candidates.before_terms + candidates.after_terms
-    return words.of_groups([candidates.before, candidates.drawers, candidates.after], lengths)
+    return words.of_groups(_exchange(candidates), lengths)
 
 
-def exchange_meaning(candidates: Candidates, meaning: Meaning) -> Scores:
-    """The better cosine of the messages before and after; the palace's mean where none is."""
-    return np.maximum(
-        meaning.at(candidates.before, meaning.best), meaning.at(candidates.after, meaning.best)
-    )
+def exchange_coverage(candidates: Candidates, words: Words) -> Scores:
+    """The share of the question, 0 to 1, that is in a drawer or in those before and after it."""
+    return words.coverage_of_groups(_exchange(candidates))
+
+
+def answers(candidates: Candidates, before: Scores) -> Scores:
+    """Of each that comes right after a question, how well that one fits; else 0.
+
+    Args:
+        before: How well the message before each fits.
+    """
+    after_question = (candidates.before_traits & Trait.ENDS_ASKING) > 0
+    return np.where(after_question, before, np.float32(0))
+
+
+def _exchange(candidates: Candidates) -> list[Ids]:
+    return [candidates.before, candidates.drawers, candidates.after]
 
 
 def room_best(candidates: Candidates, scores: Scores) -> Scores:

@@ -41,32 +41,42 @@ class Packed:
     Attributes:
         context: The block; empty when nothing was put in.
         tokens: Its length as counted by `count_tokens`.
-        left_out: Places (in the order given) of what did not fit.
+        left_out: Places (in the order given, from 0) of what did not fit.
+        shortened: Likewise of what fitted with its best stretch only.
+        budget: The tokens it might have; None where it was to hold all.
     """
 
     context: str
     tokens: int
     left_out: tuple[int, ...]
+    shortened: tuple[int, ...] = ()
+    budget: int | None = None
 
 
 def pack(hits: Sequence[Packable], budget_tokens: int | None) -> Packed:
     """Put hits into the block in order, each whole, else its best stretch, else not at all."""
     lines: list[str] = []
     left_out: list[int] = []
+    shortened: list[int] = []
     used = count_tokens(_HEAD + BLOCK_END)
     for place, hit in enumerate(hits):
-        for line in _versions(hit):
+        for version, line in enumerate(_versions(hit)):
             cost = count_tokens(line) if budget_tokens is not None else 0
             if budget_tokens is None or used + cost <= budget_tokens:
                 lines.append(line)
                 used += cost
+                shortened += [place] * (version > 0)
                 break
         else:
             left_out.append(place)
-    if not lines:
-        return Packed("", 0, tuple(left_out))
-    context = "\n".join([_HEAD, *lines, BLOCK_END])
-    return Packed(context, count_tokens(context), tuple(left_out))
+    context = "\n".join([_HEAD, *lines, BLOCK_END]) if lines else ""
+    return Packed(
+        context,
+        count_tokens(context) if lines else 0,
+        tuple(left_out),
+        tuple(shortened),
+        budget_tokens,
+    )
 
 
 def without(context: str, hits: Sequence[Packable]) -> str:

@@ -15,6 +15,7 @@ from palace.errors import EmptyQuery
 from palace.indexing.analyzer import analyze
 from palace.indexing.spaces import model_of
 from palace.models import EmbeddingSpace, Palace
+from palace.recall.adapter import adapt
 from palace.recall.intent import Intent, read_intent
 from palace.recall.temporal import TimeIntent, read_time
 
@@ -31,6 +32,7 @@ class Query:
     Attributes:
         terms: Distinct, as the analyzer makes them.
         vector: Of length 1; None while the embedder is down.
+        aim: Where its answers are, as the learnt adapter has it; of length 1 likewise.
         note: Why there is no vector; empty when there is one.
     """
 
@@ -39,9 +41,24 @@ class Query:
     as_of: datetime | None
     terms: tuple[str, ...]
     vector: npt.NDArray[np.float32] | None
+    aim: npt.NDArray[np.float32] | None
     time: TimeIntent
     intent: Intent
     note: str = ""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What kinds of question it is, by the names that recipes weigh differently."""
+        intent = self.intent
+        kinds = {
+            "names": bool(intent.names),
+            "times": bool(self.time.periods),
+            "advice": intent.asks_advice,
+            "survey": intent.asks_survey,
+            "user": intent.asks_user,
+            "assistant": intent.asks_assistant,
+        }
+        return tuple(kind for kind, holds in kinds.items() if holds)
 
 
 def as_asked(text: str) -> str:
@@ -79,6 +96,7 @@ def read_query(
         as_of=as_of,
         terms=tuple(analyze(readable)),
         vector=vector,
+        aim=None if vector is None else adapt(vector, space),
         time=read_time(readable, now),
         intent=read_intent(readable),
         note=note,

@@ -7,13 +7,17 @@ import uuid
 from collections.abc import Collection
 from datetime import datetime
 
+import numpy as np
+
 from palace.indexing.spaces import active_space
-from palace.models import Drawer, EmbeddingSpace, Palace, Passage
+from palace.models import EmbeddingSpace, Palace
 from palace.recall.candidates import find_candidates
+from palace.recall.census import Census, take_census
 from palace.recall.keyword import by_words
+from palace.recall.loading import load
 from palace.recall.packing import pack
 from palace.recall.query import Query, read_query
-from palace.recall.recipes import Recipe, recipe_named
+from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, score
@@ -31,10 +35,11 @@ def recall(
     top_k: int | None = None,
     now: datetime | None = None,
     as_of: datetime | None = None,
-    recipe: str = "default",
+    recipe: str | None = None,
     budget_tokens: int | None = None,
     leave_out: Collection[int] = (),
     rerank: bool | None = None,
+    traced: bool = True,
 ) -> Recollection:
     """Find the drawers that answer `query` best, and say why.
 
@@ -45,23 +50,28 @@ def recall(
         now: The moment "yesterday" and the like refer to; the present, by the
             owner's clock, unless given.
         as_of: Leave out what was said later.
+        recipe: How it looks; the owner's own choice unless given.
         budget_tokens: Length of the context block; without one it holds all hits.
         leave_out: Keys of drawers that whoever asks has before them anyway.
         rerank: Whether a model puts the best in order; the owner's own choice unless given.
+        traced: Whether it goes on record; not where recall itself is tried, and nobody asked.
 
     Raises:
         EmptyQuery: the query is blank.
         UnknownRecipe: there is none of that name.
     """
     started = time.perf_counter()
-    chosen, choices = recipe_named(recipe), settings_of(palace.owner_id)
+    choices = settings_of(palace.owner_id)
+    chosen = recipe_chosen(choices.recipe) if recipe is None else recipe_named(recipe)
     most = max(choices.top_k if top_k is None else top_k, 1)
-    space, question, meaning = _understand(palace, chosen, query, now or choices.local_now(), as_of)
-    words = by_words(palace, question.terms)
-    candidates = find_candidates(palace, question, meaning, words)
+    now, census = now or choices.local_now(), take_census(palace)
+    space, question, meaning = _understand(palace, chosen, query, now, as_of, census)
+    words = by_words(palace, question.terms, census)
+    candidates = find_candidates(palace, question, meaning, words, best_each=chosen.best_each)
+    meaning = meaning.with_all(candidates.with_neighbours())
     scored = score(question, chosen, candidates, meaning, words, leave_out)
-    model = reranker(choices, wanted=rerank)
-    looked_at = max(most, RERANKED) if model.endpoint else most
+    model = reranker(choices, wanted=(chosen.rerank or None) if rerank is None else rerank)
+    looked_at = max(most, RERANKED) if model.is_there else most
     hits, order_note = rerank_hits(
         question, _hits(palace, space, scored, meaning, scored.order[:looked_at]), model
     )
@@ -79,12 +89,18 @@ def recall(
         notes=tuple(notes),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    keep_trace(palace, question, chosen, scored, recollection)
+    if traced:
+        keep_trace(palace, question, chosen, scored, recollection, packed)
     return recollection
 
 
 def _understand(
-    palace: Palace, recipe: Recipe, text: str, now: datetime, as_of: datetime | None
+    palace: Palace,
+    recipe: Recipe,
+    text: str,
+    now: datetime,
+    as_of: datetime | None,
+    census: Census,
 ) -> tuple[EmbeddingSpace, Query, Meaning]:
     """Read the question and compare it by meaning, both in the same space.
 
@@ -95,7 +111,7 @@ def _understand(
         question = read_query(
             palace, space, text, now=now, as_of=as_of, by_meaning=recipe.by_meaning
         )
-        meaning = by_meaning(palace, space, question.vector)
+        meaning = by_meaning(palace, space, question.aim, census, as_asked=question.vector)
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning
 
@@ -104,27 +120,20 @@ def _hits(
     palace: Palace, space: EmbeddingSpace, scored: Scored, meaning: Meaning, places: list[int]
 ) -> tuple[Hit, ...]:
     keys = scored.candidates.drawers[places]
-    drawers = Drawer.objects.filter(palace=palace).kept().with_place().in_bulk(keys.tolist())
-    ordinals = meaning.at(keys, meaning.best_passage)
-    spans = {
-        (drawer, ordinal): (start, end)
-        for drawer, ordinal, start, end in Passage.objects.filter(
-            palace=palace, space=space, drawer__in=keys.tolist()
-        ).values_list("drawer_id", "ordinal", "start", "end")
-    }
+    ordinals = meaning.at(keys, meaning.best_passage).astype(np.int64)
+    found = load(palace, space, keys, ordinals)
     hits = []
-    for place, key, ordinal in zip(places, keys.tolist(), ordinals, strict=True):
-        drawer = drawers.get(key)
-        if drawer is None:  # Trashed or purged since it was scored.
+    for place, key in zip(places, keys.tolist(), strict=True):
+        if key not in found:  # Trashed or purged since it was scored.
             continue
-        whole = (0, len(drawer.text))
+        drawer, span = found[key].drawer, found[key].span
         hits.append(
             Hit(
                 drawer=drawer,
                 pointer=drawer.pointer,
                 score=float(scored.scores[place]),
                 signals=scored.signals(place),
-                passage=spans.get((key, int(ordinal)), whole),
+                passage=span or (0, len(drawer.text)),
             )
         )
     return tuple(hits)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
 
 from palace.errors import UnknownRecipe
+from palace.recall.adapter import FOLDER
+
+Weights = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,44 +19,73 @@ class Recipe:
     """
     Attributes:
         weights: Of each feature (see `signals.py`) in the score; one left out counts nothing.
-        by_meaning: Whether the question is embedded and compared with every passage.
+        more: By kind of question (see `Query.kinds`), what is added to the weights.
+        by_meaning: Whether the question is embedded and compared with the passages.
+        best_each: How many of the best by each of meaning and words are looked at.
+        rerank: Whether a model puts the best in order, where one can be asked.
     """
 
     name: str
-    weights: Mapping[str, float]
+    weights: Weights
+    more: Mapping[str, Weights] = field(default_factory=dict)
     by_meaning: bool = True
+    best_each: int = 200
+    rerank: bool = False
+
+    def weights_for(self, kinds: Collection[str]) -> dict[str, float]:
+        """The weights of features for a question of these kinds."""
+        added = [self.more[kind] for kind in kinds if kind in self.more]
+        return {
+            name: weight + sum(more.get(name, 0.0) for more in added)
+            for name, weight in self.weights.items()
+        }
+
+    def without(self, signals: Collection[str]) -> Recipe:
+        """The same without features, or signals with all of theirs; for measuring what they give.
+
+        Weights are those learnt with them: what is left is not fitted anew.
+        """
+        left = {
+            name: weight
+            for name, weight in self.weights.items()
+            if name not in signals and name.partition(".")[0] not in signals
+        }
+        return replace(self, weights=left)
 
 
-# The part of a feature's name before the dot is the signal it is shown under. The proportions come
-# from a linear listwise fit over questions of three kinds (people's talk, chats with an assistant,
-# long technical chats), one weighting for all of them.
-_DEFAULT = {
-    "meaning.best": 0.18,
-    "meaning.first": 0.58,
-    "words.message": 0.19,
-    "exchange.words": 0.14,
-    "exchange.meaning": 0.35,
-    "room.words": 0.28,
-    "room.meaning": 0.05,
-    "speaker.user": 1.7,
-    "speaker.named": 1.6,
-    "time.said": 2.6,
-    "preference.stated": 2.0,
-    "length.terms": 0.44,
-    "length.passages": -1.44,
-}
+@cache
+def learnt(name: str) -> dict[str, Any]:
+    """What `manage.py train_recall` wrote: weights, and what they were learnt from."""
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+# Who puts words between quotation marks wants these words. The questions that weights are learnt
+# from hardly ever do, so that nothing can be learnt of it.
+SET = {"words.quoted": 1.5}
+
+
+def _learnt(recipe: str, **choices: Any) -> Recipe:
+    numbers = learnt("by-words" if choices.get("by_meaning") is False else "default")
+    return Recipe(recipe, numbers["weights"] | SET, numbers["more"], **choices)
+
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("default", _DEFAULT),
-        Recipe(
-            "keyword",
-            {name: w for name, w in _DEFAULT.items() if "meaning" not in name},
-            by_meaning=False,
-        ),
+        _learnt("default"),
+        # A third of the candidates: quicker, and enough where a question has one answer.
+        _learnt("fast", best_each=60),
+        # No embedding of the question, so no model at all.
+        _learnt("keyword", by_meaning=False),
+        _learnt("rerank", rerank=True),
     )
 }
+
+
+def recipe_chosen(stored: str) -> Recipe:
+    """What somebody chose in the settings; the default where there is no such recipe any more."""
+    return RECIPES.get(stored, RECIPES["default"])
 
 
 def recipe_named(name: str) -> Recipe:

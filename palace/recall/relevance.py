@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.semantic import Meaning, Scores
+from palace.recall.rows import among
+from palace.recall.semantic import Meaning, Scores, look_up
 
 # Of a few dozen unrelated drawers the closest has a cosine below this ...
 MIN_COSINE = 0.15
@@ -33,19 +34,26 @@ def relevant(
         suiting: How well each candidate's time suits the question, 0 to 1.
         wishes: How much each states a wish that the question asks for, 0 to 1.
     """
+    # Where an answer would be is told by the learnt adapter; whether anything is about the
+    # question at all is told better without.
+    cosines = look_up(meaning.drawers, meaning.as_asked, candidates.drawers)
     of_that_time = suiting >= MIN_SUITING
-    if not (_is_about(meaning, words) or of_that_time.any()):
+    if not (_is_about(cosines, meaning.number, words) or of_that_time.any()):
         return np.zeros(len(candidates), dtype=np.bool_)
     matching = words.at(candidates.drawers) > 0
-    if len(meaning.drawers):
-        matching |= meaning.at(candidates.drawers, meaning.best) >= MIN_COSINE
-    found = candidates.drawers[matching]
-    beside = np.isin(candidates.before, found) | np.isin(candidates.after, found)
+    matching |= cosines >= MIN_COSINE
+    found = np.sort(candidates.drawers[matching])
+    beside = among(candidates.before, found) | among(candidates.after, found)
     return np.asarray(matching | beside | of_that_time | (wishes >= MIN_SUITING), dtype=np.bool_)
 
 
-def _is_about(meaning: Meaning, words: Words) -> bool:
-    if not len(meaning.drawers):  # Without vectors, words are all there is.
+def _is_about(cosines: Scores, number: int, words: Words) -> bool:
+    """
+    Args:
+        cosines: Of the candidates with the question as it is; 0 for one without a vector.
+        number: How many drawers the palace has.
+    """
+    if not cosines.any():  # Without vectors, words are all there is.
         return bool(len(words.drawers))
-    chance = MORE_BY_CHANCE * log(max(len(meaning.drawers) / FEW, 1))
-    return bool(meaning.best.max() >= MIN_COSINE + chance or words.coverage >= MIN_COVERAGE)
+    chance = MORE_BY_CHANCE * log(max(number / FEW, 1))
+    return bool(cosines.max() >= MIN_COSINE + chance or words.coverage >= MIN_COVERAGE)

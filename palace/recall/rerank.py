@@ -1,4 +1,8 @@
-"""Rerank: a quick model puts the best candidates in order. A choice; off unless made."""
+"""Rerank: a quick model says which of the best candidates are best. A choice; off unless made.
+
+A model of language is asked for the order of all of them. Where none is chosen, and the server
+has a reranker of its own (LOCI_RERANKER_PATH), that one rates each.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,15 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from pydantic import BaseModel, field_validator, model_validator
 
-from llm import chat
+from llm import chat, reranking
 from llm.deadline import within
-from llm.errors import LLMError, ModelRefused
+from llm.errors import BadModelOutput, LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.recall.query import Query
@@ -24,8 +29,10 @@ from settings_app.models import MemorySettings
 
 logger = logging.getLogger(__name__)
 
-# So many of the best are put in order.
+# So many of the best are compared, and so many of these come to the front. The others keep the
+# order of their scores: a model that is careless about them, or forgets some, spoils nothing.
 RERANKED = 20
+PROMOTED = 5
 # Characters of each candidate that the model reads.
 PASSAGE_CHARS = 700
 SPEAKER_CHARS = 60
@@ -47,13 +54,19 @@ class Reranker:
     """Whom to ask for the order.
 
     Attributes:
-        endpoint: None to leave it as it is.
+        endpoint: A model of language; it goes before `folder`.
+        folder: Of the server's own reranker. With neither the order stays as it is.
         note: Why a model that was wanted cannot be asked; empty otherwise.
     """
 
-    endpoint: Endpoint | None
+    endpoint: Endpoint | None = None
+    folder: Path | None = None
     note: str = ""
     owner_id: int | None = None
+
+    @property
+    def is_there(self) -> bool:
+        return self.endpoint is not None or self.folder is not None
 
 
 class Order(BaseModel):
@@ -87,54 +100,94 @@ def reranker(choices: MemorySettings, *, wanted: bool | None) -> Reranker:
     """
     if wanted is not None:
         choices.use_rerank = wanted  # In this recall only: they are not saved.
+    if not choices.use_rerank:
+        return Reranker()
+    owner_id, folder = choices.owner_id, reranking.deployment_reranker()
     try:
         endpoint = choices.rerank_endpoint()
     except ModelRefused as error:
-        return Reranker(None, _unchanged(error))
-    if endpoint is None and wanted:
-        return Reranker(None, "No model put the hits in order, because none is set.")
-    return Reranker(endpoint, owner_id=choices.owner_id)
+        why = f"This server’s reranker stands in for the model, which cannot be asked: {error}"
+        return Reranker(None, folder, why if folder else _unchanged(error), owner_id)
+    if endpoint is None and folder is None and wanted:
+        return Reranker(note="No model put the hits in order, because none is set.")
+    return Reranker(endpoint, folder, owner_id=owner_id)
 
 
 def rerank_hits(
     query: Query, hits: tuple[Hit, ...], reranker: Reranker
 ) -> tuple[tuple[Hit, ...], str]:
-    """The hits with the first `RERANKED` in the model's order, and a note where that failed.
+    """The hits with the model's best `PROMOTED` of the first `RERANKED` in front, and a note where
+    that failed or came from another model than was wanted.
 
-    Each hit that the model placed knows its place before.
+    Each hit that the model compared knows its place before.
     """
     first = hits[:RERANKED]
-    if reranker.endpoint is None or len(first) < 2:
+    if len(first) < 2:
         return hits, reranker.note
     try:
-        # Rather the order there is than a late one.
-        with within(settings.RERANK_TIMEOUT_S):
-            answer = chat.structured(
-                _messages(query, first),
-                Order,
-                endpoint=reranker.endpoint,
-                purpose=Usage.Purpose.MEMORY_RERANK,
-                owner_id=reranker.owner_id,
-                max_retries=0,
-            )
+        if reranker.endpoint is not None:
+            order = _order_read(query, first, reranker.endpoint, reranker.owner_id)
+        elif reranker.folder is not None:
+            order = _order_rated(query, first, reranker.folder, reranker.owner_id)
+        else:
+            return hits, reranker.note
     except LLMError as error:
         logger.warning("Hits were not reranked: %s", error)
         return hits, _unchanged(error)
-    places = in_order(answer.order, len(first))
-    if places is None:
-        logger.warning("Hits were not reranked: %s named none of them.", reranker.endpoint)
-        return hits, _unchanged(f"{reranker.endpoint} named none of them.")
+    places = promoted(order, len(first))
     reranked = (dataclasses.replace(first[p - 1], place_before=p) for p in places)
-    return (*reranked, *hits[RERANKED:]), ""
+    return (*reranked, *hits[RERANKED:]), reranker.note
 
 
-def in_order(numbers: Sequence[int], count: int) -> list[int] | None:
-    """All places from 1 to `count`: those named first, the others as they were.
+def _order_read(
+    query: Query, hits: Sequence[Hit], endpoint: Endpoint, owner_id: int | None
+) -> list[int]:
+    """Places from 1 as a model of language has them, the most helpful first; maybe not all.
 
-    Of a number that is named twice the first counts; None where no number is a place.
+    Raises:
+        LLMError: it did not answer in time, or named no place.
     """
-    named = [n for n in dict.fromkeys(numbers) if 1 <= n <= count]
-    return [*named, *(n for n in range(1, count + 1) if n not in named)] if named else None
+    # Rather the order there is than a late one.
+    with within(settings.RERANK_TIMEOUT_S):
+        answer = chat.structured(
+            _messages(query, hits),
+            Order,
+            endpoint=endpoint,
+            purpose=Usage.Purpose.MEMORY_RERANK,
+            owner_id=owner_id,
+            max_retries=0,
+        )
+    known = [number for number in answer.order if 1 <= number <= len(hits)]
+    if not known:
+        raise BadModelOutput(f"{endpoint} named none of them.")
+    return known
+
+
+def _order_rated(
+    query: Query, hits: Sequence[Hit], folder: Path, owner_id: int | None
+) -> list[int]:
+    """All places from 1, the best rated first; those rated alike as they were.
+
+    Raises:
+        LLMError: the reranker was not done in time, or does not work.
+    """
+    ratings = reranking.rate(
+        query.text,
+        [_passage(hit) for hit in hits],
+        folder,
+        timeout_s=settings.RERANK_TIMEOUT_S,
+        owner_id=owner_id,
+    )
+    return sorted(range(1, len(hits) + 1), key=lambda place: -ratings[place - 1])
+
+
+def promoted(order: Sequence[int], count: int) -> list[int]:
+    """All places from 1 to `count`: the first `PROMOTED` of `order`, then the others as they were.
+
+    Of a number that is named twice the first counts, and what is no place does not.
+    """
+    named = [n for n in dict.fromkeys(order) if 1 <= n <= count][:PROMOTED]
+    return [*named, *(n for n in range(1, count + 1) if n not in named)]
 
 
 def move_told(before: int, place: int) -> str:
@@ -162,11 +215,16 @@ def _messages(query: Query, hits: Sequence[Hit]) -> list[chat.Message]:
 
 
 def _quoted(number: int, hit: Hit) -> dict[str, Any]:
-    start, end = hit.passage
-    said = hit.drawer.text[start:end].strip()
+    said = _passage(hit)
     return {
         "number": number,
         "said_on": hit.drawer.said_at.strftime("%a %d %b %Y"),
         "by": (hit.drawer.speaker or hit.drawer.role)[:SPEAKER_CHARS],
         "text": said if len(said) <= PASSAGE_CHARS else f"{said[:PASSAGE_CHARS]}…",
     }
+
+
+def _passage(hit: Hit) -> str:
+    """The stretch that is closest to the question."""
+    start, end = hit.passage
+    return hit.drawer.text[start:end].strip()

@@ -10,6 +10,10 @@ import numpy.typing as npt
 import psycopg
 from django.db import connection
 
+# As numpy calls smallint, integer, bigint, real and double precision.
+Kind = Literal["i2", "i4", "i8", "f4", "f8"]
+Keys = npt.NDArray[np.int64]
+
 
 def fetch_rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     """All rows of a query, sent in binary."""
@@ -21,13 +25,17 @@ def fetch_rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def numbers(data: bytes | None, kind: Literal["i2", "i8", "f4"]) -> npt.NDArray[Any]:
+def keys_literal(keys: npt.NDArray[np.int64]) -> str:
+    """Keys as Postgres writes an array: psycopg would take each key on its own."""
+    return f"{{{','.join(map(str, keys.tolist()))}}}"
+
+
+def numbers(data: bytes | None, kind: Kind) -> npt.NDArray[Any]:
     """An array's numbers, many times faster than by way of a Python list.
 
     Args:
         data: `substring(array_send(…) FROM 21)` of an array of one dimension without nulls: its
             binary form without the head of 20 bytes. Several may be strung together.
-        kind: As numpy calls smallint, bigint and real.
 
     Raises:
         ValueError: it is of another kind, or has nulls.
@@ -37,3 +45,20 @@ def numbers(data: bytes | None, kind: Literal["i2", "i8", "f4"]) -> npt.NDArray[
     if (rows["length"] != int(kind[1:])).any():
         raise ValueError(f"These are no numbers of kind {kind}, or some are null.")
     return rows["number"].astype(kind)
+
+
+def distinct(*parts: Keys) -> Keys:
+    """All keys that any of them holds, ascending.
+
+    Of a few hundred, many times faster than `np.unique`, which hashes them.
+    """
+    keys = np.sort(np.concatenate(parts))
+    return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
+
+
+def among(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
+    """Which of the keys are among the others, as `np.isin` says more slowly."""
+    if not len(ascending):
+        return np.zeros(len(keys), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
+    return np.asarray(ascending[places] == keys)

@@ -56,7 +56,7 @@ def score(
         leave_out: Keys of drawers that are no hits, however good.
     """
     values = features(query, candidates, meaning, words)
-    shares = fuse(values, recipe.weights)
+    shares = fuse(values, recipe.weights_for(query.kinds))
     scores = total(shares, len(candidates))
     taken = relevant(candidates, values["time.said"], values["preference.stated"], meaning, words)
     order = ranking(scores, candidates.drawers)

@@ -1,26 +1,64 @@
-"""Meaning: the cosine of the question with every passage of the palace.
+"""Meaning: the cosine of the question with the passages of the palace.
 
-The scan is exact. Within one palace that is fast and correct, where an index over all palaces
-would return too few rows for a small one; it also gives the true mean and spread, against which
-scores are standardised.
+In a palace of ordinary size every passage is compared. In a large one the sign bits of the vectors
+say which passages may be close, and only those are compared exactly, beside a sample that gives
+the palace's mean and spread; what else is looked at later is compared then. No index over all
+palaces is used: it would return too few rows for a small one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector
 
+from palace.indexing.postings import EVERY
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.rows import fetch_rows, numbers
+from palace.models.packed import unpack
+from palace.recall.census import Census, take_census
+from palace.recall.rows import among, distinct, fetch_rows, keys_literal, numbers
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 
 # Below this spread a palace is too small, or too much of one kind, to standardise by its own.
 MIN_SPREAD = 0.05
+# With more passages than these it is quicker to look at the bits first.
+MANY_PASSAGES = 12_000
+# How many of the closest by bits are compared exactly: of 37,700 real passages, .9993 of the ten
+# that are truly closest are among so many.
+CLOSE_BY_BITS = 1000
+# From so many drawers the mean is known to 3 % of the spread, the spread itself to 2 %.
+SAMPLE = 1000
+
+# A drawer's key and its passage's ordinal are one number: sending takes longest.
+_EXACT = (
+    "SELECT substring(array_send(array_agg(drawer_id << 16 | ordinal)) FROM 21),"
+    # The vectors are of length 1: the inner product is the cosine, and cheaper.
+    " substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21){as_asked}"
+    " FROM palace_passage WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL"
+)
+_AS_ASKED = ", substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
+_TRASH = "(SELECT id FROM palace_drawer WHERE palace_id = %s AND trashed_at IS NOT NULL)"
+# The index of the primary key holds all that this needs, in the order of the drawers.
+_BY_BITS = (
+    "SELECT substring(array_send(ARRAY(SELECT drawer_id FROM palace_passage"
+    " WHERE palace_id = %s AND space_id = %s AND bits IS NOT NULL AND {among}"
+    " ORDER BY bits <~> binary_quantize(%s::halfvec) LIMIT %s)) FROM 21)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where to look for the cosines of more drawers; `as_asked` is empty if it is the same."""
+
+    palace_id: int
+    space_id: int
+    vector: str
+    as_asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +66,16 @@ class Meaning:
     """Cosines of a palace's drawers with the question, by ascending drawer key.
 
     Attributes:
+        drawers: All that have vectors; of a large palace those that may matter.
         first: Of each drawer's first passage: what a long message opens with tells its subject.
         best: Of its closest passage.
         best_passage: That passage's ordinal.
         passages: How many passages it has.
+        as_asked: Like `best`, with the question's own vector; the rest is with where its answers
+            are.
         mean: Of `best` over the palace; likewise `spread`, the standard deviation.
+        number: How many drawers the palace has, about.
+        asked: Where the others are; None where all are here.
     """
 
     drawers: Ids
@@ -40,8 +83,11 @@ class Meaning:
     best: Scores
     best_passage: npt.NDArray[np.int16]
     passages: npt.NDArray[np.int16]
+    as_asked: Scores
     mean: float
     spread: float
+    number: int = 0
+    asked: Asked | None = None
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -49,6 +95,23 @@ class Meaning:
     def at(self, drawers: Ids, column: npt.NDArray[np.generic]) -> Scores:
         """The column's values for these drawers; the palace's mean where one has no vector."""
         return look_up(self.drawers, column, drawers, missing=self.mean)
+
+    def with_all(self, drawers: Ids) -> Meaning:
+        """With these drawers compared too, if they were not."""
+        more = drawers[~among(drawers, self.drawers)]
+        if self.asked is None or not len(more):
+            return self
+        found = _exactly(self.asked, more)
+        order = np.argsort(np.concatenate([self.drawers, found.drawers]), kind="stable")
+        return replace(
+            self,
+            drawers=np.concatenate([self.drawers, found.drawers])[order],
+            first=np.concatenate([self.first, found.first])[order],
+            best=np.concatenate([self.best, found.best])[order],
+            best_passage=np.concatenate([self.best_passage, found.best_passage])[order],
+            passages=np.concatenate([self.passages, found.passages])[order],
+            as_asked=np.concatenate([self.as_asked, found.as_asked])[order],
+        )
 
 
 def look_up(
@@ -68,46 +131,139 @@ NOTHING = Meaning(
     best=np.empty(0, np.float32),
     best_passage=np.empty(0, np.int16),
     passages=np.empty(0, np.int16),
+    as_asked=np.empty(0, np.float32),
     mean=0.0,
     spread=1.0,
 )
 
 
-def by_meaning(palace: Palace, space: EmbeddingSpace, vector: Scores | None) -> Meaning:
-    """Score every kept drawer of the palace; nothing where there is no vector to compare with."""
+def by_meaning(
+    palace: Palace,
+    space: EmbeddingSpace,
+    vector: Scores | None,
+    census: Census | None = None,
+    *,
+    as_asked: Scores | None = None,
+) -> Meaning:
+    """Score the kept drawers of the palace; nothing where there is no vector to compare with.
+
+    Args:
+        as_asked: The question's own vector, where `vector` is another.
+        census: Of the palace, where it was just taken.
+    """
     if vector is None:
         return NOTHING
-    # The vectors are of length 1: the inner product is the cosine, and cheaper.
-    [(drawers, ordinals, cosines)] = fetch_rows(
-        "SELECT substring(array_send(array_agg(drawer_id)) FROM 21),"
-        " substring(array_send(array_agg(ordinal)) FROM 21),"
-        " substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
-        " FROM palace_passage"
-        " WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL"
-        " AND drawer_id NOT IN"
-        " (SELECT id FROM palace_drawer WHERE palace_id = %s AND trashed_at IS NOT NULL)",
-        [HalfVector(vector).to_text(), palace.pk, space.pk, palace.pk],
-    )
-    if drawers is None:
+    census = census or take_census(palace)
+    also = "" if as_asked is None or as_asked is vector else HalfVector(as_asked).to_text()
+    asked = Asked(palace.pk, space.pk, HalfVector(vector).to_text(), also)
+    if census.passages > MANY_PASSAGES:
+        return _by_bits(asked, census)
+    return _by_all(asked)
+
+
+def _by_all(asked: Asked) -> Meaning:
+    kept = f" AND drawer_id NOT IN {_TRASH}"
+    columns = _compared(asked, kept, asked.palace_id)
+    found = _per_drawer(*columns)
+    if not len(found.drawers):
         return NOTHING
-    return _per_drawer(numbers(drawers, "i8"), numbers(ordinals, "i2"), numbers(cosines, "f4"))
+    mean, spread = _statistics(found.best)
+    return replace(found, mean=mean, spread=spread, number=len(found.drawers))
 
 
-def _per_drawer(drawers: Ids, ordinals: npt.NDArray[np.int16], cosines: Scores) -> Meaning:
-    order = np.lexsort((ordinals, drawers))
-    drawers, ordinals, cosines = drawers[order], ordinals[order], cosines[order]
-    unique, starts, counts = np.unique(drawers, return_index=True, return_counts=True)
+def _by_bits(asked: Asked, census: Census) -> Meaning:
+    close = closest_by_bits(asked, without_trash=bool(len(census.trash)))
+    sample = _sample(asked.palace_id, census.number)
+    sample = sample[~among(sample, census.trash)]
+    found = _exactly(asked, distinct(close, sample))
+    if not len(found.drawers):
+        return NOTHING
+    mean, spread = _statistics(found.best[among(found.drawers, sample)])
+    return replace(found, mean=mean, spread=spread, number=census.number, asked=asked)
+
+
+def closest_by_bits(
+    asked: Asked, *, without_trash: bool, period: tuple[datetime, datetime] | None = None
+) -> Ids:
+    """Drawers of the passages that are closest as far as their bits tell.
+
+    Args:
+        period: Only those said from the first moment on and before the second.
+    """
+    which, parameters = "true", []
+    if period:
+        which = (
+            "drawer_id IN (SELECT id FROM palace_drawer WHERE palace_id = %s"
+            " AND said_at >= %s AND said_at < %s AND trashed_at IS NULL)"
+        )
+        parameters = [asked.palace_id, *period]
+    elif without_trash:
+        which, parameters = f"drawer_id NOT IN {_TRASH}", [asked.palace_id]
+    [(keys,)] = fetch_rows(
+        _BY_BITS.format(among=which),
+        [asked.palace_id, asked.space_id, *parameters, asked.vector, CLOSE_BY_BITS],
+    )
+    return distinct(numbers(keys, "i8"))
+
+
+def _sample(palace_id: int, number: int) -> Ids:
+    """Keys of about SAMPLE drawers from all over the palace, the same until it changes."""
+    [(keys,)] = fetch_rows(
+        "SELECT string_agg(substring(drawers FROM 1 + 8 * place FOR 8), ''::bytea)"
+        " FROM palace_posting, generate_series(0, number - 1, %s) place"
+        " WHERE palace_id = %s AND term = %s",
+        [max(number // SAMPLE, 1), palace_id, EVERY],
+    )
+    found = np.sort(unpack(keys, "i8"))
+    return np.asarray(found[:: max(len(found) // SAMPLE, 1)])
+
+
+def _exactly(asked: Asked, drawers: Ids) -> Meaning:
+    """Of these drawers; the mean and spread are left to whoever knows them."""
+    columns = _compared(asked, " AND drawer_id = ANY(%s::bigint[])", keys_literal(drawers))
+    return _per_drawer(*columns)
+
+
+def _compared(asked: Asked, which: str, parameter: int | str) -> tuple[bytes | None, ...]:
+    """Keys, cosines, and cosines with the question as it is if that is another; None if no row."""
+    vectors = [asked.vector, asked.as_asked] if asked.as_asked else [asked.vector]
+    statement = _EXACT.format(as_asked=_AS_ASKED if asked.as_asked else "") + which
+    [columns] = fetch_rows(statement, [*vectors, asked.palace_id, asked.space_id, parameter])
+    return columns
+
+
+def _statistics(best: Scores) -> tuple[float, float]:
+    """Mean and standard deviation."""
+    if not len(best):
+        return NOTHING.mean, NOTHING.spread
+    return float(best.mean()), max(float(best.std()), MIN_SPREAD)
+
+
+def _per_drawer(
+    sent_keys: bytes | None, sent_cosines: bytes | None, sent_as_asked: bytes | None = None
+) -> Meaning:
+    if sent_keys is None:
+        return NOTHING
+    keys, cosines = numbers(sent_keys, "i8"), numbers(sent_cosines, "f4")
+    order = np.argsort(keys, kind="stable")
+    keys, cosines = keys[order], cosines[order]
+    drawers, ordinals = keys >> 16, (keys & 0xFFFF).astype(np.int16)
+    starts = np.flatnonzero(np.r_[True, drawers[1:] != drawers[:-1]])
+    counts = np.diff(np.r_[starts, len(drawers)])
     best = np.maximum.reduceat(cosines, starts)
+    as_asked = best
+    if sent_as_asked is not None:
+        as_asked = np.maximum.reduceat(numbers(sent_as_asked, "f4")[order], starts)
     # The place of each drawer's best passage: the first row of the drawer that reaches its best.
     is_best = cosines == np.repeat(best, counts)
     rows = np.where(is_best, np.arange(len(cosines)), len(cosines))
     best_rows = np.minimum.reduceat(rows, starts)
-    return Meaning(
-        drawers=unique,
+    return replace(
+        NOTHING,
+        drawers=drawers[starts],
         first=cosines[starts],
         best=best,
         best_passage=ordinals[best_rows],
         passages=counts.astype(np.int16),
-        mean=float(best.mean()),
-        spread=max(float(best.std()), MIN_SPREAD),
+        as_asked=as_asked,
     )

@@ -4,38 +4,63 @@ from __future__ import annotations
 
 import numpy as np
 
+from palace.indexing.traits import Trait
 from palace.recall import neighbours
+from palace.recall.agreement import agreement
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.preference import preference_scores
 from palace.recall.query import Query
 from palace.recall.semantic import Meaning, Scores
 from palace.recall.speaker import named_speaker, users_own
+from palace.recall.statement import has_trait
 from palace.recall.temporal import time_scores
 
 
 def features(
     query: Query, candidates: Candidates, meaning: Meaning, words: Words
 ) -> dict[str, Scores]:
-    """By name, one value a candidate.
+    """By name, one value a candidate; before the dot stands the signal it is shown under.
 
     Meaning and words are in standard deviations above the palace's mean for this question; what
-    surrounds a message is measured in the same units. The others run from 0 to 1.
+    surrounds a message is measured in the same units. The others run from 0 to 1, but lengths,
+    which are logarithms.
     """
-    best = meaning.standardised(meaning.at(candidates.drawers, meaning.best))
-    message = words.standardised(words.at(candidates.drawers))
+    of_meaning = _of_meaning(candidates, meaning)
+    of_words = _of_words(candidates, words)
     return {
-        "meaning.best": best,
-        "meaning.first": meaning.standardised(meaning.at(candidates.drawers, meaning.first)),
-        "words.message": message,
-        "exchange.words": words.standardised(neighbours.exchange_words(candidates, words)),
-        "exchange.meaning": meaning.standardised(neighbours.exchange_meaning(candidates, meaning)),
-        "room.words": neighbours.room_best(candidates, message),
-        "room.meaning": neighbours.room_best(candidates, best),
+        **of_meaning,
+        **of_words,
+        "agreement.exchange": agreement(of_meaning["meaning.best"], of_words["exchange.words"]),
+        "words.quoted": candidates.quoted,
         "speaker.user": users_own(query.intent, candidates),
         "speaker.named": named_speaker(query.intent, candidates),
         "time.said": time_scores(candidates.said_at, query.time, query.now),
         "preference.stated": preference_scores(query.intent, candidates),
         "length.terms": np.log1p(candidates.terms),
         "length.passages": np.log1p(meaning.at(candidates.drawers, meaning.passages)),
+        **{f"statement.{trait.name}".lower(): has_trait(candidates, trait) for trait in Trait},
+    }
+
+
+def _of_meaning(candidates: Candidates, meaning: Meaning) -> dict[str, Scores]:
+    best = meaning.standardised(meaning.at(candidates.drawers, meaning.best))
+    before = meaning.standardised(meaning.at(candidates.before, meaning.best))
+    return {
+        "meaning.best": best,
+        "meaning.first": meaning.standardised(meaning.at(candidates.drawers, meaning.first)),
+        "exchange.before": before,
+        "exchange.after": meaning.standardised(meaning.at(candidates.after, meaning.best)),
+        "exchange.answer": neighbours.answers(candidates, before),
+        "room.meaning": neighbours.room_best(candidates, best),
+    }
+
+
+def _of_words(candidates: Candidates, words: Words) -> dict[str, Scores]:
+    message = words.standardised(words.at(candidates.drawers))
+    return {
+        "words.message": message,
+        "exchange.words": words.standardised(neighbours.exchange_words(candidates, words)),
+        "exchange.coverage": neighbours.exchange_coverage(candidates, words),
+        "room.words": neighbours.room_best(candidates, message),
     }

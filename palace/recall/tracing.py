@@ -2,76 +2,206 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import fields
 from typing import Any
 
-from palace.models import Drawer, Palace, RecollectionTrace
-from palace.recall.packing import without
+import numpy as np
+from django.db import connection, transaction
+from django.utils import timezone
+from psycopg.types.json import Jsonb
+
+from palace.models import Palace, RecollectionTrace
+from palace.recall.packing import Packed, without
 from palace.recall.query import Query
 from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit, Recollection
+from palace.recall.rows import fetch_rows, keys_literal
 from palace.recall.scoring import Scored
 
-# How many candidates a trace keeps.
+# How many of the candidates that are no hits a trace keeps, and at most how many of those that
+# whoever asked had before them, or that had nothing to do with it: the best of each.
 TRACED = 50
+TRACED_KNOWN, TRACED_TOO_FAR = 20, 10
+# Of the question's words, names and the like, so many are kept.
+READ = 40
+
+# Always so, and for the rest of the transaction.
+_WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true) = 'off'"
+
+KNOWN = "already in the conversation"
+RANKED_LOWER = "ranked lower"
+PUT_LOWER = "put lower by a model"
+TOO_FAR = "too far from the question"
+NO_ROOM = "did not fit the budget of tokens"
 
 
 def keep_trace(
-    palace: Palace, query: Query, recipe: Recipe, scored: Scored, recollection: Recollection
+    palace: Palace,
+    query: Query,
+    recipe: Recipe,
+    scored: Scored,
+    recollection: Recollection,
+    packed: Packed,
 ) -> None:
-    trace = RecollectionTrace.objects.create(
-        uuid=recollection.uuid,
-        palace=palace,
-        query=recollection.query,
-        recipe=recipe.name,
-        now=query.now,
-        hits=[_hit(hit) for hit in recollection.hits],
-        candidates=_candidates(scored, {hit.drawer.pk for hit in recollection.hits}),
-        context=recollection.context,
-        notes=list(recollection.notes),
-        duration_ms=recollection.duration_ms,
-    )
-    _take_out_purged(trace, recollection.hits)
+    """Put a recall on record, and from then on let a purge take its words out of it."""
+    cut = list(_cut(scored, recollection.hits))
+    record = {
+        "palace_id": palace.pk,
+        "uuid": recollection.uuid,
+        "query": recollection.query,
+        "recipe": recipe.name,
+        "now": query.now,
+        "hits": Jsonb([_hit(place, hit, packed) for place, hit in enumerate(recollection.hits)]),
+        "candidates": Jsonb(_candidates(scored, cut)),
+        "reading": Jsonb(read_as(query)),
+        "figures": Jsonb(_figures(scored, recollection.hits, packed, cut)),
+        "context": recollection.context,
+        "notes": Jsonb(recollection.notes),
+        "duration_ms": recollection.duration_ms,
+        "created_at": timezone.now(),
+    }
+    _write(record)
+    # Not before it is committed: until then a purge that runs meanwhile does not see it.
+    _take_out_purged(palace, recollection)
 
 
-def _take_out_purged(trace: RecollectionTrace, hits: Sequence[Hit]) -> None:
+def _write(record: Mapping[str, Any]) -> None:
+    """In one statement: each more would be another wait for the server.
+
+    Nobody waits for the disk, which takes longer than all the rest of the record. A power cut
+    within the next second may cost it, and then also whatever refers to it. A caller's own
+    transaction is left alone.
+    """
+    columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
+    statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
+    within = connection.in_atomic_block
+    with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
+        cursor.execute(statement if within else f"{statement} WHERE {_WITHOUT_WAITING}", record)
+
+
+def read_as(query: Query) -> dict[str, Any]:
+    """How the question was understood; what it says nothing of is left out."""
+    time, intent = query.time, query.intent
+    read = {
+        "terms": query.terms[:READ],
+        "names": intent.names[:READ],
+        "quoted": intent.quoted[:READ],
+        "asks": [
+            field.name.removeprefix("asks_")
+            for field in fields(intent)
+            if getattr(intent, field.name) is True
+        ],
+        "periods": [
+            {"text": p.text, "start": p.start.isoformat(), "end": p.end.isoformat()}
+            for p in time.periods[:READ]
+        ],
+        "when": [name for name in ("recent", "first", "last") if getattr(time, name)],
+        "as_of": query.as_of.isoformat() if query.as_of else None,
+        "by_meaning": query.vector is not None,
+    }
+    return {name: value for name, value in read.items() if value}
+
+
+def _take_out_purged(palace: Palace, recollection: Recollection) -> None:
     """A purge takes its words out of the traces there are; what it met too early, we take out."""
-    keys = [hit.drawer.pk for hit in hits]
-    present = Drawer.objects.filter(palace=trace.palace_id, pk__in=keys)
-    left = set(present.values_list("pk", flat=True)) if keys else set()
-    gone = [hit for hit in hits if hit.drawer.pk not in left]
+    hits = recollection.hits
+    keys = np.array([hit.drawer.pk for hit in hits], dtype=np.int64)
+    present = fetch_rows(
+        "SELECT id FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s::bigint[])",
+        [palace.pk, keys_literal(keys)],
+    )
+    gone = [hit for hit in hits if (hit.drawer.pk,) not in present]
     if gone:
-        trace.context = without(trace.context, gone)
-        trace.save(update_fields=["context"])
+        trace = RecollectionTrace.objects.filter(palace=palace, uuid=recollection.uuid)
+        trace.update(context=without(recollection.context, gone))
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
+def _hit(place: int, hit: Hit, packed: Packed) -> dict[str, Any]:
     traced: dict[str, Any] = {
         "drawer": str(hit.drawer.uuid),
         "pointer": str(hit.pointer),
         "score": round(hit.score, 4),
         "signals": _rounded(hit.signals),
+        "passage": list(hit.passage),
     }
     if hit.place_before is not None:
         traced["place_before"] = hit.place_before
+    if place in packed.left_out:
+        traced["cut"] = NO_ROOM
+    if place in packed.shortened:
+        traced["shortened"] = True
     return traced
 
 
-def _candidates(scored: Scored, taken: set[int]) -> list[dict[str, Any]]:
-    """The best of the candidates that are no hits, by score, with why they were cut."""
+def _cut(scored: Scored, hits: Sequence[Hit]) -> Iterator[tuple[int, int | None, str]]:
+    """All candidates that are no hits: which, the place its score had, and why it was cut."""
+    taken = {hit.drawer.pk for hit in hits}
     keys = scored.candidates.drawers
-    cut = [(place, "ranked lower") for place in scored.order if int(keys[place]) not in taken]
-    cut += [(place, "already in the conversation") for place in scored.left_out]
-    cut += [(place, "too far from the question") for place in scored.too_far]
+    yield from ((which, None, KNOWN) for which in scored.left_out)
+    reranked = any(hit.place_before is not None for hit in hits)
+    for place, which in enumerate(scored.order, start=1):
+        if int(keys[which]) not in taken:
+            put_lower = reranked and place <= len(hits)
+            yield which, place, PUT_LOWER if put_lower else RANKED_LOWER
+    yield from ((which, None, TOO_FAR) for which in scored.too_far)
+
+
+def _candidates(scored: Scored, cut: Sequence[tuple[int, int | None, str]]) -> list[dict[str, Any]]:
+    """The best of those that are no hits; `drawer` is its key, `place` that of its score."""
+    room = {KNOWN: TRACED_KNOWN, TOO_FAR: TRACED_TOO_FAR}
+    kept: list[tuple[int, int | None, str]] = []
+    for which, place, why in cut:
+        if len(kept) == TRACED:
+            break
+        room[why] = room.get(why, TRACED) - 1
+        if room[why] >= 0:
+            kept.append((which, place, why))
+    places = [which for which, _place, _why in kept]
     return [
         {
-            "drawer": int(keys[place]),
-            "score": round(float(scored.scores[place]), 4),
-            "signals": _rounded(scored.signals(place)),
+            "drawer": key,
+            "score": score,
+            "signals": signals,
             "cut": why,
+            **({} if place is None else {"place": place}),
         }
-        for place, why in cut[:TRACED]
+        for (_which, place, why), key, score, signals in zip(
+            kept,
+            scored.candidates.drawers[places].tolist(),
+            scored.scores[places].astype(float).round(4).tolist(),
+            _signals(scored, places),
+            strict=True,
+        )
     ]
+
+
+def _signals(scored: Scored, places: list[int]) -> Iterator[dict[str, float]]:
+    """As `scored.signals`, of many at once."""
+    columns: dict[str, Any] = {}
+    for name, shares in scored.shares.items():
+        signal = name.partition(".")[0]
+        columns[signal] = columns.get(signal, 0.0) + shares[places].astype(float)
+    rounded = {signal: column.round(4).tolist() for signal, column in columns.items()}
+    for row in range(len(places)):
+        yield {signal: column[row] for signal, column in rounded.items()}
+
+
+def _figures(
+    scored: Scored,
+    hits: Sequence[Hit],
+    packed: Packed,
+    cut: Sequence[tuple[int, int | None, str]],
+) -> dict[str, Any]:
+    return {
+        "looked_at": len(scored.candidates),
+        "cut": Counter(why for _which, _place, why in cut),
+        "given": len(hits) - len(packed.left_out),
+        "tokens": packed.tokens,
+        "budget_tokens": packed.budget,
+    }
 
 
 def _rounded(signals: Mapping[str, float]) -> dict[str, float]:

@@ -49,4 +49,4 @@ def _embedder() -> str:
     """The local one is there once built. A remote one is not called: each call may cost money."""
     if settings.EMBEDDING_PROVIDER != "local":
         return "remote"
-    return OK if is_built(settings.MODELS_DIR) else AWAY
+    return OK if is_built(settings.MODELS_DIR, settings.EMBEDDING_MODEL) else AWAY

@@ -20,16 +20,18 @@ SIGNALS = {
     "meaning": ("Meaning", "its sense is close to the question’s"),
     "words": ("Words", "it shares rare words with the question"),
     "exchange": ("Exchange", "the messages just before and after it fit too"),
+    "agreement": ("Agreement", "what it changes that sense and words both point to it"),
     "room": ("Room", "its whole conversation is about this"),
     "speaker": ("Speaker", "the one who said it is the one asked about"),
     "time": ("Time", "it was said when the question points to"),
     "preference": ("Preference", "it states a lasting wish or taste"),
+    "statement": ("Statement", "it says the kind of thing that such a question wants"),
     "length": ("Length", "it has enough words to say something"),
 }
 # Smaller shares would be drawn as nothing and written as 0.00.
 SMALLEST_SHARE = 0.005
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
         HitRow(
             hit,
             place,
-            _snippet(hit.drawer.text, hit.passage, terms),
+            snippet_of(hit.drawer.text, hit.passage, terms),
             _bars(hit.signals, low, high),
         )
         for place, hit in enumerate(hits, start=1)
@@ -107,9 +109,11 @@ def _bars(signals: Mapping[str, float], low: float, high: float) -> tuple[Bar, .
     )
 
 
-def _snippet(text: str, passage: tuple[int, int], terms: set[str]) -> tuple[tuple[str, bool], ...]:
+def snippet_of(
+    text: str, passage: tuple[int, int], terms: set[str]
+) -> tuple[tuple[str, bool], ...]:
     """Pieces of the passage's best stretch; True marks a word of the question."""
-    matches = [m.span() for m in _WORD.finditer(text, *passage) if terms & analyze(m[0]).keys()]
+    matches = [m.span() for m in WORD.finditer(text, *passage) if terms & analyze(m[0]).keys()]
     start, end = _stretch(text, passage, matches)
     pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
     at = start

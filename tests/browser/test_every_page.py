@@ -25,6 +25,7 @@ NO_PAGES = {
     "reply_stream",
     "sign_in_once",
     "sign_out",
+    "try_cases",
     "try_model",
 }
 # What only somebody sees who is not signed in.

@@ -44,6 +44,19 @@ def test_a_model_is_chosen_tried_and_saved_in_place(signed_in, alice, model_serv
     assert (chosen.top_k, chosen.has_key) == (9, False)
 
 
+def test_how_to_look_is_chosen_by_the_arrow_keys(signed_in, alice):
+    page = signed_in()
+    page.goto("/settings/")
+    thorough, by_words = (page.get_by_label(label) for label in ("Thorough", "By words alone"))
+    expect(thorough).to_be_checked()
+    thorough.press("ArrowUp")
+    expect(by_words).to_be_checked()
+    by_words.press("Enter")
+    expect(page.get_by_role("status").first).to_have_text("Saved.")
+    expect(by_words).to_be_checked()
+    assert settings_of(alice.pk).recipe == "keyword"
+
+
 def test_the_focus_stays_where_a_button_was_pressed(signed_in, model_server):
     page = signed_in()
     page.goto("/settings/")

@@ -13,7 +13,7 @@ from llm.models import Usage
 from palace.mining.mine import mine, mine_many
 from palace.models import RecollectionTrace
 from palace.recall.recall import recall
-from palace.recall.rerank import PASSAGE_CHARS, RERANKED, in_order
+from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from settings_app.models import MemorySettings
 from tests.model_server import NO_CHOICES, CutOff, NotJson, Slow, Status, Text
 from tests.talk import EVERYTHING, transcript
@@ -86,7 +86,7 @@ def test_a_drawer_below_top_k_can_be_promoted_into_it(reranking, model_server):
     cut = [candidate["drawer"] for candidate in trace.candidates]
     assert cut[:2] == [hit.drawer.pk for hit in before.hits[:2]]
     assert found.hits[0].drawer.pk not in cut
-    assert trace.candidates[0]["cut"] == "ranked lower"
+    assert trace.candidates[0]["cut"] == "put lower by a model"
 
 
 def test_a_trace_without_a_model_knows_no_place_before(lived_in):
@@ -95,7 +95,7 @@ def test_a_trace_without_a_model_knows_no_place_before(lived_in):
     assert not any("place_before" in hit for hit in trace.hits)
 
 
-def test_only_the_best_are_put_in_order(palace, model_server):
+def test_only_the_best_are_compared_and_the_best_five_of_them_promoted(palace, model_server):
     mine_many(palace, conversations(60))
     chooses(palace, model_server)
     question = "Who could not stop talking about the greenhouse?"
@@ -103,7 +103,16 @@ def test_only_the_best_are_put_in_order(palace, model_server):
     model_server.answer(order(*range(RERANKED, 0, -1)))
     found = recall(palace, question, top_k=30)
     assert len(before) > RERANKED + 2
-    assert pointers(found) == [*before[:RERANKED][::-1], *before[RERANKED:]]
+    best = before[RERANKED - PROMOTED : RERANKED]
+    assert pointers(found) == [*best[::-1], *before[: RERANKED - PROMOTED], *before[RERANKED:]]
+    assert [hit.place_before for hit in found.hits[:RERANKED]] == [
+        20,
+        19,
+        18,
+        17,
+        16,
+        *range(1, 16),
+    ]
     assert [hit.place_before for hit in found.hits[RERANKED:]] == [None] * (len(before) - RERANKED)
     assert len(sent(model_server)) == 1 + RERANKED
 
@@ -283,15 +292,19 @@ def test_no_transaction_is_held_while_the_model_thinks(reranking, model_server):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "places"),
+    ("order", "places"),
     [
         ([2, 1, 3], [2, 1, 3]),
         ([3], [3, 1, 2]),
         ([3, 3, 2], [3, 2, 1]),
         ([4, 0, -1, 2], [2, 1, 3]),
-        ([], None),
-        ([7], None),
+        ([], [1, 2, 3]),
     ],
 )
-def test_an_order_is_completed(numbers, places):
-    assert in_order(numbers, 3) == places
+def test_an_order_is_completed(order, places):
+    assert promoted(order, 3) == places
+
+
+def test_no_more_than_five_are_promoted_and_the_others_keep_their_order():
+    assert promoted([8, 7, 6, 5, 4, 3, 2, 1], 8) == [8, 7, 6, 5, 4, 1, 2, 3]
+    assert promoted([8, 8, 8, 8, 8, 7, 99, 6, 5, 4, 3], 8) == [8, 7, 6, 5, 4, 1, 2, 3]

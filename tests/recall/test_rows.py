@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from palace.recall.rows import fetch_rows, numbers
+from palace.recall.rows import among, distinct, fetch_rows, numbers
 
 pytestmark = pytest.mark.django_db
 
@@ -21,6 +23,8 @@ def sent(array, kind):
         ("ARRAY[1, -2, 9223372036854775807]::bigint[]", "i8", [1, -2, 9223372036854775807]),
         ("ARRAY[1, -2, 32767]::smallint[]", "i2", [1, -2, 32767]),
         ("ARRAY[0.5, -2, 'NaN', 'Infinity']::real[]", "f4", [0.5, -2, np.nan, np.inf]),
+        ("ARRAY[1, -2, 2147483647]::int[]", "i4", [1, -2, 2147483647]),
+        ("ARRAY[0.1, -1e300]::float8[]", "f8", [0.1, -1e300]),
         ("'{}'::bigint[]", "i8", []),
         ("NULL::bigint[]", "i8", []),
         ("'[5:6]={7,8}'::bigint[]", "i8", [7, 8]),
@@ -60,3 +64,12 @@ def test_a_long_array_arrives_whole():
 def test_what_are_other_numbers_is_refused(array, kind):
     with pytest.raises(ValueError, match=r"no numbers of kind|buffer size"):
         sent(array, kind)
+
+
+KEYS = st.lists(st.integers(0, 20)).map(lambda keys: np.array(keys, np.int64))
+
+
+@given(KEYS, KEYS)
+def test_keys_are_joined_and_looked_up_as_numpy_would(some, others):
+    np.testing.assert_array_equal(distinct(some, others), np.union1d(some, others))
+    np.testing.assert_array_equal(among(some, np.sort(others)), np.isin(some, others))

@@ -8,12 +8,15 @@ from django.urls import URLPattern, get_resolver, reverse
 
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
-from palace.models import Drawer, ImportJob, Wing
+from palace.evaluation.cases import expect
+from palace.models import Drawer, ImportJob, RecollectionTrace, Wing
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
 # What only does something with the settings of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
+# What only does something with the cases of whoever is signed in.
+WITHOUT_MEMORIES |= {"try_cases"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
     "account",
@@ -23,6 +26,7 @@ ONES_OWN = {
     "costs",
     "imports",
     "memory",
+    "recall_cases",
     "settings",
     "trash",
 }
@@ -49,6 +53,7 @@ ACTIONS = {
     "restore_batch": lambda drawer: (reverse("restore_batch", args=[in_trash(drawer)]), {}),
     "restore_drawer": lambda drawer: (reverse("restore_drawer", args=[drawer.uuid]), {}),
     "purge_drawer": lambda drawer: (reverse("purge_drawer", args=[drawer.uuid]), {}),
+    "delete_case": lambda drawer: (reverse("delete_case", args=[case(drawer).uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
     "stop_reply": lambda drawer: (reverse("stop_reply", args=[reply(drawer).uuid]), {}),
@@ -76,6 +81,10 @@ FORMS = {
     "wing_merge": lambda drawer: (
         f"{reverse('wing_merge', args=[drawer.room.wing.uuid])}?into={other_wing(drawer).uuid}",
         {"into": other_wing(drawer).uuid},
+    ),
+    "recall_detail": lambda drawer: (
+        reverse("recall_detail", args=[recollection(drawer).uuid]),
+        {"drawer": drawer.uuid},
     ),
     "agent_detail": lambda drawer: (agent(drawer).get_absolute_url(), {"name": "New"}),
     "delete_agent": lambda drawer: (reverse("delete_agent", args=[agent(drawer).uuid]), {}),
@@ -134,6 +143,25 @@ def talk(drawer):
     for position, role in enumerate(("user", "assistant")):
         Message.objects.get_or_create(**said, position=position, role=role, text=drawer.text)
     return made
+
+
+def recollection(drawer):
+    """The trace of a recall that brought the drawer up."""
+    hit = {"drawer": str(drawer.uuid), "pointer": str(drawer.pointer), "score": 1, "signals": {}}
+    made, _ = RecollectionTrace.objects.get_or_create(
+        palace=drawer.palace,
+        query=drawer.text,
+        recipe="default",
+        now=drawer.said_at,
+        hits=[hit],
+        candidates=[],
+        duration_ms=1,
+    )
+    return made
+
+
+def case(drawer):
+    return expect(recollection(drawer), drawer)
 
 
 def reply(drawer):

@@ -28,7 +28,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--top-k", type=int, metavar="N", help="How many; the user's own choice unless given."
         )
-        parser.add_argument("--recipe", default="default")
+        parser.add_argument(
+            "--recipe", metavar="NAME", help="How it looks; the user's own choice unless given."
+        )
         parser.add_argument(
             "--now", type=_moment, help="ISO date or time the question is asked at."
         )

@@ -1,0 +1,162 @@
+"""Trials: recall on the owner's own cases, without a trace, and how well it did."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from palace.evaluation.cases import owners_time
+from palace.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
+from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
+from palace.recall.recall import recall
+from palace.recall.recipes import RECIPES, Recipe
+
+# So many hits are looked at; what comes later counts as not found.
+DEPTH = 20
+
+MEASURES = {
+    "any@5": lambda found, wanted: any_at(found, wanted, 5),
+    "all@5": lambda found, wanted: all_at(found, wanted, 5),
+    "recall@10": lambda found, wanted: recall_at(found, wanted, 10),
+    "mrr": reciprocal_rank,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What recall found for a case.
+
+    Attributes:
+        found: Keys of the drawers that came, best first, at most `DEPTH`.
+        wanted: The expected drawers that are not in the trash.
+        trashed: How many are, and were left out of the scores.
+        notes: What was degraded, in sentences.
+    """
+
+    case: RecallCase
+    found: tuple[int, ...]
+    wanted: tuple[Drawer, ...]
+    trashed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether there is anything left that could come."""
+        return bool(self.wanted)
+
+    def place(self, drawer: Drawer) -> int | None:
+        """From 1; None where it did not come."""
+        return self.found.index(drawer.pk) + 1 if drawer.pk in self.found else None
+
+    @property
+    def missed(self) -> list[Drawer]:
+        """Expected, and not among the first five."""
+        return [drawer for drawer in self.wanted if drawer.pk not in self.found[:5]]
+
+
+def try_case(case: RecallCase, recipe: str = "default") -> Trial:
+    """Ask the case's question again, as at its time. No model is asked but by its own recipe."""
+    expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
+    drawers = Drawer.objects.within(case.palace).with_place()
+    held = list(drawers.filter(pk__in=expected.values("drawer")).order_by("pk"))
+    wanted = tuple(drawer for drawer in held if drawer.trashed_at is None)
+    trashed = len(held) - len(wanted)
+    if not wanted:
+        return Trial(case, (), (), trashed)
+    found = recall(
+        case.palace,
+        case.query,
+        top_k=DEPTH,
+        now=owners_time(case.palace, case.now),
+        recipe=recipe,
+        leave_out=_asked_itself(case, wanted),
+        rerank=None if needs_model(RECIPES[recipe]) else False,
+        traced=False,
+    )
+    keys = tuple(hit.drawer.pk for hit in found.hits)
+    return Trial(case, keys, wanted, trashed, found.notes)
+
+
+def _asked_itself(case: RecallCase, wanted: Sequence[Drawer]) -> list[int]:
+    """A question of the chat is itself remembered by now, and would come before its answers."""
+    same = Drawer.objects.within(case.palace).kept().filter(text=case.query)
+    keys = same.exclude(pk__in=[drawer.pk for drawer in wanted]).values_list("pk", flat=True)
+    return list(keys)
+
+
+def needs_model(recipe: Recipe) -> bool:
+    return bool(getattr(recipe, "rerank", False))
+
+
+def without_model() -> list[str]:
+    """Names of the recipes that cost nothing."""
+    return [name for name, recipe in RECIPES.items() if not needs_model(recipe)]
+
+
+def scores(trials: Iterable[Trial]) -> dict[str, float]:
+    """The mean of each measure over the trials that count; empty where none does."""
+    return _means(
+        (trial.found, [drawer.pk for drawer in trial.wanted]) for trial in trials if trial.is_scored
+    )
+
+
+def last_scores(palace: Palace) -> tuple[int, dict[str, float]]:
+    """How many cases counted when they were last tried, and the same means over those."""
+    tried = RecallCase.objects.within(palace).exclude(tried_at=None)
+    kept = Drawer.objects.within(palace).kept()
+    expected = ExpectedDrawer.objects.filter(palace=palace, case__in=tried, drawer__in=kept)
+    places: defaultdict[int, dict[int, int | None]] = defaultdict(dict)
+    for case, drawer, place in expected.values_list("case_id", "drawer_id", "place"):
+        places[case][drawer] = place
+    return len(places), _means((_found(came), list(came)) for came in places.values())
+
+
+def _found(places: Mapping[int, int | None]) -> list[int]:
+    """The order that put these drawers there; the others are 0."""
+    at = {place: drawer for drawer, place in places.items()}
+    return [at.get(place, 0) for place in range(1, DEPTH + 1)]
+
+
+def _means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> dict[str, float]:
+    counted = list(pairs)
+    if not counted:
+        return {}
+    return {
+        name: sum(measure(found, wanted) for found, wanted in counted) / len(counted)
+        for name, measure in MEASURES.items()
+    }
+
+
+def try_now(palace: Palace, *, at_most: int, seconds: float) -> int:
+    """Try cases, those longest untried first, and keep where each drawer came; returns how many."""
+    deadline = time.monotonic() + seconds
+    cases: QuerySet[RecallCase] = RecallCase.objects.within(palace).select_related("palace")
+    tried = 0
+    for case in cases.order_by(F("tried_at").asc(nulls_first=True), "pk")[:at_most]:
+        if tried and time.monotonic() > deadline:
+            break
+        _keep(try_case(case))
+        tried += 1
+    return tried
+
+
+@transaction.atomic
+def _keep(trial: Trial) -> None:
+    """Rows that were taken back or purged meanwhile stay away."""
+    case = trial.case
+    RecallCase.objects.within(case.palace).filter(pk=case.pk).update(tried_at=timezone.now())
+    expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
+    expected.update(place=None)
+    for drawer in trial.wanted:
+        expected.filter(drawer=drawer).update(place=trial.place(drawer))
+
+
+def failures(trials: Sequence[Trial]) -> list[Trial]:
+    """Where not all that was expected is among the first five."""
+    return [trial for trial in trials if trial.is_scored and trial.missed]

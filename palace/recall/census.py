@@ -1,0 +1,54 @@
+"""Census: how much a palace holds, and what of it lies in the trash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from palace.indexing.postings import EVERY, MAX_COUNT
+from palace.models import Palace
+from palace.recall.rows import fetch_rows, numbers
+
+# A passage holds about so many terms, where the message is long enough to be cut into several.
+TERMS_A_PASSAGE = 85
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Of the drawers that have postings, those in the trash left out.
+
+    Attributes:
+        number: How many there are.
+        total: How many terms they have together.
+        trash: Keys of the others, ascending.
+    """
+
+    number: int
+    total: int
+    trash: npt.NDArray[np.int64]
+
+    @property
+    def mean_length(self) -> float:
+        return max(self.total / self.number, 1.0) if self.number else 1.0
+
+    @property
+    def passages(self) -> int:
+        """About how many passages they have; more rather than less."""
+        return self.number + len(self.trash) + self.total // TERMS_A_PASSAGE
+
+
+def take_census(palace: Palace) -> Census:
+    [(number, total, in_trash, trash)] = fetch_rows(
+        "SELECT every.number, every.total, trash.total, trash.keys FROM"
+        " (SELECT coalesce(sum(number), 0)::bigint AS number,"
+        " coalesce(sum(total), 0)::bigint AS total"
+        " FROM palace_posting WHERE palace_id = %s AND term = %s) every,"
+        " (SELECT coalesce(sum(least(terms, %s)), 0)::bigint AS total,"
+        " substring(array_send(array_agg(id ORDER BY id)) FROM 21) AS keys FROM palace_drawer"
+        " WHERE palace_id = %s AND trashed_at IS NOT NULL AND mined_at IS NOT NULL) trash",
+        [palace.pk, EVERY, MAX_COUNT, palace.pk],
+    )
+    keys = numbers(trash, "i8")
+    return Census(number - len(keys), total - in_trash, keys)

@@ -1,0 +1,18 @@
+"""Statement: what kind of thing a message says, whatever it is about.
+
+What asks, greets or thanks is near a question and answers nothing; what names a day, a place or a
+number mostly does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palace.indexing.traits import Trait
+from palace.recall.candidates import Candidates
+from palace.recall.semantic import Scores
+
+
+def has_trait(candidates: Candidates, trait: Trait) -> Scores:
+    """1 for each that has it, else 0."""
+    return ((candidates.traits & trait) > 0).astype(np.float32)

@@ -1,0 +1,158 @@
+"""Large palaces are searched by the bits of their vectors first: what is found must not differ."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.utils import timezone
+
+from bench.scale_fill import BEGAN, fill
+from bench.scale_talk import Talk
+from llm.embedding import embed
+from palace.indexing.spaces import active_space, model_of
+from palace.models import Drawer, Passage
+from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
+from palace.recall.census import TERMS_A_PASSAGE, Census, take_census
+from palace.recall.keyword import by_words
+from palace.recall.query import read_query
+from palace.recall.semantic import CLOSE_BY_BITS, MANY_PASSAGES, by_meaning
+
+DRAWERS = 2500
+
+
+@pytest.fixture
+def space(db):
+    return active_space()
+
+
+@pytest.fixture
+def talk(space):
+    return Talk(space, subjects=40)
+
+
+@pytest.fixture
+def filled(palace, space, talk):
+    fill(palace, space, talk, DRAWERS)
+    return palace
+
+
+def seems_large(palace):
+    """As many drawers, but of texts so long that there must be many passages."""
+    census = take_census(palace)
+    return Census(census.number, MANY_PASSAGES * TERMS_A_PASSAGE, census.trash)
+
+
+@pytest.fixture
+def ask(filled, space, talk):
+    def both():
+        [vector] = embed([next(talk.questions())], model_of(space), cache=False)
+        exact = by_meaning(filled, space, vector)
+        assert exact.asked is None
+        return exact, by_meaning(filled, space, vector, seems_large(filled))
+
+    return both
+
+
+def closest(meaning, number):
+    order = np.lexsort((meaning.drawers, -meaning.best))[:number]
+    return meaning.drawers[order].tolist()
+
+
+def test_the_closest_are_the_same(ask):
+    for _ in range(5):
+        exact, by_bits = ask()
+        assert len(by_bits.drawers) < len(exact.drawers) == DRAWERS
+        assert closest(by_bits, 10) == closest(exact, 10)
+        assert len(set(closest(by_bits, 100)) & set(closest(exact, 100))) >= 97
+
+
+def test_what_was_compared_has_its_true_cosine(ask):
+    exact, by_bits = ask()
+    for column in ("first", "best", "best_passage", "passages"):
+        at = exact.at(by_bits.drawers, getattr(exact, column))
+        np.testing.assert_allclose(getattr(by_bits, column), at, atol=1e-6)
+
+
+def test_mean_and_spread_are_the_palaces_within_the_error_of_a_sample(ask):
+    exact, by_bits = ask()
+    assert by_bits.number == exact.number == DRAWERS
+    assert by_bits.mean == pytest.approx(exact.mean, abs=0.12 * exact.spread)
+    assert by_bits.spread == pytest.approx(exact.spread, rel=0.1)
+
+
+def test_the_same_is_found_each_time(filled, space, talk):
+    [vector] = embed([next(talk.questions())], model_of(space), cache=False)
+    first, second = (by_meaning(filled, space, vector, seems_large(filled)) for _ in range(2))
+    assert (first.mean, first.spread) == (second.mean, second.spread)
+    np.testing.assert_array_equal(first.drawers, second.drawers)
+
+
+def test_others_are_compared_when_they_are_looked_at(ask):
+    exact, by_bits = ask()
+    some = exact.drawers[::7]
+    with_some = by_bits.with_all(some)
+    np.testing.assert_allclose(
+        with_some.at(some, with_some.best), exact.at(some, exact.best), atol=1e-6
+    )
+    assert (np.diff(with_some.drawers) > 0).all()
+    assert exact.with_all(some) is exact
+
+
+def test_what_is_in_the_trash_is_not_found(ask, filled):
+    exact, _ = ask()
+    # More than are compared exactly, and the closest of all.
+    gone = exact.drawers[np.argsort(exact.best)[-CLOSE_BY_BITS - 100 :]]
+    Drawer.objects.filter(pk__in=gone.tolist()).update(trashed_at=timezone.now())
+    exact, by_bits = ask()
+    assert not np.isin(gone, by_bits.drawers).any()
+    assert closest(by_bits, 10) == closest(exact, 10)
+    assert by_bits.number == DRAWERS - len(gone)
+
+
+def test_passages_that_have_no_vector_yet_are_left_out(ask, filled):
+    exact, _ = ask()
+    gone = closest(exact, 50)
+    Passage.objects.filter(palace=filled, drawer__in=gone).update(embedding=None)
+    exact, by_bits = ask()
+    assert not np.isin(gone, by_bits.drawers).any()
+    assert closest(by_bits, 10) == closest(exact, 10)
+
+
+def test_no_one_elses_are_found(filled, bob, space, talk):
+    other = type(filled).objects.own(bob)
+    fill(other, space, talk, 300)
+    [vector] = embed([next(talk.questions())], model_of(space), cache=False)
+    own = set(Drawer.objects.within(other).values_list("pk", flat=True))
+    assert set(by_meaning(other, space, vector, seems_large(other)).drawers.tolist()) <= own
+
+
+def test_of_a_named_period_the_closest_are_candidates(filled, space, talk):
+    month = (BEGAN + timedelta(days=1)).strftime("%B %Y")
+    question = read_query(
+        filled,
+        space,
+        f"{next(talk.questions()).rstrip('?')} in {month}?",
+        now=BEGAN + timedelta(days=900),
+        as_of=None,
+        by_meaning=True,
+    )
+    assert question.time.periods
+    words = by_words(filled, ())
+    exact = by_meaning(filled, space, question.vector)
+    large = by_meaning(filled, space, question.vector, seems_large(filled))
+    expected, found = (
+        set(find_candidates(filled, question, meaning, words).drawers.tolist())
+        for meaning in (exact, large)
+    )
+    assert len(expected) > BEST_IN_PERIOD
+    assert len(found & expected) >= 0.95 * len(expected)
+
+
+def test_an_empty_palace_has_no_meaning(palace, space):
+    vector = np.ones(space.dimensions, dtype=np.float32) / space.dimensions**0.5
+    assert not len(by_meaning(palace, space, vector, Census(0, MANY_PASSAGES * 100, EMPTY)).drawers)
+
+
+EMPTY = np.empty(0, np.int64)
