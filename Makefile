@@ -22,7 +22,7 @@ echo "Loci: no Python 3.11 or newer was found. Install one (on Debian or Ubuntu:
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test lint fix bench lock
+.PHONY: help setup setup-dev run test lint fix bench lock lock-peers
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,7 +50,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	$(PY) manage.py makemigrations --check --dry-run
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
-	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock | grep -v -- '--hash=' \
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock bench/peers/locks/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
 fix: setup-dev ## Mend what can be mended by itself
@@ -65,3 +65,10 @@ bench: setup ## Measure mining beside the bare embedder
 lock: ## Write the locks anew from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	$(UV) $(ARGS) -o requirements.lock
 	$(UV) $(ARGS) --group dev -o requirements-dev.lock
+
+lock-peers: ## Write anew the locks of the libraries bench_peers compares with (needs uv)
+	@for peer in chroma mem0 mempalace; do \
+		uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
+			--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \
+			--group peer-$$peer -o bench/peers/locks/$$peer.lock || exit 1; \
+	done

@@ -77,7 +77,7 @@ def _throw_away(palace: Palace) -> None:
 def _recall(palace: Palace, talk: Sequence[Transcript], number: int) -> list[UUID]:
     """The keys of about `number` traces, newest last."""
     for question in islice(questions(talk), min(number, RECALLS)):
-        recall(palace, question, rerank=False)
+        recall(palace, question, recipe="default", rerank=False)
     made = list(RecollectionTrace.objects.filter(palace=palace))
     copies = [_copy(trace) for trace in islice(cycle(made), number - len(made))]
     RecollectionTrace.objects.bulk_create(copies, batch_size=200)

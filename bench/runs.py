@@ -1,96 +1,146 @@
-"""A run: conversations in through mining, questions through recall, scores out."""
+"""A run's work: conversations in through mining, questions through recall."""
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from tqdm import tqdm
 
+import llm.embedding
+import palace as palace_package
 from bench.datasets.base import Case, Question
-from bench.metrics import all_at, any_at, interval, mean, percentile, recall_at
+from bench.logs import BadRun, Log
+from palace.indexing.backfill import fill_missing
 from palace.mining.mine import mine_many
 from palace.models import Drawer, Palace
 from palace.recall.recall import recall
+from palace.recall.recipes import recipe_named
+from palace.recall.recollection import Hit
 from palace.storable import storable_id
+from settings_app.models import MemorySettings
 
-DEPTHS = (5, 10, 20)
 # Sessions take the place of their best turn, so more turns than the deepest cut are needed.
 TOP_K = 100
 
 
-@dataclass(slots=True)
-class Run:
-    """
-    Attributes:
-        scores: Per question type, per metric, one value a question.
-        latencies_ms: Of each recall, the trace included.
-    """
+def take_in(case: Case, log: Log) -> Palace:
+    """File and mine what an earlier run, kept or killed, has not already; note how long it took.
 
-    recipe: str
-    scores: dict[str, dict[str, list[float]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(list))
-    )
-    latencies_ms: list[float] = field(default_factory=list)
-    messages: int = 0
-    ingest_s: float = 0.0
-    questions: int = 0
-
-    def ingest(self, case: Case) -> None:
-        """Take in what an earlier run, kept or killed, has not taken in already."""
-        palace = palace_of(case)
-        started = time.perf_counter()
-        here = _taken_in(palace)
-        new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
-        self.messages += mine_many(
-            palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None)
+    Raises:
+        EmbedderUnavailable: what lacks a vector could not be found; doing it again goes on.
+    """
+    palace = palace_of(case)
+    _choose_model(palace, MemorySettings.NO_MODEL)
+    started = time.perf_counter()
+    here = _taken_in(palace)
+    new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
+    mine_many(palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None))
+    # What an embedder at fault has left; elsewhere a task sees to it.
+    while fill_missing():
+        pass
+    if new or not _is_logged(palace, case, log):
+        log.append(
+            {
+                "case": case.id,
+                "palace": str(palace.uuid),
+                "messages": Drawer.objects.within(palace).count(),
+                "seconds": round(time.perf_counter() - started, 3),
+            }
         )
-        self.ingest_s += time.perf_counter() - started
+    return palace
 
-    def ask(self, case: Case) -> None:
-        palace = palace_of(case)
-        for question in tqdm(case.questions, desc=f"{case.id} ?", leave=False, disable=None):
-            started = time.perf_counter()
-            found = recall(
-                palace,
-                question.text,
-                top_k=TOP_K,
-                now=question.now,
-                recipe=self.recipe,
-                rerank=False,  # Figures must not depend on an account, nor on its model.
-            )
-            self.latencies_ms.append((time.perf_counter() - started) * 1000)
-            self._score(question, [hit.drawer for hit in found.hits])
 
-    def _score(self, question: Question, drawers: Sequence[Drawer]) -> None:
-        turns = [f"{drawer.conversation}/{drawer.external_id}" for drawer in drawers]
-        sessions = list(dict.fromkeys(drawer.conversation for drawer in drawers))
-        self.questions += 1
-        for name, value in _metrics(question, turns, sessions):
-            self.scores[question.type][name].append(value)
+def palace_taken_in(case: Case, log: Log, how: str) -> Palace:
+    """The palace of a case that has been taken in whole.
 
-    def report(self) -> dict[str, Any]:
-        overall: dict[str, list[float]] = defaultdict(list)
-        for by_metric in self.scores.values():
-            for name, values in by_metric.items():
-                overall[name] += values
-        return {
-            "recipe": self.recipe,
-            "questions": self.questions,
-            "metrics": {
-                "overall": _summary(overall),
-                "by_type": {kind: _summary(scores) for kind, scores in sorted(self.scores.items())},
-            },
-            "latency_ms": {
-                "p50": round(percentile(self.latencies_ms, 0.5), 1),
-                "p95": round(percentile(self.latencies_ms, 0.95), 1),
-            },
-            "ingest": {"messages": self.messages, "seconds": round(self.ingest_s, 1)},
+    Args:
+        how: The command that would take it in.
+
+    Raises:
+        BadRun: it has not been; says what to do.
+    """
+    palace = palace_of(case)
+    if not _is_logged(palace, case, log):
+        raise BadRun(f"{case.id} is not taken in, or only in part; run `{how}` first.")
+    return palace
+
+
+def ask(
+    case: Case, palace: Palace, recipe: str, asked: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    """A line for the log of each question that is not among the `asked`."""
+    questions = [question for question in case.questions if question.id not in asked]
+    prepare(palace, recipe)
+    for question in tqdm(questions, desc=f"{case.id} ?", leave=False, disable=None):
+        started = time.perf_counter()
+        found = recall(
+            palace,
+            question.text,
+            top_k=TOP_K,
+            now=question.now,
+            recipe=recipe,
+            rerank=reranks(recipe),
+        )
+        latency_ms = (time.perf_counter() - started) * 1000
+        yield {
+            **described(case, question),
+            "hits": [_hit(hit) for hit in found.hits],
+            "latency_ms": round(latency_ms, 2),
+            "recollection": str(found.uuid),
+            "notes": list(found.notes),
         }
+
+
+def reranks(recipe: str) -> bool:
+    """Figures must not depend on an account, nor on its model, unless the recipe asks for one."""
+    return bool(getattr(recipe_named(recipe), "rerank", False))
+
+
+def prepare(palace: Palace, recipe: str) -> None:
+    """Let recall ask the operator's model where the recipe has one put the hits in order."""
+    here = MemorySettings.OF_THIS_SERVER if reranks(recipe) else MemorySettings.NO_MODEL
+    _choose_model(palace, here)
+
+
+def _choose_model(palace: Palace, provider: str) -> None:
+    """Conversations are taken in by the local rules, whatever model the operator has set."""
+    MemorySettings.objects.update_or_create(
+        owner_id=palace.owner_id, defaults={"provider": provider}
+    )
+
+
+def described(case: Case, question: Question) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "case": case.id,
+        "type": question.type,
+        "question": question.text,
+        "now": question.now.isoformat() if question.now else None,
+        "gold_turns": sorted(question.gold_turns),
+        "gold_sessions": sorted(question.gold_sessions),
+    }
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    drawer = hit.drawer
+    return {
+        "session": drawer.conversation,
+        "turn": f"{drawer.conversation}/{drawer.external_id}",
+        "score": round(hit.score, 4),
+        "signals": {name: round(share, 4) for name, share in hit.signals.items()},
+    }
+
+
+def palace_of(case: Case) -> Palace:
+    """Each case is a person of its own."""
+    owner, _ = get_user_model().objects.get_or_create(username="bench")
+    palace, _ = Palace.objects.get_or_create(owner=owner, subject=storable_id(case.id))
+    return palace
 
 
 def _taken_in(palace: Palace) -> set[str]:
@@ -101,30 +151,19 @@ def _taken_in(palace: Palace) -> set[str]:
     return set(mined.values_list("conversation", flat=True).distinct())
 
 
-def palace_of(case: Case) -> Palace:
-    """Each case is a person of its own."""
-    owner, _ = get_user_model().objects.get_or_create(username="bench")
-    palace, _ = Palace.objects.get_or_create(owner=owner, subject=case.id)
-    return palace
+def _is_logged(palace: Palace, case: Case, log: Log) -> bool:
+    wanted = (case.id, str(palace.uuid))
+    return any((line["case"], line["palace"]) == wanted for line in log.lines())
 
 
-def _metrics(
-    question: Question, turns: Sequence[str], sessions: Sequence[str]
-) -> Iterator[tuple[str, float]]:
-    for k in DEPTHS:
-        yield f"session_recall_any@{k}", any_at(sessions, question.gold_sessions, k)
-        yield f"session_recall_all@{k}", all_at(sessions, question.gold_sessions, k)
-        yield f"session_recall@{k}", recall_at(sessions, question.gold_sessions, k)
-        if question.gold_turns:
-            yield f"turn_recall@{k}", recall_at(turns, question.gold_turns, k)
-            yield f"turn_recall_any@{k}", any_at(turns, question.gold_turns, k)
-
-
-def _summary(scores: dict[str, list[float]]) -> dict[str, Any]:
-    return {
-        name: {
-            "value": round(mean(values), 4),
-            "ci": [round(bound, 4) for bound in interval(values)],
-        }
-        for name, values in scores.items()
-    }
+def code_of_recall() -> str:
+    """Of the code and word lists that decide what is found: half a log may not be another's."""
+    memory, embedding = Path(palace_package.__path__[0]), Path(llm.embedding.__path__[0])
+    parts = [memory / part for part in ("indexing", "mining", "models", "recall")]
+    digest = hashlib.sha256()
+    for folder in (*parts, embedding):
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and file.suffix != ".pyc":
+                digest.update(f"{file.relative_to(folder)}\0".encode())
+                digest.update(file.read_bytes())
+    return digest.hexdigest()

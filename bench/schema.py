@@ -37,8 +37,44 @@ def own_schema(name: str, *, keep: bool, data: str = "") -> Iterator[None]:
         connection.close()
         options["options"] = before
         if not keep:
-            with connection.cursor() as cursor:
-                cursor.execute(f'DROP SCHEMA IF EXISTS "{name}" CASCADE')
+            drop_schema(name)
+
+
+@contextmanager
+def alone_in(name: str) -> Iterator[None]:
+    """Keep other processes out of schema `name`, on whatever machine, for the length of the block.
+
+    The lock has a connection of its own: the other is opened anew within `own_schema`.
+
+    Raises:
+        CommandError: another process is in it.
+    """
+    beside = connection.copy()
+    try:
+        with beside.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [f"in {name}"])
+            if cursor.fetchone() != (True,):
+                raise CommandError(
+                    f"Another process works in schema {name}; wait for its end, or choose another "
+                    "--run-id."
+                )
+        yield
+    finally:
+        beside.close()
+
+
+def drop_schema(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
+
+
+def schemas(prefix: str) -> list[str]:
+    """The schemas there are whose names begin so."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) ORDER BY 1", [prefix]
+        )
+        return [name for (name,) in cursor.fetchall()]
 
 
 def _create(name: str, data: str) -> None:
@@ -50,7 +86,8 @@ def _create(name: str, data: str) -> None:
         [holds] = cursor.fetchone()
         if holds not in (None, data):
             raise CommandError(
-                f"Schema {name} holds other data, kept by an earlier run; choose another --run-id."
+                f"Schema {name} holds other data, kept by an earlier run; choose another --run-id, "
+                "or throw it away with --fresh."
             )
         cursor.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(sql.Identifier(name), data))
         # Without a list of its own, `migrate` would read the public one and find all done.

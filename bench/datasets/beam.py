@@ -9,29 +9,64 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.datasets.base import Case, Dataset, Question, read_json
+from bench.datasets.base import (
+    BLANK,
+    BadData,
+    Case,
+    Dataset,
+    Question,
+    read_as,
+    read_json,
+    read_list,
+    role,
+    words,
+)
 from palace.transcripts import Transcript, Turn
 
-# The generator's bookkeeping at the end of a message: "->-> 1,1".
-_MARKER = re.compile(r"\s*->->\s*[\d,. ]*\s*$")
+# The generator's bookkeeping at the end of a message: "->-> 1,1", "->-> 2,N/A".
+_MARKER = re.compile(r"\s*->->\s*(?:\d|N/A|[,. ])*\s*$")
+_CHATS = ("chat.json", "chat.json.gz")
+_PROBES = ("probing_questions.json", "probing_questions.json.gz")
+NO_GOLD = "no gold message"
 _NO_DATE = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def load(path: Path) -> Dataset:
-    """`path`: a folder of chats, each with `chat.json` and `probing_questions/`."""
+    """
+    Args:
+        path: A folder of chats, each with `chat.json` and `probing_questions/`; also one chat's
+            folder, or its `chat.json`. Each file may be zipped, as `.json.gz`.
+    """
     skipped: Counter[str] = Counter()
     return Dataset("beam", _cases(path, skipped), skipped)
 
 
 def _cases(path: Path, skipped: Counter[str]) -> Iterator[Case]:
-    for chat in sorted(path.rglob("chat.json"), key=lambda p: (len(p.parent.name), p.parent.name)):
-        batches = read_json(chat)
-        transcripts = tuple(_transcripts(batches))
-        where = {turn.external_id: t.external_id for t in transcripts for turn in t.turns}
-        now = transcripts[-1].turns[-1].said_at + timedelta(days=1)
-        probes = read_json(chat.parent / "probing_questions" / "probing_questions.json")
-        questions = tuple(_questions(chat.parent.name, probes, where, now, skipped))
-        yield Case(chat.parent.name, transcripts, questions)
+    root = path if path.is_dir() else path.parent
+    chats = [path] if path.is_file() else [p for name in _CHATS for p in path.rglob(name)]
+    if not chats:
+        raise BadData(f"{path} holds no chat.json; name a folder of BEAM's chats.")
+    for chat in sorted(chats, key=lambda p: (len(p.parent.parts), len(p.parent.name), p.parent)):
+        # Chats of different lengths have the same numbers, so that the way to them is their name.
+        inside = chat.parent.relative_to(root).as_posix()
+        name = chat.parent.name if inside == "." else inside
+        batches, probes = read_list(chat), _probes(chat.parent)
+        with read_as(f"{chat.parent}"):
+            transcripts = tuple(_transcripts(batches))
+            where = {turn.external_id: t.external_id for t in transcripts for turn in t.turns}
+            now = transcripts[-1].turns[-1].said_at + timedelta(days=1)
+            case = Case(name, transcripts, tuple(_questions(name, probes, where, now, skipped)))
+        yield case
+
+
+def _probes(chat: Path) -> dict[str, list[dict[str, Any]]]:
+    found = [file for name in _PROBES if (file := chat / "probing_questions" / name).is_file()]
+    if not found:
+        raise BadData(f"{chat} lacks probing_questions/{_PROBES[0]}.")
+    probes = read_json(found[0])
+    if not isinstance(probes, dict):
+        raise BadData(f"{found[0]} does not hold questions by their kind.")
+    return probes
 
 
 def _transcripts(batches: list[dict[str, Any]]) -> Iterator[Transcript]:
@@ -43,8 +78,8 @@ def _transcripts(batches: list[dict[str, Any]]) -> Iterator[Transcript]:
         turns = tuple(
             Turn(
                 external_id=str(message["id"]),
-                role=message["role"],
-                text=_MARKER.sub("", message["content"]),
+                role=role(message["role"]),
+                text=_MARKER.sub("", words(message["content"])),
                 said_at=start + timedelta(minutes=place),
             )
             for place, message in enumerate(messages)
@@ -67,8 +102,8 @@ def _questions(
     for kind, items in probes.items():
         for number, item in enumerate(items):
             ids = {str(i) for i in _numbers(item.get("source_chat_ids"))} & set(where)
-            if not ids:
-                skipped["no gold message"] += 1
+            if not ids or not item["question"].strip():
+                skipped[BLANK if ids else NO_GOLD] += 1
                 continue
             yield Question(
                 id=f"{chat}/{kind}/{number}",
@@ -84,6 +119,8 @@ def _numbers(value: Any) -> Iterator[int]:
     """Gold comes as a number, a list, or lists within a dict."""
     if isinstance(value, int):
         yield value
+    elif isinstance(value, str) and value.strip().isdecimal():
+        yield int(value)
     elif isinstance(value, list):
         for part in value:
             yield from _numbers(part)

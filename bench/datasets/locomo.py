@@ -9,26 +9,30 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.datasets.base import Case, Dataset, Question, read_json
+from bench.datasets.base import BLANK, Case, Dataset, Question, read_as, read_list, words
 from palace.transcripts import Transcript, Turn
 
 _TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-# Gold turns are named D8:6, but also "D8:6; D9:17" and "D30:05".
-_TURN = re.compile(r"D(\d+):(\d+)")
+# Gold turns are named D8:6, but also "D8:6; D9:17", "D30:05" and "D:11:26".
+_TURN = re.compile(r"D:?(\d+):(\d+)")
+NO_EVIDENCE = "no evidence that resolves"
+ONE_MISSING = "evidence without a turn, of questions asked all the same"
 
 
 def load(path: Path) -> Dataset:
     skipped: Counter[str] = Counter()
-    return Dataset("locomo", _cases(read_json(path), skipped), skipped)
+    return Dataset("locomo", _cases(path, skipped), skipped)
 
 
-def _cases(samples: list[dict[str, Any]], skipped: Counter[str]) -> Iterator[Case]:
-    for sample in samples:
-        transcripts = tuple(_transcripts(sample))
-        turns = {f"{t.external_id}/{turn.external_id}" for t in transcripts for turn in t.turns}
-        now = max(t.turns[-1].said_at for t in transcripts) + timedelta(days=1)
-        questions = _questions(sample, turns, now, skipped)
-        yield Case(sample["sample_id"], transcripts, tuple(questions))
+def _cases(path: Path, skipped: Counter[str]) -> Iterator[Case]:
+    for number, sample in enumerate(read_list(path), start=1):
+        with read_as(f"{path}: conversation {number}"):
+            transcripts = tuple(_transcripts(sample))
+            turns = {f"{t.external_id}/{turn.external_id}" for t in transcripts for turn in t.turns}
+            now = max(t.turns[-1].said_at for t in transcripts) + timedelta(days=1)
+            questions = tuple(_questions(sample, turns, now, skipped))
+            case = Case(str(sample["sample_id"]), transcripts, questions)
+        yield case
 
 
 def _transcripts(sample: dict[str, Any]) -> Iterator[Transcript]:
@@ -37,9 +41,9 @@ def _transcripts(sample: dict[str, Any]) -> Iterator[Transcript]:
         start = _time(talk[f"session_{number}_date_time"])
         turns = tuple(
             Turn(
-                external_id=turn["dia_id"],
+                external_id=words(turn["dia_id"]),
                 role="user",
-                speaker=turn["speaker"],
+                speaker=words(turn["speaker"]),
                 text=_text(turn),
                 said_at=start + timedelta(seconds=30 * place),
             )
@@ -56,7 +60,8 @@ def _sessions(talk: dict[str, Any]) -> list[int]:
 def _text(turn: dict[str, Any]) -> str:
     """A shared picture counts by its caption, as in the published evaluation."""
     caption = turn.get("blip_caption")
-    return f"{turn['text']} [shared a picture: {caption}]" if caption else turn["text"]
+    text = words(turn["text"])
+    return f"{text} [shared a picture: {caption}]" if caption else text
 
 
 def _time(text: str) -> datetime:
@@ -67,11 +72,14 @@ def _questions(
     sample: dict[str, Any], turns: set[str], now: datetime, skipped: Counter[str]
 ) -> Iterator[Question]:
     for number, item in enumerate(sample["qa"]):
-        named = _TURN.findall(" ".join(item.get("evidence", [])))
-        gold = {f"D{int(s)}/D{int(s)}:{int(t)}" for s, t in named} & turns
-        if not gold:
-            skipped["no evidence that resolves"] += 1
+        named = _TURN.findall(" ".join(item.get("evidence") or []))
+        wanted = {f"D{int(s)}/D{int(s)}:{int(t)}" for s, t in named}
+        gold = wanted & turns
+        if not gold or not item["question"].strip():
+            skipped[BLANK if gold else NO_EVIDENCE] += 1
             continue
+        if wanted > gold:
+            skipped[ONE_MISSING] += len(wanted - gold)
         yield Question(
             id=f"{sample['sample_id']}/{number}",
             type=_TYPES[item["category"]],

@@ -8,21 +8,35 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.datasets.base import Case, Dataset, Question, read_json
+from bench.datasets.base import BLANK, Case, Dataset, Question, read_as, read_list, role, words
 from palace.transcripts import Transcript, Turn
 
+ABSTENTION = "abstention: has no gold session"
 
-def load(path: Path) -> Dataset:
+
+def load(path: Path, *, abstentions: bool = False) -> Dataset:
+    """
+    Args:
+        abstentions: Also the questions that cannot be answered: retrieval leaves them out.
+    """
     skipped: Counter[str] = Counter()
-    return Dataset("longmemeval", _cases(read_json(path), skipped), skipped)
+    cases = _cases(path, abstentions=abstentions, skipped=skipped)
+    return Dataset("longmemeval", cases, skipped)
 
 
-def _cases(instances: list[dict[str, Any]], skipped: Counter[str]) -> Iterator[Case]:
-    for item in instances:
-        if "_abs" in item["question_id"]:
-            skipped["abstention: has no gold session"] += 1
-            continue
-        yield Case(item["question_id"], tuple(_transcripts(item)), (_question(item),))
+def _cases(path: Path, *, abstentions: bool, skipped: Counter[str]) -> Iterator[Case]:
+    for number, item in enumerate(read_list(path), start=1):
+        with read_as(f"{path}: instance {number}"):
+            name = str(item["question_id"])
+            if "_abs" in name and not abstentions:
+                skipped[ABSTENTION] += 1
+                continue
+            if not item["question"].strip():
+                skipped[BLANK] += 1
+                continue
+        with read_as(f"{path}: instance {number} ({name})"):
+            case = Case(name, tuple(_transcripts(item)), (_question(item),))
+        yield case
 
 
 def _transcripts(item: dict[str, Any]) -> Iterator[Transcript]:
@@ -32,10 +46,15 @@ def _transcripts(item: dict[str, Any]) -> Iterator[Transcript]:
     for session_id, date, session in sessions:
         start = _time(date)
         turns = tuple(
-            Turn(str(place), turn["role"], turn["content"], start + timedelta(seconds=30 * place))
+            Turn(
+                external_id=str(place),
+                role=role(turn["role"]),
+                text=words(turn["content"]),
+                said_at=start + timedelta(seconds=30 * place),
+            )
             for place, turn in enumerate(session)
         )
-        yield Transcript("longmemeval", session_id, "", turns)
+        yield Transcript("longmemeval", words(session_id), "", turns)
 
 
 def _question(item: dict[str, Any]) -> Question:
@@ -48,12 +67,14 @@ def _question(item: dict[str, Any]) -> Question:
         if turn.get("has_answer") and turn["role"] == "user"
     }
     return Question(
-        id=item["question_id"],
-        type=item["question_type"],
-        text=item["question"],
+        id=str(item["question_id"]),
+        type=words(item["question_type"]),
+        text=words(item["question"]),
         now=_time(item["question_date"]),
         gold_turns=frozenset(gold),
         gold_sessions=frozenset(item["answer_session_ids"]),
+        answer=str(item["answer"]),  # Some are numbers.
+        unanswerable="_abs" in str(item["question_id"]),
     )
 
 

@@ -5,102 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from bench.schema import own_schema
+from bench.logs import Folder
+from bench.schema import own_schema, schemas
 from palace.models import Drawer
 from palace.models.locks import held_if_free
-
-LOCOMO = [
-    {
-        "sample_id": "talk-1",
-        "conversation": {
-            "speaker_a": "Nora",
-            "speaker_b": "Ivo",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
-            "session_1": [
-                {"speaker": "Nora", "dia_id": "D1:1", "text": "I adopted a parrot called Quill."},
-                {"speaker": "Ivo", "dia_id": "D1:2", "text": "How lovely! Does he talk?"},
-            ],
-            "session_2_date_time": "9:05 am on 1 June, 2023",
-            "session_2": [
-                {"speaker": "Ivo", "dia_id": "D2:1", "text": "I sold my motorbike yesterday."},
-                {
-                    "speaker": "Nora",
-                    "dia_id": "D2:2",
-                    "text": "Ivo, look at this!",
-                    "blip_caption": "a red kite over a field",
-                },
-            ],
-            "session_3_date_time": "9:05 am on 2 June, 2023",
-            "session_3": [],
-        },
-        "qa": [
-            {"question": "Who is Quill?", "evidence": ["D1:1"], "category": 4},
-            {"question": "What did Ivo sell?", "evidence": ["D2:01; D2:02"], "category": 1},
-            {"question": "What flew over the field?", "evidence": ["D2:2"], "category": 3},
-            {"question": "Where?", "evidence": ["D9:9"], "category": 2},
-            {"question": "Why?", "evidence": [], "category": 5},
-        ],
-    }
-]
-LONGMEMEVAL = [
-    {
-        "question_id": "q1",
-        "question_type": "single-session-user",
-        "question": "Which instrument am I learning?",
-        "question_date": "2023/05/30 (Tue) 23:40",
-        "answer": "the cello",
-        "haystack_session_ids": ["s1", "s2"],
-        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"],
-        "haystack_sessions": [
-            [
-                {"role": "user", "content": "I started learning the cello.", "has_answer": True},
-                {"role": "assistant", "content": "A noble instrument."},
-            ],
-            [{"role": "user", "content": "My bus was late again."}],
-        ],
-        "answer_session_ids": ["s1"],
-    },
-    {"question_id": "q2_abs"},
-]
-BEAM_CHAT = [
-    {
-        "batch_number": 1,
-        "turns": [
-            [
-                {
-                    "role": "user",
-                    "id": 0,
-                    "time_anchor": "March-15-2024",
-                    "content": "My first sprint ends on March 29. ->-> 1,1",
-                },
-                {"role": "assistant", "id": 1, "content": "Noted, plan the login first."},
-            ]
-        ],
-    },
-    {"batch_number": 2, "turns": [[{"role": "user", "id": 2, "content": "I dislike ORMs."}]]},
-]
-BEAM_PROBES = {
-    "information_extraction": [
-        {"question": "When does my first sprint end?", "source_chat_ids": [0]},
-        {"question": "Sprints and ORMs?", "source_chat_ids": {"all": [2, [0]]}},
-        {"question": "Do I like ORMs?", "source_chat_ids": 2},
-    ],
-    "abstention": [{"question": "What is my cat called?"}],
-}
-
-
-@pytest.fixture
-def run(transactional_db, capsys):
-    def run(command, data, **options):
-        call_command(command, "full", data=data, **options)
-        return json.loads(capsys.readouterr().out.strip().splitlines()[-1])
-
-    return run
+from tests.bench.talk import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
 
 
 def value(report, name, kind=None):
@@ -131,6 +46,29 @@ def test_longmemeval_is_read_zipped_and_leaves_abstentions_out(run, tmp_path):
     assert value(report, "turn_recall@5") == 1
 
 
+def test_what_instances_share_is_embedded_once(run, tmp_path):
+    [one, *_] = LONGMEMEVAL
+    path, tokens = tmp_path / "longmemeval.json", []
+    for run_id, instances in (("one", [one]), ("three", [one, {**one, "question_id": "q3"}, one])):
+        path.write_text(json.dumps(instances))
+        report = run("longmemeval", path, step="ingest", run_id=run_id)
+        assert report["ingest"]["messages"] == 3 * len(instances)
+        with connection.cursor() as cursor:
+            usage = f"bench_longmemeval_{run_id}.llm_usage"
+            cursor.execute(f"SELECT sum(tokens_in) FROM {usage}")  # noqa: S608 - our own name.
+            tokens += cursor.fetchone()
+    assert tokens[0] == tokens[1] > 0
+
+
+def test_a_name_that_comes_twice_stands_for_two(run, tmp_path):
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps([LOCOMO[0], LOCOMO[0]]))
+    report = run("locomo", path, run_id="twice")
+    assert (report["questions"], report["ingest"]["messages"]) == (6, 8)
+    ids = [line["id"] for line in Folder(Path(report["logs"])).retrieval.lines()]
+    assert ids == ["talk-1/0", "talk-1/1", "talk-1/2", "talk-1/0~2", "talk-1/1~2", "talk-1/2~2"]
+
+
 def test_beam_is_read_from_its_folder_of_chats(run, tmp_path):
     chat = tmp_path / "1"
     (chat / "probing_questions").mkdir(parents=True)
@@ -152,9 +90,7 @@ def test_a_run_leaves_nothing_behind(run, tmp_path):
     first, second = run("locomo", path), run("locomo", path)
     assert first["metrics"] == second["metrics"]
     assert not Drawer.objects.exists()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'bench%'")
-        assert cursor.fetchall() == []
+    assert schemas("bench") == []
 
 
 def test_a_missing_file_gets_a_sentence(tmp_path):
@@ -162,9 +98,22 @@ def test_a_missing_file_gets_a_sentence(tmp_path):
         call_command("locomo", "full", data=tmp_path / "nowhere.json")
 
 
-def test_a_run_id_that_is_no_name_gets_a_sentence(tmp_path):
-    with pytest.raises(CommandError, match="small letters"):
-        call_command("locomo", "full", "--data", str(tmp_path), "--run-id", "x; drop")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--run-id", "x; drop"], "small letters"),
+        (["--limit", "0"], "a number from 1"),
+        (["--recipe", "souffle"], "no recipe 'souffle'; choose one of"),
+    ],
+)
+def test_an_option_that_makes_no_sense_gets_a_sentence(tmp_path, options, said):
+    with pytest.raises(CommandError, match=said):
+        call_command("locomo", "full", "--data", str(tmp_path), *options)
+
+
+def test_a_step_that_reads_data_asks_for_it():
+    with pytest.raises(CommandError, match="--data"):
+        call_command("beam", "ingest")
 
 
 def test_mining_speed_is_measured_beside_the_bare_embedder(transactional_db, capsys):
@@ -217,8 +166,8 @@ def test_a_run_that_was_cut_short_is_completed_by_the_next(run, tmp_path):
         cursor.execute("DELETE FROM bench_locomo_again.palace_passage")
     again = run("locomo", path, keep=True, run_id="again")
     assert again["metrics"] == whole["metrics"]
-    assert again["ingest"]["messages"] == 2
-    assert run("locomo", path, keep=True, run_id="again")["ingest"]["messages"] == 0
+    assert again["ingest"]["messages"] == whole["ingest"]["messages"] == 4
+    assert again["ingest"]["seconds"] >= whole["ingest"]["seconds"]
 
 
 @pytest.mark.usefixtures("kept_schema")
@@ -227,5 +176,9 @@ def test_what_was_kept_of_other_data_is_not_asked(run, tmp_path):
     path.write_text(json.dumps(LOCOMO))
     run("locomo", path, keep=True, run_id="again")
     path.write_text(json.dumps(LOCOMO, indent=1))
-    with pytest.raises(CommandError, match="holds other data, kept by an earlier run; choose"):
+    with pytest.raises(CommandError, match=r"begun with data whose SHA-256 is .*another --run-id"):
         run("locomo", path, run_id="again")
+    elsewhere = tmp_path / "elsewhere"
+    with pytest.raises(CommandError, match="holds other data, kept by an earlier run; choose"):
+        run("locomo", path, run_id="again", out=elsewhere)
+    assert run("locomo", path, run_id="again", fresh=True)["questions"] == 3

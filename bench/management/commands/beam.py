@@ -5,4 +5,5 @@ from bench.datasets import beam
 
 
 class Command(BenchmarkCommand):
+    dataset = "beam"
     load = staticmethod(beam.load)

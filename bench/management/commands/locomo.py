@@ -5,4 +5,5 @@ from bench.datasets import locomo
 
 
 class Command(BenchmarkCommand):
+    dataset = "locomo"
     load = staticmethod(locomo.load)

@@ -1,0 +1,199 @@
+"""What a run leaves in files: logs that outlive a killed process, and what they were made with."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class BadRun(Exception):
+    """A run that cannot go on as asked; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """JSON objects, one a line. A process killed while writing leaves half a line at the end,
+    which counts as not written."""
+
+    path: Path
+
+    def lines(self) -> list[dict[str, Any]]:
+        """
+        Raises:
+            BadRun: something else than a run has written into it.
+        """
+        if not self.path.exists():
+            return []
+        whole, _, _half = self.path.read_bytes().rpartition(b"\n")
+        found: list[Any] = []
+        for number, line in enumerate(whole.splitlines(), start=1):
+            found.append(_object(line))
+            if found[-1] is None:
+                raise BadRun(
+                    f"Line {number} of {self.path} is no JSON object; delete that line, or have "
+                    "the step begin anew with --fresh."
+                )
+        return found
+
+    def mend(self) -> None:
+        """Cut half a line off, so that the next one does not continue it."""
+        if self.path.exists():
+            content = self.path.read_bytes()
+            if not content.endswith(b"\n"):
+                os.truncate(self.path, content.rfind(b"\n") + 1)
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """In the operating system's hands when this returns: a killed process loses nothing."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab") as file:
+            file.write(json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n")
+
+    def delete(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """All of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f"{path.name}.part")
+    half.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    half.replace(path)
+
+
+@contextmanager
+def only_one(lock: Path, busy: str) -> Iterator[None]:
+    """Hold the file's lock for the length of the block; it ends with the process.
+
+    Raises:
+        BadRun: another process holds it; says `busy`.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadRun(busy) from None
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A run's folder: `<out>/<dataset>/<run id>/`.
+
+    Attributes:
+        path: It need not exist yet.
+    """
+
+    path: Path
+
+    @property
+    def retrieval(self) -> Log:
+        """One line a question: what was found."""
+        return Log(self.path / "retrieval.jsonl")
+
+    @property
+    def ingest(self) -> Log:
+        """One line each time a case was taken in: how many messages, how many seconds."""
+        return Log(self.path / "ingest.jsonl")
+
+    @property
+    def generation(self) -> Log:
+        """One line a question: what the model answered."""
+        return Log(self.path / "generation.jsonl")
+
+    @property
+    def judged(self) -> Log:
+        """One line an answer: what the judge said."""
+        return Log(self.path / "judged.jsonl")
+
+    @property
+    def failed(self) -> Log:
+        """One line a call to a model that came to nothing."""
+        return Log(self.path / "failed.jsonl")
+
+    @property
+    def report(self) -> Path:
+        """The last line that `full` or `retrieve` printed; absent until retrieval is complete."""
+        return self.path / "report.json"
+
+    @property
+    def _made_with(self) -> Path:
+        return self.path / "run.json"
+
+    def alone(self) -> Any:
+        """
+        Raises:
+            BadRun: by `with`, where another process works on this run.
+        """
+        busy = (
+            f"Run {self.path.name} is under way in another process; wait for its end, or choose "
+            "another --run-id."
+        )
+        return only_one(self.path / ".lock", busy)
+
+    def made_with(self, part: str) -> dict[str, Any]:
+        """What a part of the run was begun with; empty where it was not."""
+        return dict(self._all().get(part, {}))
+
+    def begin(self, part: str, asked: Mapping[str, Any]) -> None:
+        """Note what a part is made with; the same again goes on with it.
+
+        Raises:
+            BadRun: it was begun with something else.
+        """
+        before = self._all()
+        for name, wanted in asked.items():
+            had = before.get(part, {}).get(name, wanted)
+            if had != wanted:
+                what = _TOLD.get(name, name)
+                raise BadRun(
+                    f"Run {self.path.name} was begun with {what} {_shown(had)}, and is now asked "
+                    f"for {what} {_shown(wanted)}; choose another --run-id, or throw away what "
+                    "it has with --fresh."
+                )
+        write_json(self._made_with, {**before, part: {**before.get(part, {}), **asked}})
+
+    def forget(self, *parts: str) -> None:
+        """Delete what was made of these parts: `run`, `retrieval`, `generation`, `judged`."""
+        before = self._all()
+        logs = {
+            "run": [self.ingest],
+            "retrieval": [self.retrieval, Log(self.report)],
+            "generation": [self.generation, self.failed],
+            "judged": [self.judged],
+        }
+        for part in parts:
+            for log in logs[part]:
+                log.delete()
+            before.pop(part, None)
+        if self._made_with.exists():
+            write_json(self._made_with, before)
+
+    def _all(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads(self._made_with.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return {}
+        except ValueError:
+            raise BadRun(f"{self._made_with} is not JSON; delete the run's folder.") from None
+
+
+_TOLD = {"sha256": "data whose SHA-256 is", "questions": "questions, at most:"}
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else str(value)

@@ -1,0 +1,92 @@
+"""A peer's side of the talk with `bench_peers`: one JSON object a line, in and out.
+
+Requests are `{"do": "open", "person"}`, `{"do": "add", "messages"}`, `{"do": "search", "query",
+"top_k"}` and `{"do": "weigh"}`. Times are taken here, around the library's own call, so that
+nothing of the talk is counted. A library that fails ends the process with its traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypedDict
+
+from bench.peers.adapters.memory import peak_memory
+
+
+class Message(TypedDict):
+    """
+    Attributes:
+        key: `conversation/message`, what a search has to return.
+        text: With the speaker's name in front where the conversation has names.
+        said_at: ISO 8601.
+    """
+
+    key: str
+    session: str
+    role: str
+    speaker: str
+    text: str
+    said_at: str
+
+
+class Peer(ABC):
+    """One library, used the way its documentation shows, with its defaults."""
+
+    @abstractmethod
+    def open(self, folder: Path) -> None:
+        """Begin with a person nobody knows anything of, kept below `folder`."""
+
+    @abstractmethod
+    def add(self, messages: list[Message]) -> None:
+        """Take in one conversation."""
+
+    @abstractmethod
+    def search(self, query: str, top_k: int) -> list[str]:
+        """Keys of messages, best first; a key may come twice."""
+
+
+def serve(make: Callable[[], Peer]) -> None:
+    """Answer until the input ends."""
+    # What a library prints must not land between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    talk = _Talk(make(), Path(os.environ["PEER_FOLDER"]))
+    for line in sys.stdin:
+        print(json.dumps(talk.answer(json.loads(line))), file=answers, flush=True)
+
+
+class _Talk:
+    def __init__(self, peer: Peer, home: Path) -> None:
+        self._peer, self._home, self._folder = peer, home, home
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["do"] == "open":
+            return self._open(request["person"])
+        if request["do"] == "add":
+            return _timed(lambda: self._peer.add(request["messages"]))
+        if request["do"] == "search":
+            return _timed(lambda: self._peer.search(request["query"], request["top_k"]))
+        return {"disk_bytes": _bytes_in(self._folder), "peak_rss_bytes": peak_memory()}
+
+    def _open(self, person: str) -> dict[str, Any]:
+        name = re.sub(r"[^A-Za-z0-9]+", "-", person).strip("-")
+        self._folder = self._home / f"person-{name}"
+        self._folder.mkdir(parents=True)
+        return _timed(lambda: self._peer.open(self._folder))
+
+
+def _timed(call: Callable[[], Any]) -> dict[str, Any]:
+    started = time.perf_counter()
+    result = call()
+    return {"result": result, "seconds": time.perf_counter() - started}
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,162 @@
+"""Speed and size of recall, beside what limits both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from django.db import connection
+
+from bench.metrics import percentile
+from bench.sample import conversations
+from llm.embedding import deployment_model, embed
+from llm.embedding.local import embedder
+from palace.indexing.spaces import model_of
+from palace.mining.mine import mine_many
+from palace.models import Drawer, EmbeddingSpace, Palace
+from palace.recall.recall import recall
+from palace.recall.rows import fetch_rows
+
+# What is asked before the clock runs.
+WARMING_UP = 15
+# How many of the closest the bare comparison looks for.
+CLOSEST = 100
+# Conversations measured in turn, so that a machine that slows down slows both alike.
+ROUND = 10
+
+
+@dataclass(slots=True)
+class Latency:
+    """Of recalls in one palace, one after the other, each with its trace. Milliseconds.
+
+    Attributes:
+        whole: From the question to the answer.
+        embedding: Of the same question by itself just before, metered as always.
+        cpu: Of the Python thread and the database's process together, without the embedding;
+            empty where the server's processes cannot be seen.
+    """
+
+    whole: list[float] = field(default_factory=list)
+    embedding: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    @property
+    def without_embedding(self) -> list[float]:
+        return [whole - part for whole, part in zip(self.whole, self.embedding, strict=True)]
+
+    def report(self) -> dict[str, float]:
+        said = {}
+        for name, values in (
+            ("recall", self.without_embedding),
+            ("with_embedding", self.whole),
+            ("embedding", self.embedding),
+        ):
+            said[f"{name}_p50_ms"] = round(percentile(values, 0.5), 2)
+            said[f"{name}_p95_ms"] = round(percentile(values, 0.95), 2)
+        if self.cpu:
+            said["recall_cpu_p50_ms"] = round(percentile(self.cpu, 0.5), 2)
+        return said
+
+
+def latency(
+    palace: Palace, space: EmbeddingSpace, questions: Iterator[str], number: int
+) -> Latency:
+    """Ask `number` questions, after some to warm up.
+
+    Without the embedding is each recall less the same question's embedding just before.
+    """
+    model, found = model_of(space), Latency()
+    for question in islice(questions, WARMING_UP):
+        recall(palace, question, recipe="default", rerank=False)
+    for question in islice(questions, number):
+        first = _cpu_ms()
+        started = time.perf_counter()
+        embed([question], model, owner_id=palace.owner_id, cache=False)
+        embedded, second = time.perf_counter(), _cpu_ms()
+        resumed = time.perf_counter()
+        recall(palace, question, recipe="default", rerank=False)
+        found.whole.append((time.perf_counter() - resumed) * 1000)
+        found.embedding.append((embedded - started) * 1000)
+        if first and second and (third := _cpu_ms()):
+            found.cpu.append((third - second) - (second - first))
+    return found
+
+
+def _cpu_ms() -> float | None:
+    """Time on a core so far, of this process's threads and of the server's for our connection."""
+    server = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
+    try:
+        waited = int(server.read_text().split()[0])
+    except OSError:  # On another machine.
+        return None
+    return time.process_time() * 1000 + waited / 1e6
+
+
+def bare_comparison(palace: Palace, space: EmbeddingSpace, number: int) -> list[float]:
+    """Milliseconds for the closest vectors by NumPy, all of them in memory as float32."""
+    rows = fetch_rows(
+        "SELECT substring(halfvec_send(embedding) FROM 5) FROM palace_passage"
+        " WHERE palace_id = %s AND space_id = %s",
+        [palace.pk, space.pk],
+    )
+    halves = np.frombuffer(b"".join(vector for (vector,) in rows), ">f2")
+    vectors = halves.astype(np.float32).reshape(len(rows), space.dimensions)
+    times = []
+    for asked in vectors[:: max(len(vectors) // number, 1)][:number]:
+        started = time.perf_counter()
+        cosines = vectors @ asked
+        np.argpartition(cosines, -min(CLOSEST, len(cosines)))
+        times.append((time.perf_counter() - started) * 1000)
+    return times
+
+
+def sizes() -> dict[str, float]:
+    """Bytes a drawer of everything in this schema, indexes and free space included."""
+    drawers = Drawer.objects.count()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_total_relation_size('palace_passage'),"
+            " pg_indexes_size('palace_passage'), pg_total_relation_size('palace_posting'),"
+            " pg_indexes_size('palace_posting'), pg_total_relation_size('palace_drawer'),"
+            " (SELECT sum(octet_length(text)) FROM palace_drawer)"
+        )
+        passages, in_passages, postings, in_postings, rows, text = cursor.fetchone()
+    return {
+        "passages": round(passages / drawers),
+        "of_them_indexes": round(in_passages / drawers),
+        "postings": round(postings / drawers),
+        "of_those_indexes": round(in_postings / drawers),
+        "index": round((passages + postings) / drawers),
+        "drawers": round(rows / drawers),
+        "text": round(text / drawers),
+    }
+
+
+def intake(palace: Palace, messages: int, seed: int) -> dict[str, float]:
+    """Messages a second through mining, and through the bare embedder, in turns.
+
+    Args:
+        seed: Not one of an earlier run in the same schema: its vectors would be remembered.
+    """
+    talk, model = list(conversations(messages, seed=seed)), deployment_model()
+    bare = embedder(model.name)
+    bare_s = mined_s = 0.0
+    for first in range(0, len(talk), ROUND):
+        part = talk[first : first + ROUND]
+        texts = [turn.text for transcript in part for turn in transcript.turns]
+        started = time.perf_counter()
+        bare.embed(texts)
+        embedded = time.perf_counter()
+        mine_many(palace, part)
+        bare_s += embedded - started
+        mined_s += time.perf_counter() - embedded
+    return {
+        "messages": messages,
+        "mined_per_s": round(messages / mined_s, 1),
+        "embedded_per_s": round(messages / bare_s, 1),
+        "mined_of_embedded": round(bare_s / mined_s, 3),
+    }

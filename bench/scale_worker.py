@@ -1,0 +1,16 @@
+"""How a process that only asks gets ready; it must not import models before it is."""
+
+from __future__ import annotations
+
+import django
+from django.db import connection
+
+
+def start(database: str, options: str) -> None:
+    """
+    Args:
+        options: Of the database connection: they name the schema.
+    """
+    django.setup()
+    connection.settings_dict["NAME"] = database
+    connection.settings_dict["OPTIONS"]["options"] = options

@@ -1,0 +1,92 @@
+"""`manage.py ablate`: what is lost without each signal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from bench.schema import drop_schema, schemas
+from palace.models import Drawer
+from palace.recall.recipes import RECIPES
+from palace.views.hits import SIGNALS
+from tests.bench.talk import LOCOMO
+
+METRICS = {
+    "session_recall_any@5",
+    "session_recall_all@5",
+    "session_recall@10",
+    "turn_recall@10",
+    "turn_recall@20",
+}
+
+
+@pytest.fixture
+def talks(tmp_path):
+    """Three people, each of whose questions goes by words alone to one of two talks."""
+    path = tmp_path / "talks.json"
+    path.write_text(json.dumps([{**LOCOMO[0], "sample_id": f"talk-{n}"} for n in range(3)]))
+    return path
+
+
+@pytest.fixture
+def ablate(transactional_db, capsys):
+    """The line for programs, and the table for people."""
+
+    def run(path, **options):
+        call_command("ablate", locomo=path, **options)
+        said = capsys.readouterr()
+        return json.loads(said.out.strip().splitlines()[-1]), said.err
+
+    yield run
+    for name in schemas("train_"):
+        drop_schema(name)
+
+
+def test_each_signal_is_taken_out_in_turn(ablate, talks):
+    said, table = ablate(talks)
+    assert (said["recipe"], said["refit"], set(said["data"])) == ("default", False, {"locomo"})
+    assert said["all"]["locomo"].keys() == METRICS
+    assert set(said["without"]) == set(SIGNALS)
+    for signal, lost in said["without"].items():
+        assert lost["locomo"].keys() == METRICS
+        assert all(-1 <= value <= 1 for value in lost["locomo"].values())
+        assert f"without {signal} " in table
+    assert "all signals" in table
+    assert not Drawer.objects.exists(), "The user's own palace is left alone."
+
+
+def test_what_is_lost_is_the_difference(ablate, talks):
+    """Of one signal after the other nothing is left: what is lost is never more than all."""
+    said, _ = ablate(talks, features=True)
+    assert set(said["without"]) == set(RECIPES["default"].weights)
+    whole = said["all"]["locomo"]
+    for lost in said["without"].values():
+        assert all(0 <= whole[name] + value <= 1 for name, value in lost["locomo"].items())
+
+
+def test_by_words_only_signals_of_words_are_taken_out(ablate, talks):
+    said, _ = ablate(talks, recipe="keyword")
+    assert not {"meaning", "agreement"} & set(said["without"])
+    assert "words" in said["without"]
+
+
+def test_weights_can_be_fitted_anew_without_the_signal(ablate, talks):
+    said, _ = ablate(talks, refit=True)
+    assert said["refit"] is True
+    assert set(said["without"]) == set(SIGNALS)
+    assert said["all"]["locomo"]["session_recall_any@5"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({}, "Name at least one data set"),
+        ({"beam": "/nowhere"}, "does not exist"),
+        ({"recipe": "souffle"}, "no recipe 'souffle'"),
+    ],
+)
+def test_what_cannot_be_measured_is_told_in_a_sentence(options, why):
+    with pytest.raises(CommandError, match=why):
+        call_command("ablate", *(f"--{name}={value}" for name, value in options.items()))
