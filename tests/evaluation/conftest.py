@@ -1,0 +1,33 @@
+"""A palace that was mined from our conversations, and drawers of it by their words."""
+
+from __future__ import annotations
+
+import pytest
+
+from palace.mining.mine import mine
+from palace.models import Drawer, RecollectionTrace
+from palace.recall.recall import recall
+from tests.talk import EVERYTHING
+
+
+@pytest.fixture
+def lived_in(palace):
+    for one in EVERYTHING:
+        mine(palace, one)
+    return palace
+
+
+@pytest.fixture
+def asked(lived_in):
+    """Asks, and gives the trace."""
+
+    def ask(question, **options):
+        found = recall(lived_in, question, **options)
+        return RecollectionTrace.objects.get(uuid=found.uuid)
+
+    return ask
+
+
+@pytest.fixture
+def drawer_of(lived_in):
+    return lambda words: Drawer.objects.within(lived_in).get(text__contains=words)
