@@ -3,6 +3,7 @@
 from palace.models.activity import Activity
 from palace.models.cases import ExpectedDrawer, RecallCase
 from palace.models.entities import Entity, Mention
+from palace.models.facts import Evidence, Fact, FactEvent, FactVector
 from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
 from palace.models.imports import ImportJob
 from palace.models.palace import Palace
@@ -16,7 +17,11 @@ __all__ = [
     "Drawer",
     "EmbeddingSpace",
     "Entity",
+    "Evidence",
     "ExpectedDrawer",
+    "Fact",
+    "FactEvent",
+    "FactVector",
     "ImportJob",
     "Mention",
     "Palace",

@@ -151,6 +151,10 @@ class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
         """Filed, and still without closet, passages and postings. What is in the trash waits."""
         return self.filter(mined_at=None, trashed_at=None)
 
+    def unread(self) -> Self:
+        """Mined, and not yet read for facts. What is in the trash waits."""
+        return self.filter(facts_read_at=None, trashed_at=None).exclude(mined_at=None)
+
     def in_order(self) -> Self:
         return self.order_by("conversation", "position", "pk")
 
@@ -189,6 +193,7 @@ class Drawer(InPalace):
     )
     filed_at = models.DateTimeField(auto_now_add=True)
     mined_at = models.DateTimeField(null=True, help_text="When passages and postings were written.")
+    facts_read_at = models.DateTimeField(null=True, help_text="When it was read for facts.")
     trashed_at = models.DateTimeField(null=True)
 
     objects = DrawerQuerySet.as_manager()
@@ -215,6 +220,11 @@ class Drawer(InPalace):
             ),
             models.Index(
                 fields=["palace", "room"], name="drawer_unmined", condition=Q(mined_at=None)
+            ),
+            models.Index(
+                fields=["palace", "room"],
+                name="drawer_unread",
+                condition=Q(facts_read_at=None),
             ),
             models.Index(
                 fields=["palace", "trashed_at"],

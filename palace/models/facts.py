@@ -1,0 +1,242 @@
+"""Facts: statements that were made, since when they hold, and the words they rest on."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from datetime import datetime
+from typing import Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+from pgvector.django import HalfVectorField
+
+from palace.models.entities import Entity
+from palace.models.hierarchy import Drawer
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.passages import EmbeddingSpace
+from palace.storable import ID_LENGTH, LABEL_LENGTH
+
+PREDICATE_LENGTH = 64
+
+
+class FactQuerySet(InPalaceQuerySet["Fact"]):
+    def active(self) -> Self:
+        """What we hold to be so; of what holds for a time only, also when that is over."""
+        return self.filter(retired_at=None)
+
+    def true_at(self, moment: datetime) -> Self:
+        """What was so then, as far as we know today."""
+        held = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
+        return self.filter(held, _lasts_beyond(moment), valid_from__lte=moment)
+
+    def known_at(self, moment: datetime) -> Self:
+        """What we held to be so then, whatever we have learnt since."""
+        return self.filter(Q(retired_at=None) | Q(retired_at__gt=moment), recorded_at__lte=moment)
+
+    def within_scope(self, *, agent: str = "", run: str = "") -> Self:
+        """Those of this agent and this run; of all of them where none is named."""
+        named = {"agent": agent, "run": run}
+        return self.filter(**{name: value for name, value in named.items() if value})
+
+    def in_order(self) -> Self:
+        return self.order_by("valid_from", "pk")
+
+
+def _lasts_beyond(moment: datetime) -> Q:
+    return Q(valid_to=None) | Q(valid_to__gt=moment)
+
+
+class Fact(InPalace):
+    """One statement about a subject. Never overwritten: what changes it is another row.
+
+    Two clocks: `valid_from` and `valid_to` tell when it was so in the world, `recorded_at` and
+    `retired_at` when we learnt it and when we dropped it.
+    """
+
+    class Type(models.TextChoices):
+        FACT = "fact"
+        PREFERENCE = "preference"
+        OPINION = "opinion"
+        EVENT = "event"
+
+    class Fate(models.TextChoices):
+        """Why a fact is no longer held."""
+
+        NONE = "", "Held"
+        SUPERSEDED = "superseded", "Something else took its place"
+        ENDED = "ended", "It came to an end"
+        REFINED = "refined", "It was said more exactly"
+        CORRECTED = "corrected", "It was wrong"
+        DELETED = "deleted", "Somebody deleted it"
+        UNFOUNDED = "unfounded", "The words it rested on are gone"
+
+    # Dropped by these, it was true all the same, until `valid_to`.
+    WAS_TRUE = (Fate.SUPERSEDED, Fate.ENDED)
+
+    memory = models.UUIDField(
+        default=uuid.uuid4, editable=False, help_text="Shared by all versions of one memory."
+    )
+    type = models.CharField(max_length=12, choices=Type)
+    subject = models.ForeignKey(
+        Entity, models.CASCADE, related_name="facts", db_constraint=False, db_index=False
+    )
+    predicate = models.CharField(max_length=PREDICATE_LENGTH)
+    object = models.TextField(blank=True)
+    object_entity = models.ForeignKey(
+        Entity,
+        models.SET_NULL,
+        null=True,
+        related_name="facts_about",
+        db_constraint=False,
+        db_index=False,
+        help_text="Where the object is an entity: the fact is an edge of the graph.",
+    )
+    aspect = models.CharField(max_length=LABEL_LENGTH, blank=True)
+    stance = models.CharField(max_length=20, blank=True)
+    text = models.TextField(help_text="The whole statement, in the third person.")
+    confidence = models.FloatField()
+    category = models.CharField(max_length=LABEL_LENGTH, blank=True, help_text="home/pets")
+    tags = ArrayField(models.CharField(max_length=LABEL_LENGTH), default=list)
+    metadata = models.JSONField(default=dict, help_text="The caller's own.")
+    agent = models.CharField(max_length=ID_LENGTH, blank=True)
+    run = models.CharField(max_length=ID_LENGTH, blank=True)
+    single = models.BooleanField(
+        help_text="Of its subject, predicate and aspect there is one at a time."
+    )
+    valid_from = models.DateTimeField()
+    valid_to = models.DateTimeField(null=True)
+    recorded_at = models.DateTimeField()
+    retired_at = models.DateTimeField(null=True)
+    fate = models.CharField(max_length=12, choices=Fate, blank=True, default=Fate.NONE)
+    supersedes = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        related_name="superseded_by",
+        db_constraint=False,
+        db_index=False,
+    )
+
+    objects = FactQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-recorded_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="fact_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="fact_uuid"),
+            models.UniqueConstraint(
+                fields=["palace", "memory"],
+                condition=Q(retired_at=None),
+                name="fact_one_active_version",
+            ),
+            models.UniqueConstraint(
+                fields=["palace", "subject", "predicate", "aspect", "agent", "run"],
+                condition=Q(retired_at=None, single=True),
+                name="fact_one_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(retired_at=None, fate="") | ~Q(retired_at=None) & ~Q(fate=""),
+                name="fact_retired_with_a_reason",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["palace", "memory"], name="fact_versions"),
+            models.Index(fields=["palace", "subject", "valid_from"], name="fact_by_subject"),
+            models.Index(
+                fields=["palace", "object_entity"],
+                name="fact_by_object",
+                condition=Q(object_entity__isnull=False),
+            ),
+            models.Index(fields=["palace", "-recorded_at"], name="fact_by_time"),
+            models.Index(fields=["palace", "supersedes"], name="fact_by_superseded"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def get_absolute_url(self) -> str:
+        return reverse("fact_detail", args=[self.memory])
+
+    @property
+    def hash(self) -> str:
+        """MD5 of its text, in hexadecimal: the fact API's sign that two are the same."""
+        return hashlib.md5(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+class Evidence(models.Model):
+    """The exact words a fact rests on: characters `start` to `end` (exclusive) of a drawer."""
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    fact = models.ForeignKey(
+        Fact, models.CASCADE, related_name="evidence", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="evidence", db_constraint=False, db_index=False
+    )
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+
+    class Meta:
+        verbose_name_plural = "evidence"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["palace", "fact", "drawer", "start"], name="evidence_span"
+            )
+        ]
+        indexes = [models.Index(fields=["palace", "drawer"], name="evidence_by_drawer")]
+
+    def __str__(self) -> str:
+        return f"{self.fact_id} on {self.drawer_id}[{self.start}:{self.end}]"
+
+
+class FactVector(models.Model):
+    """A fact's text in the space of one embedding model."""
+
+    pk = models.CompositePrimaryKey("palace_id", "space_id", "fact_id")
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="+", db_index=False)
+    fact = models.ForeignKey(
+        Fact, models.CASCADE, related_name="vectors", db_constraint=False, db_index=False
+    )
+    embedding = HalfVectorField(help_text="Of length 1.")
+
+    def __str__(self) -> str:
+        return f"vector of {self.fact_id}"
+
+
+class FactEvent(models.Model):
+    """One line of a memory's history. It outlives the fact, but not its palace."""
+
+    class Kind(models.TextChoices):
+        ADD = "ADD"
+        UPDATE = "UPDATE"
+        DELETE = "DELETE"
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    uuid = models.UUIDField(default=uuid.uuid4, editable=False)
+    memory = models.UUIDField()
+    event = models.CharField(max_length=6, choices=Kind)
+    old_text = models.TextField(null=True)  # noqa: DJ001 - null and empty differ: the API says so.
+    new_text = models.TextField(null=True)  # noqa: DJ001
+    why = models.CharField(max_length=LABEL_LENGTH, blank=True)
+    by = models.CharField(max_length=20, help_text="Who did it: mining, api, person, …")
+    agent = models.CharField(max_length=ID_LENGTH, blank=True)
+    run = models.CharField(max_length=ID_LENGTH, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["at", "pk"]
+        constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="fact_event_uuid")]
+        indexes = [models.Index(fields=["palace", "memory", "at"], name="fact_event_history")]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.memory}"
