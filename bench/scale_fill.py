@@ -15,11 +15,11 @@ from tqdm import tqdm
 
 from bench.scale_talk import Messages, Talk, Vectors
 from llm.embedding import max_passage_chars
+from palace.filing.file import unsorted_wing
 from palace.indexing import passages, postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.preference import preference_strength
 from palace.indexing.spaces import model_of
-from palace.mining.filing import unsorted_wing
 from palace.models import Closet, EmbeddingSpace, Palace, Room
 
 BATCH = 10_000

@@ -18,7 +18,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.models import Agent, Conversation, Message
-from palace.mining.filing import file_transcript
+from palace.filing.file import file_transcript
 from palace.mining.mine import mine_room
 from palace.mining.windows import WINDOW
 from palace.models import Room

@@ -20,9 +20,9 @@ from django.db import connection
 
 from bench.sample import conversations
 from palace import tasks
+from palace.filing.file import file_transcript
 from palace.import_jobs import preview, receipt, start
 from palace.indexing import postings
-from palace.mining.filing import file_transcript
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.recall.recall import recall
 from tests.talk import BATTERY

@@ -15,10 +15,10 @@ from django.db import connection
 from django.utils import timezone
 
 from palace import import_jobs, tasks
+from palace.filing.file import file_transcript
 from palace.import_jobs.spools import spool_path
 from palace.indexing import postings
 from palace.mining import taking_up
-from palace.mining.filing import file_transcript
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting, Wing
 from palace.models.locks import held_if_free

@@ -11,8 +11,8 @@ from django.db.models.functions import Greatest, Least
 
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
-from palace.mining.slugs import slug_of
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing, WingAlias
+from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH, storable_label
 
 # The name of the wing where rooms wait until they are mined, wherever it has not been made yet.

@@ -17,11 +17,11 @@ from django.utils import timezone
 
 from llm.commits import commit_without_waiting
 from palace.errors import BadImport
+from palace.filing.file import file_transcript
 from palace.import_jobs.kept import on_other_branches
 from palace.import_jobs.spools import spool_path
 from palace.importers import spool
 from palace.importers.conversation import Conversation
-from palace.mining.filing import file_transcript
 from palace.mining.mine import GROUP, mine_rooms
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.models.locks import held_if_free, is_held

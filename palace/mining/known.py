@@ -6,8 +6,8 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
 
 from palace.mining.extraction.base import EntityFound, KnownEntity, named_among
-from palace.mining.slugs import slug_of
 from palace.models import Entity, Palace
+from palace.slugs import slug_of
 
 
 class PalaceEntities:

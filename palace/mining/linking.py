@@ -11,8 +11,8 @@ from django.db.models import Max
 
 from palace.mining.extraction.base import EntityFound, WingFound
 from palace.mining.reading import Reading
-from palace.mining.slugs import slug_of
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
+from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH
 
 EntityKey = tuple[str, str]  # Kind and slug.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
+from palace.filing.file import Filed, file_transcript, file_transcripts
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.passages import Embedded
@@ -16,7 +17,6 @@ from palace.indexing.passages import store as store_passages
 from palace.indexing.spaces import active_space, stays_active
 from palace.indexing.traits import read_traits
 from palace.mining.batches import Part, batches
-from palace.mining.filing import Filed, file_transcript, file_transcripts
 from palace.mining.linking import link
 from palace.mining.marking import mark_mined
 from palace.mining.reading import Reader, Reading

@@ -13,7 +13,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import path
 
 from palace import tasks
-from palace.mining.filing import file_transcript
+from palace.filing.file import file_transcript
 from palace.models import Drawer, Passage
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.core.management import call_command
 
-from palace.mining.filing import file_transcript
+from palace.filing.file import file_transcript
 from palace.models import Drawer
 from tests.talk import EVERYTHING
 

@@ -14,10 +14,10 @@ from llm.models import CachedEmbedding
 from palace import tasks
 from palace.curation.purge import BATCH, Purge, purge_expired
 from palace.curation.trash import KEPT_DAYS, drawers_in, move_to_trash, restore
+from palace.filing.file import UNTITLED, file_transcript
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.spaces import active_space, model_of
-from palace.mining.filing import UNTITLED, file_transcript
 from palace.mining.mine import mine
 from palace.models import (
     Activity,

@@ -11,8 +11,8 @@ from django.utils import timezone
 from palace.curation import trash
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, move_to_trash, restore
+from palace.filing.file import file_transcript
 from palace.indexing.spaces import active_space
-from palace.mining.filing import file_transcript
 from palace.mining.mine import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
 from palace.recall.candidates import find_candidates
@@ -228,9 +228,7 @@ def test_a_drawer_in_the_trash_is_nobodys_neighbour(palace):
     found = recall(palace, "Which wire is too thin?")
     assert second not in [hit.drawer for hit in found.hits]
     space = active_space()
-    question = read_query(
-        palace, space, "wire", now=timezone.now(), as_of=None, by_meaning=True
-    )
+    question = read_query(palace, space, "wire", now=timezone.now(), as_of=None, by_meaning=True)
     meaning = by_meaning(palace, space, question.aim, take_census(palace))
     candidates = find_candidates(palace, question, meaning, words)
     at = np.flatnonzero(candidates.drawers == third.pk)[0]

@@ -5,8 +5,8 @@ import pytest
 from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, to_be_merged
+from palace.filing.file import file_transcript
 from palace.mining.extraction.base import WingFound
-from palace.mining.filing import file_transcript
 from palace.mining.linking import wing_for
 from palace.mining.mine import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias

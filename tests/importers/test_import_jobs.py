@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from palace import import_jobs
 from palace.errors import BadImport
+from palace.filing.file import DIFFERS, file_transcript
 from palace.import_jobs.spools import spool_folder, spool_path
 from palace.importers import formats
-from palace.mining.filing import DIFFERS, file_transcript
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.storable import EMPTY, UNSTORABLE
 from tests.importers.exports import (

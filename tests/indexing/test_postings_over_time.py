@@ -19,10 +19,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from palace.filing.file import unsorted_wing
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
 from palace.indexing.rebuild import rebuild_postings
-from palace.mining.filing import unsorted_wing
 from palace.models import Drawer, Palace, Posting, Room
 from palace.recall.keyword import by_words
 from tests.indexing.test_postings import bm25

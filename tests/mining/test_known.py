@@ -7,8 +7,8 @@ import pytest
 from palace.mining.extraction.base import EntityFound, KnownEntity
 from palace.mining.known import PalaceEntities
 from palace.mining.mine import mine
-from palace.mining.slugs import slug_of
 from palace.models import Entity
+from palace.slugs import slug_of
 from tests.factories import PalaceFactory
 from tests.talk import transcript
 

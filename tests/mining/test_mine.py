@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from palace.filing.file import file_transcript
 from palace.indexing import postings
 from palace.indexing.passages import split
-from palace.mining.filing import file_transcript
 from palace.mining.mine import mine, mine_many, mine_room, mine_rooms
 from palace.models import (
     Activity,

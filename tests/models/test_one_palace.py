@@ -9,7 +9,7 @@ import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
-from palace.mining.filing import file_transcript
+from palace.filing.file import file_transcript
 from palace.mining.mine import mine
 from palace.models import Closet, Drawer, Palace
 from palace.recall.recall import recall

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.curation.trash import batch_key, move_to_trash
-from palace.mining.filing import file_transcript
+from palace.filing.file import file_transcript
 from palace.models import Activity, Drawer, Palace
 from palace.recall.recall import recall
 from palace.views.rendering import PAGE_SIZE

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
-from palace.mining.filing import unsorted_wing
+from palace.filing.file import unsorted_wing
 from palace.models import Wing
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 

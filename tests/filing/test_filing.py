@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from palace.mining.filing import DIFFERS, REPEATED, file_transcript, file_transcripts
+from palace.filing.file import DIFFERS, REPEATED, file_transcript, file_transcripts
 from palace.models import Drawer, Room, Wing
 from palace.recall.packing import BLOCK_END, BLOCK_START
 from palace.storable import EMPTY, UNSTORABLE

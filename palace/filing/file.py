@@ -1,4 +1,4 @@
-"""Filing: a conversation's messages into drawers, to the byte, before anything is made of them."""
+"""Messages into drawers: each once, where it belongs, in the order of the conversation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from palace.mining.injected import without_injected_memory
-from palace.mining.ordering import merged
+from palace.filing.injected import without_injected_memory
+from palace.filing.ordering import merged
 from palace.models import Drawer, Palace, Room, Wing
 from palace.storable import (
     EMPTY,
