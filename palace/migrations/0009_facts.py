@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('agent', models.CharField(blank=True, max_length=200)),
                 ('run', models.CharField(blank=True, max_length=200)),
                 ('single', models.BooleanField(help_text='Of its subject, predicate and aspect there is one at a time.')),
-                ('valid_from', models.DateTimeField()),
+                ('valid_from', models.DateTimeField(help_text='Null: since when is not known.', null=True)),
                 ('valid_to', models.DateTimeField(null=True)),
                 ('recorded_at', models.DateTimeField()),
                 ('retired_at', models.DateTimeField(null=True)),

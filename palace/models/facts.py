@@ -9,7 +9,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.urls import reverse
 from pgvector.django import HalfVectorField
 
@@ -30,7 +30,20 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
     def true_at(self, moment: datetime) -> Self:
         """What was so then, as far as we know today."""
         held = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
-        return self.filter(held, _lasts_beyond(moment), valid_from__lte=moment)
+        begun = Q(valid_from=None) | Q(valid_from__lte=moment)
+        return self.filter(held, begun, Q(valid_to=None) | Q(valid_to__gt=moment))
+
+    def known_and_true_at(self, known: datetime, moment: datetime) -> Self:
+        """What we held at `known` to be so at `moment`.
+
+        What has been closed since did not have its end then.
+        """
+        begun = Q(valid_from=None) | Q(valid_from__lte=moment)
+        held = Q(retired_at=None) | Q(retired_at__gt=known)
+        ended_since = Q(retired_at__gt=known, fate__in=Fact.WAS_TRUE)
+        lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | ended_since
+        was_so = Q(retired_at__lte=known, fate__in=Fact.WAS_TRUE, valid_to__gt=moment)
+        return self.filter(Q(held, lasting) | was_so, begun, recorded_at__lte=known)
 
     def known_at(self, moment: datetime) -> Self:
         """What we held to be so then, whatever we have learnt since."""
@@ -42,11 +55,8 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         return self.filter(**{name: value for name, value in named.items() if value})
 
     def in_order(self) -> Self:
-        return self.order_by("valid_from", "pk")
-
-
-def _lasts_beyond(moment: datetime) -> Q:
-    return Q(valid_to=None) | Q(valid_to__gt=moment)
+        """By when it came true; what was so nobody knows how long comes first."""
+        return self.order_by(F("valid_from").asc(nulls_first=True), "pk")
 
 
 class Fact(InPalace):
@@ -106,7 +116,7 @@ class Fact(InPalace):
     single = models.BooleanField(
         help_text="Of its subject, predicate and aspect there is one at a time."
     )
-    valid_from = models.DateTimeField()
+    valid_from = models.DateTimeField(null=True, help_text="Null: since when is not known.")
     valid_to = models.DateTimeField(null=True)
     recorded_at = models.DateTimeField()
     retired_at = models.DateTimeField(null=True)

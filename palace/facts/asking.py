@@ -1,0 +1,56 @@
+"""Asking a model about facts: each question once, also where the process died over the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from django.core.cache import cache
+from django.utils.crypto import salted_hmac
+from pydantic import BaseModel
+
+from llm import chat
+from llm.chat import Message
+from llm.models import Usage
+from llm.providers import Endpoint
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+# Long enough for work that was killed to be taken up again, and no longer: answers are private.
+KEPT_S = 3600
+MOST_TOKENS = 4000
+
+
+def ask(
+    messages: Sequence[Message], schema: type[Answer], *, endpoint: Endpoint, owner_id: int
+) -> Answer:
+    """The model's answer, or the one it gave to the very same question lately.
+
+    Raises:
+        LLMError: as `llm.chat.structured()`.
+    """
+    key = _key(messages, schema, endpoint, owner_id)
+    kept = cache.get(key)
+    if kept is not None:
+        return schema.model_validate_json(kept)
+    answer = chat.structured(
+        messages,
+        schema,
+        endpoint=endpoint,
+        purpose=Usage.Purpose.MEMORY_EXTRACT,
+        owner_id=owner_id,
+        max_tokens=MOST_TOKENS,
+    )
+    cache.set(key, answer.model_dump_json(), KEPT_S)
+    return answer
+
+
+def _key(
+    messages: Sequence[Message], schema: type[BaseModel], endpoint: Endpoint, owner_id: int
+) -> str:
+    """Tells nothing of the messages, and is another for each owner, model and question."""
+    asked = [str(owner_id), endpoint.provider, endpoint.model, schema.__name__]
+    asked += [f"{message['role']} {message['content']}" for message in messages]
+    told = "\0".join(f"{len(part)} {part}" for part in asked)
+    digest = salted_hmac("facts asked", told, algorithm="sha256").hexdigest()
+    return f"facts:{digest}"

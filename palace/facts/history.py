@@ -1,0 +1,66 @@
+"""The story of a memory, of an entity, and of a palace as it was known or true at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Prefetch, Q
+
+from palace.models import Entity, Evidence, Fact, FactEvent, Palace
+from palace.models.facts import FactQuerySet
+
+
+def history(palace: Palace, memory: UUID) -> list[FactEvent]:
+    """All that happened to a memory, oldest first."""
+    return list(FactEvent.objects.filter(palace=palace, memory=memory).order_by("at", "pk"))
+
+
+def versions(palace: Palace, memory: UUID) -> list[Fact]:
+    """All rows of a memory, the one it began with first, each with the words it rests on."""
+    return list(
+        with_words(Fact.objects.within(palace).filter(memory=memory)).order_by("recorded_at", "pk")
+    )
+
+
+def timeline(palace: Palace, entity: Entity, *, known_at: datetime | None = None) -> Sequence[Fact]:
+    """The whole story of an entity, in the order in which things came true.
+
+    Holds all facts about it, those that end at it, and those that are no longer held; what was
+    never true is left out.
+
+    Args:
+        known_at: As we knew it then; as we know it today unless given.
+    """
+    facts = Fact.objects.within(palace).filter(Q(subject=entity) | Q(object_entity=entity))
+    if known_at is None:
+        facts = facts.filter(Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE))
+    else:
+        facts = facts.known_at(known_at)
+    return list(with_words(facts).in_order())
+
+
+def as_of(
+    palace: Palace, *, true_at: datetime | None = None, known_at: datetime | None = None
+) -> FactQuerySet:
+    """The facts as of a moment of either clock, or of both; the active ones where neither is given.
+
+    Args:
+        true_at: What was so in the world then.
+        known_at: What we held then, whatever we have learnt since.
+    """
+    facts = Fact.objects.within(palace)
+    if known_at is not None and true_at is not None:
+        return facts.known_and_true_at(known_at, true_at)
+    if known_at is not None:
+        return facts.known_at(known_at)
+    return facts.active() if true_at is None else facts.true_at(true_at)
+
+
+def with_words(facts: FactQuerySet) -> FactQuerySet:
+    """With subject, object and the drawers they rest on at hand."""
+    words = Evidence.objects.select_related("drawer__room__wing", "drawer__closet")
+    return facts.select_related("subject", "object_entity").prefetch_related(
+        Prefetch("evidence", words.order_by("drawer__said_at", "start"))
+    )

@@ -1,0 +1,94 @@
+"""Judging candidates beside what is known: the owner's model where there is one, else rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llm.errors import LLMError
+from llm.providers import Endpoint
+from palace.facts.candidate import Candidate
+from palace.facts.judgement import Judgement, Known
+from palace.facts.judging.local import judge_locally
+from palace.facts.judging.model import judge_with_model
+from palace.facts.scope import Scope
+from palace.indexing.fact_vectors import Vector, nearest
+from palace.models import EmbeddingSpace, Fact, Palace
+from palace.models.facts import FactQuerySet
+from palace.slugs import slug_of
+
+# How many of the closest by meaning a candidate is judged beside, and how many about its subject.
+CLOSEST = 5
+OF_SUBJECT = 200
+
+
+class Judge:
+    """Judges candidates of one palace beside its active facts of the same scope.
+
+    A model is asked once for all of a window, before the transaction. Inside it everything is
+    looked up again: where what a model had before it has changed since, the local rules judge.
+
+    Attributes:
+        notes: What was degraded, in sentences.
+    """
+
+    def __init__(
+        self, palace: Palace, space: EmbeddingSpace, scope: Scope, endpoint: Endpoint | None
+    ) -> None:
+        self.notes: list[str] = []
+        self._palace, self._space = palace, space
+        self._scope, self._endpoint = scope, endpoint
+        self._ahead: dict[Candidate, tuple[frozenset[int], Judgement]] = {}
+
+    def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
+        """Ask the model about all of them; call it outside of a transaction."""
+        if self._endpoint is None or not candidates:
+            return
+        known = [
+            self._known(candidate, vector)
+            for candidate, vector in zip(candidates, vectors, strict=True)
+        ]
+        if not any(known):
+            return
+        try:
+            judgements = judge_with_model(
+                candidates, known, endpoint=self._endpoint, owner_id=self._palace.owner_id
+            )
+        except LLMError as error:
+            self.notes.append(f"Facts were judged without the language model. {error}")
+            return
+        for candidate, facts, judgement in zip(candidates, known, judgements, strict=True):
+            if judgement is not None:
+                self._ahead[candidate] = _keys(facts), judgement
+
+    def judge(self, candidate: Candidate, vector: Vector | None) -> Judgement:
+        """What becomes of it; call it in the transaction that writes it down."""
+        known = self._known(candidate, vector)
+        seen, judgement = self._ahead.get(candidate, (frozenset(), None))
+        if judgement is not None and seen == _keys(known):
+            return judgement
+        return judge_locally(candidate, known)
+
+    def _known(self, candidate: Candidate, vector: Vector | None) -> list[Known]:
+        """Active facts about the same subject, and the closest by meaning; closest first."""
+        facts = self._facts()
+        found: dict[int, Known] = {}
+        if vector is not None:
+            for fact, similarity in nearest(
+                self._palace, self._space, vector, facts, limit=CLOSEST
+            ):
+                found[fact.pk] = Known(fact, similarity)
+        slug = slug_of(candidate.subject.name)
+        of_subject = facts.filter(subject__slug=slug).order_by("-recorded_at", "-pk")
+        for fact in of_subject[:OF_SUBJECT]:
+            found.setdefault(fact.pk, Known(fact, 0.0))
+        return sorted(found.values(), key=lambda known: -known.similarity)
+
+    def _facts(self) -> FactQuerySet:
+        facts = Fact.objects.within(self._palace).active()
+        return facts.filter(agent=self._scope.agent, run=self._scope.run).select_related(
+            "subject", "object_entity"
+        )
+
+
+def _keys(known: Sequence[Known]) -> frozenset[int]:
+    return frozenset(one.fact.pk for one in known)

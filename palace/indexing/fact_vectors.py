@@ -1,0 +1,88 @@
+"""Vectors of facts: their texts in the active space, compared within one palace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+from pgvector import HalfVector
+from pgvector.django import MaxInnerProduct
+
+from llm.embedding import embed
+from llm.errors import LLMError
+from palace.indexing.spaces import model_of
+from palace.models import EmbeddingSpace, Fact, FactVector, Palace
+from palace.models.facts import FactQuerySet
+
+Vector = npt.NDArray[np.float32]
+
+
+def embed_texts(palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> list[Vector | None]:
+    """One vector a text, in one call; None for each that the embedder does not take.
+
+    Should the call fail, each text is tried by itself: one that cannot be embedded must not cost
+    the others theirs. What has none is given one later.
+    """
+    try:
+        return list(embed(texts, model_of(space), owner_id=palace.owner_id))
+    except LLMError:
+        return [_alone(palace, space, text) for text in texts] if len(texts) > 1 else [None]
+
+
+def _alone(palace: Palace, space: EmbeddingSpace, text: str) -> Vector | None:
+    try:
+        [vector] = embed([text], model_of(space), owner_id=palace.owner_id)
+    except LLMError:
+        return None
+    return np.asarray(vector, dtype=np.float32)
+
+
+def store(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
+    """Write the vectors of facts by their keys, in place of those there are."""
+    if not vectors:
+        return
+    literals = [HalfVector(vector).to_text() for vector in vectors.values()]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO palace_factvector (palace_id, space_id, fact_id, embedding)
+            SELECT %s, %s, fact, vector::halfvec
+            FROM unnest(%s::bigint[], %s::text[]) AS new (fact, vector)
+            ON CONFLICT (palace_id, space_id, fact_id) DO UPDATE SET embedding = EXCLUDED.embedding
+            """,
+            [palace.pk, space.pk, list(vectors), literals],
+        )
+
+
+def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> int:
+    """Embed those of the facts that have no vector in this space; returns how many got one.
+
+    Call it outside of a transaction. What cannot be embedded now is left for later.
+    """
+    keys = [fact.pk for fact in facts]
+    rows = FactVector.objects.filter(palace=palace, space=space, fact__in=keys)
+    present = set(rows.values_list("fact_id", flat=True))
+    lacking = {fact.pk: fact.text for fact in facts if fact.pk not in present}
+    if not lacking:
+        return 0
+    vectors = embed_texts(palace, space, list(lacking.values()))
+    made = {key: one for key, one in zip(lacking, vectors, strict=True) if one is not None}
+    store(palace, space, made)
+    return len(made)
+
+
+def nearest(
+    palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
+) -> list[tuple[Fact, float]]:
+    """Those of `facts` whose texts are closest, best first, each with its cosine."""
+    rows = (
+        FactVector.objects.filter(palace=palace, space=space, fact__in=facts.within(palace))
+        .annotate(closeness=MaxInnerProduct("embedding", HalfVector(vector)))
+        .order_by("closeness", "fact_id")
+        .values_list("fact_id", "closeness")[:limit]
+    )
+    cosines = {key: -closeness for key, closeness in rows}
+    found = Fact.objects.select_related("subject", "object_entity").in_bulk(list(cosines))
+    return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
