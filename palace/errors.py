@@ -39,3 +39,29 @@ class EmbeddingMismatch(PalaceError):
     """The deployment's embedding model is not the one this palace was embedded with."""
 
     code = "embedding_mismatch"
+
+
+class NoSuchFact(PalaceError):
+    code = "no_such_fact"
+
+    def __init__(self, memory: object) -> None:
+        super().__init__(
+            f"There is no memory {memory} here, or it was deleted; list those there are to find it."
+        )
+
+
+class FactConflict(PalaceError):
+    """Of what a subject has one of, another is held."""
+
+    code = "fact_conflict"
+
+    def __init__(self, held: str) -> None:
+        super().__init__(
+            f"“{held}” is held in its place; delete that first, or leave this as it is."
+        )
+
+
+class BadFilter(PalaceError):
+    """A filter that cannot be understood."""
+
+    code = "bad_filter"

@@ -108,7 +108,7 @@ class Writer:
         self._make_way(new)
         self._open(new, candidate.words, vector if new.text == candidate.text else None)
         if judgement.change is Change.REFINEMENT:
-            _take_over_evidence(old, new)
+            take_over_evidence(old, new)
         self._note(FactEvent.Kind.UPDATE, new.memory, old.text, new.text, judgement.why)
         return Remembered(Verdict.UPDATE, new.memory, new, old.text, new.text, judgement.why)
 
@@ -264,7 +264,8 @@ def _earliest(*moments: datetime | None) -> datetime | None:
     return min(known) if len(known) == len(moments) else None
 
 
-def _take_over_evidence(old: Fact, new: Fact) -> None:
+def take_over_evidence(old: Fact, new: Fact) -> None:
+    """Let the new row rest on the words of the old one too."""
     Evidence.objects.bulk_create(
         [
             Evidence(
@@ -274,7 +275,7 @@ def _take_over_evidence(old: Fact, new: Fact) -> None:
                 start=one.start,
                 end=one.end,
             )
-            for one in old.evidence.filter(palace=old.palace_id)
+            for one in Evidence.objects.filter(palace=old.palace_id, fact=old)
         ],
         ignore_conflicts=True,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import cast
 
 from pydantic import BaseModel, Field
 
@@ -92,8 +91,8 @@ def _checked(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterator[C
 
 
 def _type(answered: str) -> FactType:
-    plain = answered.strip().lower()
-    return cast(FactType, plain) if plain in TYPES else "fact"
+    types: dict[str, FactType] = {name: name for name in TYPES}
+    return types.get(answered.strip().lower(), "fact")
 
 
 def _thing(answer: FactAnswer) -> Thing | None:

@@ -29,8 +29,8 @@ For each new statement give its number ("new") and a verdict:
 - COEXIST: something is known of the same matter, but of another facet; both hold.
 - UPDATE: it takes the place of a known fact ("fact": its number). "change" is shift where the \
 matter has changed, refinement where it is said more exactly and stays true, correction where the \
-known fact was never true. "text": what holds from now on, one sentence, with whatever of the known \
-fact still holds.
+known fact was never true. "text": what holds from now on, one sentence, with whatever of the \
+known fact still holds.
 - DELETE: it says that a known fact ("fact") no longer holds, or never did, and nothing takes its \
 place.
 - NONE: it is known already ("fact": which one says so).
@@ -106,8 +106,8 @@ def _judgement(
     fact = _named(answer.fact, known)
     if fact is None and verdict in (Verdict.UPDATE, Verdict.DELETE, Verdict.NONE):
         return None
-    plain = answer.change.strip().lower()
-    change = Change(plain) if plain in Change else Change.SHIFT
+    changes = {change.value: change for change in Change}
+    change = changes.get(answer.change.strip().lower(), Change.SHIFT)
     text = " ".join(answer.text.split())[:TEXT_CHARS] if verdict is Verdict.UPDATE else ""
     return Judgement(verdict, candidate, fact, change, text, answer.why.strip()[:WHY_CHARS])
 
