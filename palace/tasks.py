@@ -25,6 +25,7 @@ from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
 from palace.curation import purge, trash
+from palace.facts.learning import learn_unread
 from palace.indexing import backfill, postings
 from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
@@ -40,6 +41,7 @@ SWEEP = 200
 # Of periodic tasks one waits in the queue at most: the clock also ticks while no worker runs.
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S = 45
+LEARN_S = 45
 PURGE_S = 45
 
 
@@ -61,6 +63,7 @@ def mine_room(room_id: int) -> None:
     with _unless_gone(rooms):
         room = rooms.get()
         mine_room_now(room)
+        learn_facts.delay(room.palace_id)
         taking_up.done("room", room_id)
         if postings.needs_compaction(room.palace):
             compact_postings.delay(room.palace_id)
@@ -81,9 +84,20 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             return
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
+        learn_facts.delay(job.palace_id)
         taking_up.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
+
+
+@shared_task(reject_on_worker_lost=False)
+def learn_facts(palace_id: int) -> None:
+    """Read what was mined for facts: a while, then queue the rest."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _unless_gone(palaces):
+        if not learn_unread(palaces.get(), seconds=LEARN_S):
+            learn_facts.delay(palace_id)
+        taking_up.done("facts", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -96,7 +110,8 @@ def compact_postings(palace_id: int) -> None:
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def take_up_unfinished() -> None:
-    """Queue what a killed worker left: rooms with unmined drawers, imports that stand still.
+    """Queue what a killed worker left: rooms with unmined drawers, palaces with drawers that were
+    not read for facts, imports that stand still.
 
     And remove the copies of files whose import is no more.
     """
@@ -105,6 +120,10 @@ def take_up_unfinished() -> None:
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
     for room_id in islice(filter(partial(taking_up.is_due, "room"), rooms), SWEEP):
         mine_room.delay(room_id)
+    unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
+    palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
+    for palace_id in islice(filter(partial(taking_up.is_due, "facts"), palaces), SWEEP):
+        learn_facts.delay(palace_id)
     jobs = import_jobs.standing_still(since).iterator()
     for job_id in islice(filter(partial(taking_up.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)

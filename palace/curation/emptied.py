@@ -33,7 +33,7 @@ def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[
     _delete(palace, "closet", closets, unless="drawer")
     gone = _delete(palace, "room", rooms, unless="drawer")
     gone_wings = _delete(palace, "wing", (key for key in wings if wings[key].number), unless="room")
-    _delete(palace, "entity", entities, unless="mention")
+    _delete_unknown(palace, entities)
     _raise_marks(palace, [rooms[key] for key in gone], [wings[key] for key in gone_wings])
     _forget_activities(palace, "room", [rooms[key] for key in gone])
     _forget_activities(palace, "wing", [wings[key] for key in gone_wings])
@@ -55,6 +55,23 @@ def _delete(palace: Palace, table: str, keys: Iterable[int], *, unless: str) -> 
             [palace.pk, list(set(keys))],
         )
         return {key for (key,) in cursor.fetchall()}
+
+
+def _delete_unknown(palace: Palace, entities: Iterable[int]) -> None:
+    """Delete those of the entities that are named nowhere, and that no fact is about."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM palace_entity e WHERE palace_id = %s AND id = ANY(%s)
+            AND NOT EXISTS (SELECT FROM palace_mention m
+                WHERE m.palace_id = e.palace_id AND m.entity_id = e.id)
+            AND NOT EXISTS (SELECT FROM palace_fact f
+                WHERE f.palace_id = e.palace_id AND f.subject_id = e.id)
+            AND NOT EXISTS (SELECT FROM palace_fact f
+                WHERE f.palace_id = e.palace_id AND f.object_entity_id = e.id)
+            """,
+            [palace.pk, list(set(entities))],
+        )
 
 
 def _keep_numbers(purged: Sequence[Drawer]) -> None:

@@ -14,6 +14,7 @@ from llm.embedding import forget, max_passage_chars
 from palace.curation.emptied import remove_emptied
 from palace.curation.traces import scrub_cases, scrub_traces
 from palace.curation.trash import expired
+from palace.facts.founding import forget_resting_on
 from palace.indexing import postings
 from palace.indexing.passages import split
 from palace.indexing.spaces import model_of
@@ -60,6 +61,7 @@ class Purge:
         keys = [drawer.pk for drawer in batch]
         mentions = Mention.objects.filter(palace=palace, drawer__in=keys)
         entities = list(mentions.values_list("entity_id", flat=True).distinct())
+        entities += forget_resting_on(palace, keys)
         postings.remove(palace, [drawer for drawer in batch if drawer.mined_at])
         _forget_vectors(palace, batch)
         scrub_traces(palace, batch)

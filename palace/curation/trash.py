@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from palace.facts.founding import found_again, resting_only_on, unfound
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet
 
@@ -29,10 +30,12 @@ class Batch:
     Attributes:
         at: The moment, which all its drawers share and no other batch of the palace has.
         drawers: How many; 0 when they were in the trash already.
+        facts: What rested on them alone, and is held no longer.
     """
 
     at: datetime
     drawers: int
+    facts: tuple[str, ...] = ()
 
     @property
     def key(self) -> int:
@@ -85,11 +88,18 @@ def move_to_trash(place: Place) -> Batch:
     palace = place.palace
     palace.lock()
     at = _new_moment(palace)
-    count = drawers_in(place).kept().update(trashed_at=at)
-    batch = Batch(at, count)
+    going = drawers_in(place).kept()
+    dropped = unfound(palace, resting_only_on(palace, going))
+    count = going.update(trashed_at=at)
+    batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:
         what = _in_words(count, place)
-        detail = {"batch": batch.key, "drawers": count, **_where(place)}
+        detail = {
+            "batch": batch.key,
+            "drawers": count,
+            "facts": [str(fact.memory) for fact in dropped],
+            **_where(place),
+        }
         _note(palace, Activity.Kind.DRAWERS_TRASHED, f"Moved {what} to the trash.", detail)
     return batch
 
@@ -101,7 +111,9 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
         chosen = drawers.within(palace).trashed()
         rooms = chosen.filter(mined_at=None).order_by("room_id").values_list("room_id", flat=True)
         unmined = tuple(rooms.distinct())
+        keys = list(chosen.values_list("pk", flat=True))
         count = chosen.update(trashed_at=None)
+        found_again(palace, keys)
         if count:
             summary = f"Restored {_in_words(count)} from the trash."
             _note(palace, Activity.Kind.DRAWERS_RESTORED, summary, {"drawers": count})

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from palace.errors import FactConflict, NoSuchFact
 from palace.facts.applying import note, retire, take_over_evidence
+from palace.facts.forgetting import delete_rows
 from palace.facts.scope import Scope
-from palace.indexing.fact_vectors import fill_missing
+from palace.indexing.fact_vectors import fill_missing, take_over_vectors
 from palace.indexing.spaces import active_space
 from palace.models import Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
@@ -92,13 +93,22 @@ def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
     """
     with transaction.atomic():
         palace.lock()
-        _refuse_if_taken(palace, fact)
-        new = _copy_of(fact)
-        new.supersedes, new.recorded_at, new.valid_to = fact, timezone.now(), None
-        new.save()
-        take_over_evidence(fact, new)
-        note(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why="restored")
+        new = hold_again(palace, fact, scope, why="restored")
     fill_missing(palace, active_space(), [new])
+    return new
+
+
+def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
+    """`restore` for those who hold the palace; the vector goes along where there is one."""
+    _refuse_if_taken(palace, fact)
+    new = _copy_of(fact)
+    new.supersedes, new.recorded_at = fact, timezone.now()
+    if fact.fate in Fact.WAS_TRUE:
+        new.valid_to = None
+    new.save()
+    take_over_evidence(fact, new)
+    take_over_vectors(fact, new)
+    note(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
     return new
 
 
@@ -106,16 +116,8 @@ def forget(palace: Palace, facts: FactQuerySet) -> int:
     """Delete facts with their history, as if they had never been; returns how many rows went."""
     with transaction.atomic():
         palace.lock()
-        rows = dict(facts.within(palace).values_list("pk", "memory"))
-        with connection.cursor() as cursor:
-            # Words and vectors go with them, in the database.
-            cursor.execute(
-                "DELETE FROM palace_fact WHERE palace_id = %s AND id = ANY(%s)",
-                [palace.pk, list(rows)],
-            )
-        left = Fact.objects.within(palace).filter(memory__in=set(rows.values()))
-        gone = set(rows.values()) - set(left.values_list("memory", flat=True))
-        FactEvent.objects.filter(palace=palace, memory__in=gone).delete()
+        rows = list(facts.within(palace))
+        delete_rows(palace, rows)
     return len(rows)
 
 

@@ -1,4 +1,4 @@
-"""Vectors for passages that lack them: after an outage, or in the space of a new model."""
+"""Vectors for passages and facts that lack them: after an outage, or in the space of a new model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pgvector import HalfVector
 
 from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
-from palace.indexing import passages
-from palace.indexing.spaces import activate, model_of, stays_active
-from palace.models import Drawer, EmbeddingSpace, Palace, Passage
+from palace.indexing import fact_vectors, passages
+from palace.indexing.spaces import activate, active_space, model_of, stays_active
+from palace.models import Drawer, EmbeddingSpace, FactVector, Palace, Passage
 
 
 def fill_missing(*, limit: int = 256) -> int:
-    """Embed passages that were left without a vector, in any palace. Returns how many it filled.
+    """Embed passages and facts that were left without a vector, in any palace. Returns how many.
 
     Safe beside others doing the same and to be killed at any time.
 
@@ -31,7 +31,7 @@ def fill_missing(*, limit: int = 256) -> int:
     )
     for _, group in groupby(pending, key=lambda passage: passage.palace_id):
         _fill(list(group))
-    return len(pending)
+    return len(pending) + fact_vectors.fill_batch(active_space(), limit=limit)
 
 
 def _fill(passages: list[Passage]) -> None:
@@ -57,6 +57,10 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
     while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
         for palace in palaces:
             yield from _build_palace(palace, space, batch)
+    while fact_vectors.lacking(space).exists():
+        if not fact_vectors.fill_batch(space, limit=batch):
+            raise EmbedderUnavailable("Facts could not be embedded; they will be later.")
+        yield 0
 
 
 def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
@@ -84,6 +88,7 @@ def switch_to(space: EmbeddingSpace) -> None:
         # Had somebody else switched to another meanwhile, that one's would be dropped.
         if stays_active(space):
             Passage.objects.exclude(space=space).delete()
+            FactVector.objects.exclude(space=space).delete()
 
 
 def lacking(space: EmbeddingSpace) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
+from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
@@ -25,6 +27,8 @@ def embed_texts(palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> 
     Should the call fail, each text is tried by itself: one that cannot be embedded must not cost
     the others theirs. What has none is given one later.
     """
+    if not texts:
+        return []
     try:
         return list(embed(texts, model_of(space), owner_id=palace.owner_id))
     except LLMError:
@@ -71,6 +75,33 @@ def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
     made = {key: one for key, one in zip(lacking, vectors, strict=True) if one is not None}
     store(palace, space, made)
     return len(made)
+
+
+def lacking(space: EmbeddingSpace) -> FactQuerySet:
+    """Facts of any palace without a vector in this space, held or not."""
+    present = FactVector.objects.filter(palace=OuterRef("palace"), space=space, fact=OuterRef("pk"))
+    return Fact.objects.filter(~Exists(present))
+
+
+def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
+    """Embed some of what is lacking in this space; returns how many facts got their vector."""
+    facts = list(lacking(space).select_related("palace").order_by("palace_id", "pk")[:limit])
+    filled = 0
+    for _, group in groupby(facts, key=lambda fact: fact.palace_id):
+        of_palace = list(group)
+        filled += fill_missing(of_palace[0].palace, space, of_palace)
+    return filled
+
+
+def take_over_vectors(old: Fact, new: Fact) -> None:
+    """Give a row that says the same as another the vectors of that one."""
+    rows = FactVector.objects.filter(palace=old.palace_id, fact=old)
+    FactVector.objects.bulk_create(
+        FactVector(
+            palace_id=row.palace_id, space_id=row.space_id, fact=new, embedding=row.embedding
+        )
+        for row in rows
+    )
 
 
 def nearest(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
+from palace.facts.learning import learn_room
 from palace.filing.file import Filed, file_transcript, file_transcripts
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
@@ -45,13 +46,17 @@ class Mined:
 
 
 def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
-    """File a conversation verbatim and make it findable.
+    """File a conversation verbatim, make it findable, and learn what it says.
 
     Doing it twice, or at once in two places, leaves the same palace. Killed in between, the
     drawers that were filed are mined by the next run, or by the periodic task.
     """
     filed = file_transcript(palace, transcript)
-    return filed, mine_room(filed.room) if filed.room else Mined()
+    if filed.room is None:
+        return filed, Mined()
+    mined = mine_room(filed.room)
+    learn_room(filed.room)
+    return filed, mined
 
 
 def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
+from palace.facts.learning import learn_unread
 from palace.indexing import postings
 from palace.management.people import add_user_argument, palace_of
 from palace.mining.mine import mine_room
@@ -15,7 +16,10 @@ from palace.models import Drawer, Room
 
 
 class Command(BaseCommand):
-    help = "Mine the conversations that were filed and wait: what the worker does by itself."
+    help = (
+        "Mine the conversations that were filed and wait, and learn their facts: what the worker does"
+        " by itself."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_user_argument(parser)
@@ -29,4 +33,5 @@ class Command(BaseCommand):
             drawers += mine_room(room).made["drawers"]
         if postings.needs_compaction(palace):
             postings.compact(palace)
+        learn_unread(palace)
         self.stdout.write(f"Mined {drawers} messages.")

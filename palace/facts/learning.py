@@ -1,0 +1,115 @@
+"""Learning: what drawers say, into facts. Each drawer is read once, whoever comes first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from django.db import transaction
+from django.utils import timezone
+
+from palace.facts.applying import Remembered, Writer
+from palace.facts.judging.judge import Judge
+from palace.facts.reading import Reader
+from palace.facts.scope import Scope
+from palace.indexing.fact_vectors import embed_texts, fill_missing
+from palace.indexing.spaces import active_space
+from palace.models import Drawer, Palace, Room
+from palace.models.locks import held_if_free
+from palace.transcripts import Role, Turn
+
+# Messages that a model reads together: it needs the ones around to tell what "it" is. The local
+# rules read each by itself, and many at once are cheaper to write.
+WINDOW = 10
+CHUNK = 200
+
+BY_MINING = Scope("mining")
+
+
+def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
+    """Read what has been mined and not yet read for facts, older conversations first.
+
+    Where somebody else is at it in this palace, nothing is done: the order would be lost.
+
+    Returns:
+        Whether all was read, or is being read; False when the time was over first.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    with held_if_free(f"learn facts of palace {palace.pk}") as ours:
+        while ours and (room := _next_room(palace)):
+            learn_room(room)
+            if deadline is not None and time.monotonic() > deadline:
+                return _next_room(palace) is None
+    return True
+
+
+def _next_room(palace: Palace) -> Room | None:
+    unread = Drawer.objects.within(palace).unread()
+    rooms = Room.objects.within(palace).filter(pk__in=unread.values("room"))
+    return rooms.select_related("palace").order_by("started_at", "pk").first()
+
+
+def learn_room(room: Room) -> list[Remembered]:
+    """Read what is unread in one room."""
+    drawers = Drawer.objects.within(room.palace).unread().filter(room=room)
+    return learn(room.palace, list(drawers.order_by("position", "pk")), BY_MINING)
+
+
+def learn(
+    palace: Palace, drawers: Sequence[Drawer], scope: Scope, *, prompt: str | None = None
+) -> list[Remembered]:
+    """Facts from drawers of one conversation, in order, a window at a time.
+
+    A window is one transaction: what it says lands as a whole, and once. Killed in between, the
+    drawers that were not read yet are read by whoever comes next. Doing it twice, or at once in
+    two places, leaves the same facts.
+    """
+    reader = Reader(palace, prompt)
+    size = WINDOW if reader.endpoint else CHUNK
+    remembered: list[Remembered] = []
+    for window in _windows(drawers, size):
+        remembered += _learn_window(palace, window, scope, reader)
+    return remembered
+
+
+def _windows(drawers: Sequence[Drawer], size: int) -> Iterator[Sequence[Drawer]]:
+    for first in range(0, len(drawers), size):
+        yield drawers[first : first + size]
+
+
+def _learn_window(
+    palace: Palace, drawers: Sequence[Drawer], scope: Scope, reader: Reader
+) -> list[Remembered]:
+    candidates = reader.read([_turn(drawer) for drawer in drawers])
+    space = active_space()
+    vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
+    judge = Judge(palace, space, scope, reader.endpoint)
+    judge.look_ahead(candidates, vectors)
+    with transaction.atomic():
+        palace.lock()
+        kept = _mark_read(palace, drawers)
+        writer = Writer(palace, space, scope, drawers)
+        lines = [
+            line
+            for candidate, vector in zip(candidates, vectors, strict=True)
+            if all(drawers[span.turn].pk in kept for span in candidate.words)
+            and (line := writer.write(judge.judge(candidate, vector), vector))
+        ]
+    # What was merged says something else than the statement whose vector there is.
+    fill_missing(palace, space, [line.fact for line in lines if line.fact])
+    return lines
+
+
+def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:
+    """Keys of those that nobody has read, or moved to the trash, meanwhile."""
+    keys = [drawer.pk for drawer in drawers]
+    unread = Drawer.objects.within(palace).filter(pk__in=keys, facts_read_at=None, trashed_at=None)
+    held = set(unread.order_by("pk").select_for_update().values_list("pk", flat=True))
+    unread.update(facts_read_at=timezone.now())
+    return held
+
+
+def _turn(drawer: Drawer) -> Turn:
+    role = cast(Role, drawer.role)  # Filing stores no other.
+    return Turn(drawer.external_id, role, drawer.text, drawer.said_at, drawer.speaker)
