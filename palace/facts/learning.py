@@ -9,7 +9,9 @@ from typing import cast
 from django.db import transaction
 from django.utils import timezone
 
+from llm.providers import Endpoint
 from palace.facts.applying import Remembered, Writer
+from palace.facts.candidate import Candidate
 from palace.facts.judging.judge import Judge
 from palace.facts.reading import Reader
 from palace.facts.scope import Scope
@@ -69,7 +71,8 @@ def learn(
     size = WINDOW if reader.endpoint else CHUNK
     remembered: list[Remembered] = []
     for window in _windows(drawers, size):
-        remembered += _learn_window(palace, window, scope, reader)
+        candidates = reader.read([_turn(drawer) for drawer in window])
+        remembered += write_read(palace, window, candidates, scope, reader.endpoint)
     return remembered
 
 
@@ -78,13 +81,23 @@ def _windows(drawers: Sequence[Drawer], size: int) -> Iterator[Sequence[Drawer]]
         yield drawers[first : first + size]
 
 
-def _learn_window(
-    palace: Palace, drawers: Sequence[Drawer], scope: Scope, reader: Reader
+def write_read(
+    palace: Palace,
+    drawers: Sequence[Drawer],
+    candidates: Sequence[Candidate],
+    scope: Scope,
+    endpoint: Endpoint | None,
 ) -> list[Remembered]:
-    candidates = reader.read([_turn(drawer) for drawer in drawers])
+    """Judge what was found in drawers and write it down, in one transaction.
+
+    What somebody else has read meanwhile is left alone.
+
+    Args:
+        endpoint: Of the model that judges; None for the local rules.
+    """
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
-    judge = Judge(palace, space, scope, reader.endpoint)
+    judge = Judge(palace, space, scope, endpoint)
     judge.look_ahead(candidates, vectors)
     with transaction.atomic():
         palace.lock()

@@ -1,4 +1,4 @@
-"""Vectors for passages and facts that lack them: after an outage, or in the space of a new model."""
+"""Vectors for passages and facts that lack them: after an outage, or for a new model."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
-from palace.facts.learning import learn_room
+from palace.facts.learning import BY_MINING, learn_room, write_read
 from palace.filing.file import Filed, file_transcript, file_transcripts
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
@@ -135,6 +135,18 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
             read = dict(zip(batch, readings, strict=True))
             _link(palace, {part: read[part] for part in parts}, passages, notes, reports)
             _write(palace, drawers, embedded, parts)
+    _learn(palace, readings, reader)
+
+
+def _learn(palace: Palace, readings: Iterable[Reading], reader: Reader) -> None:
+    """Keep the facts that a model has found along with the rest: it is asked but once.
+
+    Should the process die before, the drawers are read for facts by themselves.
+    """
+    for reading in readings:
+        for window, extraction in reading.windows:
+            if extraction.facts is not None:
+                write_read(palace, window, extraction.facts, BY_MINING, reader.endpoint)
 
 
 def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:

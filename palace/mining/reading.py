@@ -56,13 +56,15 @@ class Reader:
     What it found in one window is known when it reads the next, as if it had been written.
 
     Attributes:
+        endpoint: The model that reads; None where local rules do.
         note: Why the model that was chosen cannot be asked; empty otherwise.
     """
 
     def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
         owner = palace.owner_id
         chosen = settings_of(owner).chat_model()
-        endpoint, self.note = chosen.endpoint, chosen.note
+        self.endpoint, self.note = chosen.endpoint, chosen.note
+        endpoint = self.endpoint
         self._extract: Extractor = (
             partial(extract_with_model, endpoint=endpoint, owner_id=owner) if endpoint else extract
         )

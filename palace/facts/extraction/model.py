@@ -60,10 +60,16 @@ def read_with_model(
         LLMError: the model cannot be asked, or answers nonsense.
     """
     answer = ask(messages(turns, prompt), FactsAnswer, endpoint=endpoint, owner_id=owner_id)
-    return sorted(_checked(answer.facts[:MOST_FACTS], turns), key=lambda one: one.words[0].turn)
+    return checked(answer.facts, turns)
 
 
-def _checked(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterator[Candidate]:
+def checked(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> list[Candidate]:
+    """What a model answered about these messages, as far as it makes sense, in their order."""
+    found = _made_to_fit(answers[:MOST_FACTS], turns)
+    return sorted(found, key=lambda candidate: candidate.words[0].turn)
+
+
+def _made_to_fit(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterator[Candidate]:
     """Those that say something of somebody; anything else in them is made to fit."""
     for answer in answers:
         text, subject = _line(answer.text, TEXT_CHARS), _line(answer.subject, LABEL_LENGTH)

@@ -17,8 +17,8 @@ from palace.models import Drawer, Room
 
 class Command(BaseCommand):
     help = (
-        "Mine the conversations that were filed and wait, and learn their facts: what the worker does"
-        " by itself."
+        "Mine the conversations that were filed and wait, and learn their facts, as the worker"
+        " does by itself."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

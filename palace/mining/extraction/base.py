@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from palace.facts.candidate import Candidate
 from palace.transcripts import Turn
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ class Extraction:
         tags: One mapping a turn: AAAK letter to the names tagged, `{"p": ("Derek",)}`.
         preferences: One number a turn, 0 to 1: how much it states a lasting wish or taste of
             its speaker, or a standing instruction.
+        facts: What the turns say that is worth remembering; None where only a model was to tell
+            and none was asked, so that somebody else reads them.
         notes: What was degraded, in sentences for a person.
     """
 
@@ -134,6 +137,7 @@ class Extraction:
     entities: tuple[EntityFound, ...]
     tags: tuple[Mapping[str, tuple[str, ...]], ...]
     preferences: tuple[float, ...]
+    facts: tuple[Candidate, ...] | None = None
     notes: tuple[str, ...] = ()
 
 

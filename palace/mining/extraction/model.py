@@ -12,6 +12,7 @@ from llm import chat
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
+from palace.facts.extraction.model import FactAnswer, checked
 from palace.mining.extraction.base import (
     Context,
     Embed,
@@ -32,7 +33,7 @@ from palace.transcripts import Turn
 TITLE_CHARS = 80
 NAME_CHARS = 80
 _MOST_ENTITIES = 60
-_MOST_TOKENS = 2500
+_MOST_TOKENS = 5000
 _LEAST_NAMING = 2
 
 _ENTITY_KINDS = {
@@ -57,12 +58,13 @@ class EntityAnswer(BaseModel):
 
 
 class WindowAnswer(BaseModel):
-    """Where a stretch of conversation belongs and what it names."""
+    """Where a stretch of conversation belongs, what it names, and what is worth remembering."""
 
     title: str = ""
     wing: WingAnswer = Field(default_factory=WingAnswer)
     topics: list[TopicAnswer] = Field(default_factory=list)
     entities: list[EntityAnswer] = Field(default_factory=list)
+    facts: list[FactAnswer] = Field(default_factory=list)
 
 
 def extract_with_model(
@@ -109,6 +111,7 @@ def _checked(
         topics=_topics(answer.topics, len(window)) or own.topics,
         entities=entities,
         tags=tags_of(window, entities),
+        facts=tuple(checked(answer.facts, window)),
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from llm.chat import Message
+from palace.facts.extraction.prompt import RULES, quoted
+from palace.facts.predicates import PREDICATES
 from palace.mining.extraction.base import Context
 from palace.mining.extraction.subjects import EVERYDAY, areas
 from palace.transcripts import Turn
@@ -16,7 +16,7 @@ SHOWN_CHARS = 1600
 _KNOWN_WINGS = 60
 _BEFORE_CHARS = 300
 
-SYSTEM = """\
+SYSTEM = f"""\
 You file conversations in an archive. You are shown one stretch of a conversation and say where \
 it belongs and what it names.
 
@@ -36,7 +36,10 @@ not the speakers' names. The first begins at turn 0. A topic lasts several turns
 have one to three. If the first goes on with the topic before, give it that title.
 - entities: people, places, organisations, projects, events and things that are called by a \
 proper name in the turns. "name" is spelt exactly as in the turns; "aliases" are other spellings \
-of the same name in the turns. Leave out what is in doubt, brands in passing, days and months.\
+of the same name in the turns. Leave out what is in doubt, brands in passing, days and months.
+- facts: as told below; "turn" is the number of the turn.
+
+{RULES}\
 """
 
 
@@ -55,12 +58,13 @@ def _question(window: Sequence[Turn], context: Context) -> str:
         "topic_before": context.topic,
         "turns_before": [_shown(turn, _BEFORE_CHARS) for turn in context.before],
         "known_wings": known,
+        "known_predicates": list(PREDICATES),
         "areas": [*(area.name for area in areas()), EVERYDAY.name],
     }
     turns = [{"turn": at, **_shown(turn, SHOWN_CHARS)} for at, turn in enumerate(window)]
     return (
-        f"What is known, as data:\n{_quoted(about)}\n\n"
-        f"<conversation>\n{_quoted(turns)}\n</conversation>"
+        f"What is known, as data:\n{quoted(about)}\n\n"
+        f"<conversation>\n{quoted(turns)}\n</conversation>"
     )
 
 
@@ -68,9 +72,5 @@ def _shown(turn: Turn, limit: int) -> dict[str, str]:
     text = turn.text
     if len(text) > limit:
         text = f"{text[: limit * 3 // 4]} […] {text[-limit // 4 :]}"
-    return {"speaker": turn.speaker or turn.role, "text": text}
-
-
-def _quoted(data: Any) -> str:
-    """JSON in which no text can close the tag around it."""
-    return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
+    said_at = turn.said_at.isoformat(timespec="minutes")
+    return {"speaker": turn.speaker or turn.role, "said_at": said_at, "text": text}
