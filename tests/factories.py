@@ -8,7 +8,7 @@ import factory
 from django.contrib.auth import get_user_model
 from factory.django import DjangoModelFactory
 
-from palace.models import Closet, Drawer, Palace, Room, Wing
+from palace.models import Closet, Drawer, Entity, Evidence, Fact, Mention, Palace, Room, Wing
 
 
 class UserFactory(DjangoModelFactory):
@@ -75,3 +75,67 @@ class DrawerFactory(DjangoModelFactory):
     role = "user"
     text = factory.Sequence("Message {}".format)
     said_at = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+class EntityFactory(DjangoModelFactory):
+    class Meta:
+        model = Entity
+
+    palace = factory.SubFactory(PalaceFactory)
+    kind = Entity.Kind.PERSON
+    slug = factory.Sequence("entity-{}".format)
+    name = factory.Sequence("Entity {}".format)
+
+
+class FactFactory(DjangoModelFactory):
+    """A fact that is held; give `retired_at` and `fate` for one that is not."""
+
+    class Meta:
+        model = Fact
+
+    palace = factory.SelfAttribute("subject.palace")
+    subject = factory.SubFactory(EntityFactory)
+    type = Fact.Type.FACT
+    predicate = "knows"
+    text = factory.Sequence("Statement {}".format)
+    confidence = 0.8
+    single = False
+    recorded_at = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+class EvidenceFactory(DjangoModelFactory):
+    """The words a fact rests on: all of its drawer's unless told otherwise."""
+
+    class Meta:
+        model = Evidence
+
+    palace = factory.SelfAttribute("fact.palace")
+    fact = factory.SubFactory(FactFactory)
+    drawer = factory.SubFactory(
+        DrawerFactory,
+        room=factory.SubFactory(
+            RoomFactory,
+            wing=factory.SubFactory(WingFactory, palace=factory.SelfAttribute("....palace")),
+        ),
+    )
+    start = 0
+    end = factory.LazyAttribute(lambda evidence: len(evidence.drawer.text))
+
+
+class MentionFactory(DjangoModelFactory):
+    """A place where an entity is named; the whole drawer unless told otherwise."""
+
+    class Meta:
+        model = Mention
+
+    palace = factory.SelfAttribute("entity.palace")
+    entity = factory.SubFactory(EntityFactory)
+    drawer = factory.SubFactory(
+        DrawerFactory,
+        room=factory.SubFactory(
+            RoomFactory,
+            wing=factory.SubFactory(WingFactory, palace=factory.SelfAttribute("....palace")),
+        ),
+    )
+    start = 0
+    end = factory.LazyAttribute(lambda mention: len(mention.drawer.text))
