@@ -6,19 +6,25 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
-from django.db import connection
 from django.db.models import Exists, OuterRef
-from pgvector import HalfVector
-from pgvector.django import MaxInnerProduct
 
 from llm.embedding import embed
 from llm.errors import LLMError
 from palace.indexing.spaces import model_of
+from palace.indexing.vector_index import Vector, index_in_use
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.models.facts import FactQuerySet
 
-Vector = npt.NDArray[np.float32]
+__all__ = [
+    "Vector",
+    "embed_texts",
+    "fill_batch",
+    "fill_missing",
+    "lacking",
+    "nearest",
+    "store",
+    "take_over_vectors",
+]
 
 
 def embed_texts(palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> list[Vector | None]:
@@ -45,19 +51,8 @@ def _alone(palace: Palace, space: EmbeddingSpace, text: str) -> Vector | None:
 
 def store(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
     """Write the vectors of facts by their keys, in place of those there are."""
-    if not vectors:
-        return
-    literals = [HalfVector(vector).to_text() for vector in vectors.values()]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """
-            INSERT INTO palace_factvector (palace_id, space_id, fact_id, embedding)
-            SELECT %s, %s, fact, vector::halfvec
-            FROM unnest(%s::bigint[], %s::text[]) AS new (fact, vector)
-            ON CONFLICT (palace_id, space_id, fact_id) DO UPDATE SET embedding = EXCLUDED.embedding
-            """,
-            [palace.pk, space.pk, list(vectors), literals],
-        )
+    if vectors:
+        index_in_use().upsert(palace, space, vectors)
 
 
 def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> int:
@@ -65,9 +60,7 @@ def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
 
     Call it outside of a transaction. What cannot be embedded now is left for later.
     """
-    keys = [fact.pk for fact in facts]
-    rows = FactVector.objects.filter(palace=palace, space=space, fact__in=keys)
-    present = set(rows.values_list("fact_id", flat=True))
+    present = index_in_use().filter(palace, space, [fact.pk for fact in facts])
     lacking = {fact.pk: fact.text for fact in facts if fact.pk not in present}
     if not lacking:
         return 0
@@ -108,12 +101,6 @@ def nearest(
     palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
 ) -> list[tuple[Fact, float]]:
     """Those of `facts` whose texts are closest, best first, each with its cosine."""
-    rows = (
-        FactVector.objects.filter(palace=palace, space=space, fact__in=facts.within(palace))
-        .annotate(closeness=MaxInnerProduct("embedding", HalfVector(vector)))
-        .order_by("closeness", "fact_id")
-        .values_list("fact_id", "closeness")[:limit]
-    )
-    cosines = {key: -closeness for key, closeness in rows}
+    cosines = dict(index_in_use().search(palace, space, vector, facts, limit=limit))
     found = Fact.objects.select_related("subject", "object_entity").in_bulk(list(cosines))
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]

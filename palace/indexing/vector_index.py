@@ -1,0 +1,109 @@
+"""The vectors of facts behind one narrow seam: Postgres keeps them, or another index for it.
+
+Which facts may be found is Postgres's to say: an index only tells which of those are closest.
+So scopes, filters and both clocks mean the same with each, and one that lags behind, or keeps what
+a rolled back transaction wrote, shows nobody a fact that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+from pgvector import HalfVector
+from pgvector.django import MaxInnerProduct
+
+from palace.models import EmbeddingSpace, FactVector, Palace
+from palace.models.facts import FactQuerySet
+
+Vector = npt.NDArray[np.float32]
+
+
+class VectorIndex(Protocol):
+    """Vectors of length 1 by the keys of their facts, apart by palace and by space."""
+
+    def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
+        """Write vectors, in place of those there are."""
+
+    def search(
+        self,
+        palace: Palace,
+        space: EmbeddingSpace,
+        vector: Vector,
+        among: FactQuerySet,
+        *,
+        limit: int,
+    ) -> list[tuple[int, float]]:
+        """The closest `among` these facts of the palace: key and cosine, best first."""
+
+    def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
+        """Those of the facts that have a vector in this space."""
+
+    def delete(self, palace: Palace, facts: Collection[int]) -> None:
+        """Take away the vectors of these facts, in every space; unknown ones are skipped."""
+
+
+class PgVectorIndex:
+    """Vectors in Postgres, written and deleted in the transaction of their facts."""
+
+    def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
+        literals = [HalfVector(vector).to_text() for vector in vectors.values()]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """
+                INSERT INTO palace_factvector (palace_id, space_id, fact_id, embedding)
+                SELECT %s, %s, fact, vector::halfvec
+                FROM unnest(%s::bigint[], %s::text[]) AS new (fact, vector)
+                ON CONFLICT (palace_id, space_id, fact_id)
+                DO UPDATE SET embedding = EXCLUDED.embedding
+                """,
+                [palace.pk, space.pk, list(vectors), literals],
+            )
+
+    def search(
+        self,
+        palace: Palace,
+        space: EmbeddingSpace,
+        vector: Vector,
+        among: FactQuerySet,
+        *,
+        limit: int,
+    ) -> list[tuple[int, float]]:
+        facts = among.within(palace).order_by().values("pk")
+        rows = (
+            FactVector.objects.filter(palace=palace, space=space, fact__in=facts)
+            .annotate(closeness=MaxInnerProduct("embedding", HalfVector(vector)))
+            .order_by("closeness", "fact_id")
+            .values_list("fact_id", "closeness")[:limit]
+        )
+        return [(key, -closeness) for key, closeness in rows]
+
+    def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
+        rows = FactVector.objects.filter(palace=palace, space=space, fact__in=facts)
+        return set(rows.values_list("fact_id", flat=True))
+
+    def delete(self, palace: Palace, facts: Collection[int]) -> None:
+        FactVector.objects.filter(palace=palace, fact__in=facts).delete()
+
+
+_in_use: ContextVar[VectorIndex] = ContextVar("vector_index", default=PgVectorIndex())  # noqa: B039 - it keeps nothing.
+
+
+def index_in_use() -> VectorIndex:
+    """Where facts' vectors are written and searched: Postgres, unless a block says otherwise."""
+    return _in_use.get()
+
+
+@contextmanager
+def using(index: VectorIndex) -> Iterator[None]:
+    """Inside the block, in this thread, facts are embedded into and searched in this index."""
+    token = _in_use.set(index)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
