@@ -1,0 +1,218 @@
+"""Scoring: the facts found beside those expected. Pure; needs no database."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from bench.facts.scenarios import Expected, Scenario
+
+# The normal distribution's two-sided 95 %.
+Z = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact as it is held at the end, or as it was retired.
+
+    Attributes:
+        fate: Why it is no longer held; empty: it is.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    text: str
+    aspect: str = ""
+    stance: str = ""
+    valid_from: date | None = None
+    valid_to: date | None = None
+    fate: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.predicate} {self.object!r} ({self.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What became of one scenario.
+
+    Attributes:
+        matched: Active facts, each with what it was expected as.
+        shared: What is expected and said by a fact that stands for another one already: "at Google
+            as an engineer" may be one fact or two.
+        missed: What is expected, and no active fact says.
+        extra: Active facts that nobody expects; also the second that says the same.
+        allowed: Active facts that may be there or not.
+        still_active: Those of `extra` that should have been retired.
+        retired: What should be retired, each with how it went: `as expected`, `another fate`,
+            `still active` or `never held`.
+    """
+
+    scenario: Scenario
+    matched: tuple[tuple[Expected, Found], ...]
+    shared: tuple[Expected, ...]
+    missed: tuple[Expected, ...]
+    extra: tuple[Found, ...]
+    allowed: tuple[Found, ...]
+    still_active: tuple[Found, ...]
+    retired: tuple[tuple[Expected, str], ...]
+
+
+def score(scenario: Scenario, found: Sequence[Found]) -> Score:
+    """Each active fact stands for at most one expected one, so that saying it twice costs."""
+    active = [fact for fact in found if not fact.fate]
+    pairs = _paired([_choices(each, active, scenario.retired) for each in scenario.active])
+    matched = [(scenario.active[at], active[pairs[at]]) for at in sorted(pairs)]
+    rest = [fact for at, fact in enumerate(active) if at not in pairs.values()]
+    unpaired = [each for at, each in enumerate(scenario.active) if at not in pairs]
+    said_already = [fact for _, fact in matched]
+    shared = [each for each in unpaired if any(matches(each, fact) for fact in said_already)]
+    allowed = [fact for fact in rest if _any_matches(scenario.may, fact)]
+    extra = [fact for fact in rest if not _any_matches(scenario.may, fact)]
+    return Score(
+        scenario,
+        matched=tuple(matched),
+        shared=tuple(shared),
+        missed=tuple(each for each in unpaired if each not in shared),
+        extra=tuple(extra),
+        allowed=tuple(allowed),
+        still_active=tuple(fact for fact in extra if _any_matches(scenario.retired, fact)),
+        retired=tuple((each, _outcome(each, extra, found)) for each in scenario.retired),
+    )
+
+
+def matches(expected: Expected, fact: Found) -> bool:
+    """Whether a fact says what is expected, whatever its dates and its aspect."""
+    said = f"{fact.object}\n{fact.text}"
+    return (
+        _is_one_of(expected.subject, fact.subject)
+        and _is_one_of(expected.predicate, fact.predicate)
+        and all(_holds(said, word) for word in expected.words)
+        and not any(_holds(said, word) for word in expected.without)
+        and not (expected.stance and fact.stance and fact.stance not in expected.stance)
+    )
+
+
+def _any_matches(wanted: Iterable[Expected], fact: Found) -> bool:
+    return any(matches(each, fact) for each in wanted)
+
+
+def _is_one_of(patterns: Iterable[str], value: str) -> bool:
+    return any(fnmatchcase(value.lower(), pattern.lower()) for pattern in patterns)
+
+
+def _holds(said: str, word: str) -> bool:
+    return _pattern(word).search(said) is not None
+
+
+@cache
+def _pattern(word: str) -> re.Pattern[str]:
+    """Of `cat|vegan*`: one of the alternatives, whole or as the beginning of a word."""
+    alternatives = [
+        re.escape(each.rstrip("*")) + ("" if each.endswith("*") else r"(?!\w)")
+        for each in word.split("|")
+    ]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(alternatives)})", re.IGNORECASE)
+
+
+def _choices(expected: Expected, active: Sequence[Found], retired: Sequence[Expected]) -> list[int]:
+    """The active facts that say what is expected, by their indices; those quite right come first.
+
+    What should have been retired is none of them, if a wrong date gives it away.
+    """
+    fitting = [at for at, fact in enumerate(active) if matches(expected, fact)]
+    wrong = {
+        at: sum(not is_right for _, is_right in details(expected, active[at])) for at in fitting
+    }
+    kept = [at for at in fitting if not (wrong[at] and _any_matches(retired, active[at]))]
+    return sorted(kept, key=lambda at: wrong[at])
+
+
+def _paired(choices: Sequence[Sequence[int]]) -> dict[int, int]:
+    """From whoever chooses to what it gets, both by index: as many pairs as there can be.
+
+    Augmenting paths (Kuhn, 1955); what is named first is tried first.
+    """
+    taken: dict[int, int] = {}
+
+    def place(chooser: int, tried: set[int]) -> bool:
+        for at in choices[chooser]:
+            if at not in tried:
+                tried.add(at)
+                if at not in taken or place(taken[at], tried):
+                    taken[at] = chooser
+                    return True
+        return False
+
+    for chooser in range(len(choices)):
+        place(chooser, set())
+    return {chooser: at for at, chooser in taken.items()}
+
+
+def details(expected: Expected, fact: Found) -> Iterator[tuple[str, bool]]:
+    """The details that are asked for, by their names, each with whether it is right."""
+    if expected.aspect:
+        yield "aspect", _is_one_of(expected.aspect, fact.aspect)
+    if expected.valid_from:
+        yield "valid_from", str(fact.valid_from).startswith(expected.valid_from)
+    if expected.valid_to:
+        yield "valid_to", str(fact.valid_to).startswith(expected.valid_to)
+
+
+def _outcome(expected: Expected, extra: Sequence[Found], found: Sequence[Found]) -> str:
+    if any(matches(expected, fact) for fact in extra):
+        return "still active"
+    fates = {fact.fate for fact in found if fact.fate and matches(expected, fact)}
+    if not fates:
+        return "never held"
+    return "as expected" if fates & set(expected.how) else "another fate"
+
+
+def report(scores: Sequence[Score]) -> dict[str, Any]:
+    """Figures of all scenarios, each `{"value", "ci", "n"}`; the value of none is None.
+
+    `precision` is what matched of all active facts but the allowed; `recall` what was found of all
+    expected; `retired` what was retired as expected; `details` the dates and aspects that are right
+    of what matched; `quiet` the scenarios that tell nothing worth keeping and left nothing.
+    """
+    outcomes = Counter(outcome for one in scores for _, outcome in one.retired)
+    matched = sum(len(one.matched) for one in scores)
+    said = matched + sum(len(one.shared) for one in scores)
+    silent = [one for one in scores if not (one.scenario.active or one.scenario.retired)]
+    right = [is_right for one in scores for pair in one.matched for _, is_right in details(*pair)]
+    return {
+        "scenarios": len(scores),
+        "precision": share(matched, matched + sum(len(one.extra) for one in scores)),
+        "recall": share(said, said + sum(len(one.missed) for one in scores)),
+        "retired": share(outcomes["as expected"], outcomes.total()),
+        "details": share(sum(right), len(right)),
+        "quiet": share(sum(not one.extra for one in silent), len(silent)),
+        "retired_how": dict(sorted(outcomes.items())),
+        "still_active": sum(len(one.still_active) for one in scores),
+        "allowed": sum(len(one.allowed) for one in scores),
+    }
+
+
+def by_tag(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
+    """A report of each tag's scenarios; one with several tags counts under each."""
+    tags = sorted({tag for one in scores for tag in one.scenario.tags})
+    return {tag: report([one for one in scores if tag in one.scenario.tags]) for tag in tags}
+
+
+def share(some: int, of: int) -> dict[str, Any]:
+    """A share with its 95 % interval (Wilson, 1927), as if all were independent."""
+    if not of:
+        return {"value": None, "ci": None, "n": 0}
+    value, spread = some / of, Z * Z / of
+    middle = (value + spread / 2) / (1 + spread)
+    half = Z * math.sqrt(value * (1 - value) / of + spread / (4 * of)) / (1 + spread)
+    bounds = [max(0.0, middle - half), min(1.0, middle + half)]
+    return {"value": round(value, 4), "ci": [round(bound, 4) for bound in bounds], "n": of}
