@@ -1,0 +1,237 @@
+"""From one entity to the next: how far, how much is left, and on which clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palace.models import Fact, Palace
+from palace.recall import graph
+from palace.recall.graph import (
+    Edge,
+    expand,
+    graph_scores,
+    named_entities,
+    neighbours,
+    relations,
+    seeds_of,
+)
+from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory
+
+MARCH, MAY, JULY = (datetime(2024, month, 1, tzinfo=UTC) for month in (3, 5, 7))
+
+
+def entity(palace, name, kind="person", aliases=()):
+    slug = name.lower().replace(" ", "-")
+    return EntityFactory(palace=palace, name=name, slug=slug, kind=kind, aliases=list(aliases))
+
+
+def link(one, other, predicate="knows", **values):
+    text = f"{one.name} {predicate} {other.name}"
+    return FactFactory(
+        subject=one, object=other.name, object_entity=other, predicate=predicate, text=text,
+        **values,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def chain(palace):
+    """Ana – Biscuit – Cora – Dov – Eli, each with the next."""
+    people = [entity(palace, name) for name in ("Ana", "Biscuit", "Cora", "Dov", "Eli")]
+    for one, other in zip(people, people[1:], strict=False):
+        link(one, other)
+    return people
+
+
+def test_each_hop_has_its_share_of_the_seed():
+    edges = [Edge(10, 1, 2), Edge(11, 2, 3), Edge(12, 3, 4), Edge(13, 4, 5)]
+    found = expand({1: 0.5}, edges)
+    assert found.entities == pytest.approx({2: 0.3, 3: 0.18, 4: 0.108})
+    assert found.facts == pytest.approx({10: 0.3, 11: 0.18, 12: 0.108})
+
+
+def test_edges_are_followed_both_ways():
+    assert expand({3: 1.0}, [Edge(10, 1, 3), Edge(11, 1, 2)]).entities == pytest.approx(
+        {1: 0.6, 2: 0.36}
+    )
+
+
+def test_of_several_ways_the_best_counts():
+    edges = [Edge(10, 1, 2), Edge(11, 2, 3), Edge(12, 9, 3)]
+    assert expand({1: 1.0, 9: 0.1}, edges).entities[3] == pytest.approx(0.36)
+    assert expand({1: 1.0, 9: 0.9}, edges).entities[3] == pytest.approx(0.54)
+
+
+entities = st.integers(1, 12)
+some_edges = st.lists(st.tuples(entities, entities), max_size=30).map(
+    lambda ends: [Edge(100 + n, *pair) for n, pair in enumerate(ends) if pair[0] != pair[1]]
+)
+some_seeds = st.dictionaries(entities, st.floats(0.01, 1), min_size=1, max_size=4)
+
+
+@given(some_seeds, some_edges)
+def test_expansion_is_the_best_seed_times_its_share_by_distance(seeds, edges):
+    found = expand(seeds, edges)
+    assert not found.entities.keys() & seeds.keys()
+    assert found.entities == pytest.approx(slowly(seeds, edges))
+
+
+def slowly(seeds, edges):
+    scores = {}
+    for seed, score in seeds.items():
+        reached, outermost = {seed}, {seed}
+        for hop in (1, 2, 3):
+            ends = {
+                other
+                for edge in edges
+                for one, other in ((edge.subject, edge.object), (edge.object, edge.subject))
+                if one in outermost
+            }
+            outermost = ends - reached
+            reached |= outermost
+            for key in outermost - seeds.keys():
+                scores[key] = max(scores.get(key, 0), score * 0.6**hop)
+    return scores
+
+
+def test_neighbours_come_nearest_first_and_no_farther_than_asked(palace, chain):
+    ana = chain[0]
+    assert [(one.entity.name, one.hops) for one in neighbours(palace, [ana], hops=2)] == [
+        ("Biscuit", 1),
+        ("Cora", 2),
+    ]
+    assert len(neighbours(palace, [ana], hops=9)) == 3
+    assert [one.entity.name for one in neighbours(palace, [chain[2]])] == ["Biscuit", "Dov"]
+
+
+def test_who_is_asked_of_is_no_neighbour_and_nobody_is_their_own(palace, chain):
+    link(chain[0], chain[0])
+    found = neighbours(palace, chain[:2], hops=1)
+    assert [one.entity.name for one in found] == ["Cora"]
+
+
+def test_neighbours_take_a_query_a_hop(palace, chain, django_assert_num_queries):
+    with django_assert_num_queries(5):
+        neighbours(palace, chain[:1], hops=3)
+
+
+def test_strangers_entities_lead_nowhere(palace, chain, bob):
+    assert neighbours(Palace.objects.own(bob), chain[:1], hops=3) == []
+    assert relations(Palace.objects.own(bob), chain[0]) == []
+
+
+@pytest.fixture
+def moved(palace):
+    """Lived in Porto from March, in Oslo from May, which was learnt in July."""
+    ana = entity(palace, "Ana")
+    porto, oslo = entity(palace, "Porto", "place"), entity(palace, "Oslo", "place")
+    link(
+        ana, porto, "lives_in", valid_from=MARCH, valid_to=MAY, recorded_at=MARCH,
+        retired_at=JULY, fate=Fact.Fate.SUPERSEDED,
+    )  # fmt: skip
+    link(ana, oslo, "lives_in", valid_from=MAY, recorded_at=JULY)
+    link(ana, oslo, "born_in", recorded_at=MARCH, retired_at=MAY, fate=Fact.Fate.CORRECTED)
+    return ana
+
+
+JUNE, APRIL = datetime(2024, 6, 1, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "names"),
+    [
+        ({}, ["Oslo"]),
+        ({"true_at": APRIL}, ["Porto"]),
+        ({"true_at": JUNE}, ["Oslo"]),
+        ({"known_at": APRIL}, ["Oslo", "Porto"]),
+        ({"known_at": JUNE}, ["Porto"]),
+        ({"true_at": JUNE, "known_at": JUNE}, ["Porto"]),
+        ({"true_at": APRIL, "known_at": JULY}, ["Porto"]),
+    ],
+)
+def test_both_clocks_tell_what_was_beside_it(palace, moved, clocks, names):
+    assert [one.entity.name for one in neighbours(palace, [moved], **clocks)] == names
+    assert sorted(one.object for one in relations(palace, moved, **clocks)) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Where does ana lopez's dog sleep?", ["Ana Lopez"]),
+        ("Did Annie ask Dov?", ["Ana Lopez", "Dov"]),
+        ("who does Dov know in new york", ["Dov", "New York"]),
+        ("Is it done?", []),
+        ("What will the user see?", []),
+        ("", []),
+    ],
+)
+def test_a_question_names_entities_by_name_or_alias(palace, question, names):
+    known = [
+        entity(palace, "Ana Lopez", aliases=["Annie"]),
+        entity(palace, "Dov"),
+        entity(palace, "New York", "place"),
+        entity(palace, "York", "place"),
+        entity(palace, "Ana"),
+        entity(palace, "It"),
+        entity(palace, "User"),
+    ]
+    by_key = {one.pk: one.name for one in known}
+    assert [by_key[key] for key in named_entities(palace, question)] == names
+
+
+def test_a_question_names_nobody_of_another_palace(palace, bob):
+    entity(Palace.objects.own(bob), "Dov")
+    assert named_entities(palace, "Where is Dov?") == []
+
+
+def test_drawers_have_the_best_of_what_they_mention_and_what_rests_on_them(palace, chain):
+    ana, biscuit, cora, _, _ = chain
+    of_biscuit, of_cora, of_ana = (
+        MentionFactory(entity=one).drawer_id for one in (biscuit, cora, ana)
+    )
+    rests = EvidenceFactory(fact=Fact.objects.get(subject=biscuit)).drawer_id
+    nothing = MentionFactory(entity=entity(palace, "Zoe")).drawer_id
+    keys = np.sort(np.array([of_biscuit, of_cora, of_ana, rests, nothing]))
+    scores = dict(
+        zip(keys.tolist(), graph_scores(palace, {ana.pk: 1.0}, keys).tolist(), strict=True)
+    )
+    assert scores == pytest.approx(
+        {of_biscuit: 0.6, of_cora: 0.36, of_ana: 0.0, rests: 0.36, nothing: 0.0}
+    )
+
+
+def test_without_seeds_or_edges_all_is_nothing(palace, chain):
+    keys = np.array([1, 2], dtype=np.int64)
+    assert graph_scores(palace, {}, keys).tolist() == [0, 0]
+    alone = entity(palace, "Zoe")
+    assert graph_scores(palace, {alone.pk: 1.0}, keys).tolist() == [0, 0]
+    assert graph_scores(palace, {chain[0].pk: 1.0}, keys[:0]).tolist() == []
+
+
+def test_the_past_is_followed_as_of_then(palace, moved):
+    porto = Fact.objects.get(object="Porto").object_entity
+    drawer = MentionFactory(entity=porto).drawer_id
+    keys = np.array([drawer])
+    assert graph_scores(palace, {moved.pk: 1.0}, keys).tolist() == [0]
+    assert graph_scores(palace, {moved.pk: 1.0}, keys, as_of=APRIL).tolist() == pytest.approx([0.6])
+
+
+def test_seeds_are_named_or_stand_in_the_best_drawers(palace, chain):
+    ana, biscuit, cora = chain[:3]
+    first = MentionFactory(entity=ana)
+    MentionFactory(entity=biscuit, drawer=first.drawer)
+    second = MentionFactory(entity=biscuit)
+    best = np.array([first.drawer_id, second.drawer_id])
+    seeds = seeds_of(palace, [ana.pk, cora.pk], best, np.array([0.5, 0.8]))
+    assert seeds == pytest.approx({ana.pk: 1.0, biscuit.pk: 0.8, cora.pk: 1.0})
+
+
+def test_of_what_everything_is_about_the_newest_facts_are_followed(palace, chain, monkeypatch):
+    monkeypatch.setattr(graph, "MOST_EDGES", 1)
+    newest = entity(palace, "Fay")
+    link(chain[0], newest, recorded_at=JULY.replace(year=2026))
+    assert [one.entity for one in neighbours(palace, chain[:1])] == [newest]
