@@ -123,7 +123,7 @@ PYTHON, CAT, BOTH, NEITHER = ["python"], ["cat"], ["cat", "python"], []
         ("tag", "eq", "work", PYTHON),
         ("tag", "in", ["home", "work"], BOTH),
         ("tag", "contains", "or", PYTHON),
-        ("tag", "icontains", "HOM", CAT),
+        ("tag", "icontains", "HOME", CAT),
         ("absent", "eq", "x", NEITHER),
         ("absent", "ne", "x", BOTH),
         ("absent", "eq", None, BOTH),
