@@ -1,0 +1,258 @@
+"""Known facts: what is held to be so, for the block; of what was so before only where asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+from django.db.models import Case, Exists, F, FilteredRelation, FloatField, OuterRef, Q, Value, When
+from django.db.models.functions import Coalesce
+from pgvector import HalfVector
+from pgvector.django import MaxInnerProduct
+
+from palace.aaak import Pointer
+from palace.models import EmbeddingSpace, Evidence, Fact, Palace
+from palace.models.facts import FactQuerySet
+from palace.recall.graph import named_entities
+from palace.recall.query import Query
+from palace.recall.temporal import Period, TimeIntent
+
+# As the memory service has it: the facts it is sure enough of, and how many at most.
+CONFIDENT = 0.7
+MOST = 20
+# What it is worth, in cosines, that the question names whom or what a fact is about.
+NAMED = 0.2
+# What happened is no standing fact; who asks about the past gets it too.
+_STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
+
+_OF_THE_PAST = re.compile(
+    r"\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|originally|initially|in\s+the\s+past|"
+    r"back\s+then|at\s+that\s+time|(?:any\s+|no\s+)(?:more|longer)|anymore|until\s+(?:when|recently)|"
+    r"before\s+(?:I|we|he|she|they|that|then|this|moving|changing|\d{4})\b|before\s*[?.!]|"
+    r"ever\s+(?:\w+ed|been|had|lived|owned)|how\s+has\s+\w+|history\s+of|over\s+the\s+years|"
+    r"(?:old|last|first)\s+(?:job|home|flat|house|address|employer|car|phone|name|boss))(?!\w)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A question about the past: about these periods, or about any time before now if none."""
+
+    periods: tuple[Period, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A fact for the block.
+
+    Attributes:
+        score: Cosine of its text with the question, and `NAMED` more where it is about what that
+            names; higher is better.
+        pointer: Of the drawer it rests on that was said last; None where there is none.
+        drawer: That drawer.
+        dates: When it held, where that is to be told: "until May 2024".
+    """
+
+    fact: Fact
+    score: float
+    pointer: Pointer | None
+    drawer: UUID | None
+    dates: str
+
+    @property
+    def memory(self) -> UUID:
+        return self.fact.memory
+
+    @property
+    def text(self) -> str:
+        return self.fact.text
+
+
+def facts_for(
+    palace: Palace,
+    space: EmbeddingSpace,
+    question: Query,
+    *,
+    agent: str = "",
+    run: str = "",
+    known_at: datetime | None = None,
+    limit: int = MOST,
+) -> list[KnownFact]:
+    """`known_facts` for a question as recall has read it."""
+    return known_facts(
+        palace,
+        space,
+        question.vector,
+        named_entities(palace, question.text),
+        now=question.now,
+        as_of=question.as_of,
+        known_at=known_at,
+        past=past_asked(question.text, question.time, question.now),
+        agent=agent,
+        run=run,
+        limit=limit,
+    )
+
+
+def known_facts(
+    palace: Palace,
+    space: EmbeddingSpace,
+    vector: npt.NDArray[np.float32] | None,
+    named: Collection[int],
+    *,
+    now: datetime,
+    as_of: datetime | None = None,
+    known_at: datetime | None = None,
+    past: Past | None = None,
+    agent: str = "",
+    run: str = "",
+    limit: int = MOST,
+) -> list[KnownFact]:
+    """The facts that belong before a question, best first.
+
+    What is no longer so is left out, unless the question is about the past: then it comes with
+    the dates it held for. What has an end to come tells that, too.
+
+    Args:
+        vector: Of the question, in `space`; without one the newest come first, the named before.
+        named: Keys of the entities that the question names.
+        as_of: What was so then, and was said by then; what is so `now` unless given.
+        known_at: As we knew it then, on the other clock.
+        past: What of the past is asked about, if anything.
+        agent: Facts kept for this agent, beside those kept for nobody in particular; likewise
+            `run`. Facts of other agents and runs never come.
+    """
+    facts = _so(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
+    facts = facts.filter(confidence__gte=CONFIDENT, agent__in={"", agent}, run__in={"", run})
+    facts = _well_founded(palace, facts, as_of)
+    ranked = list(_ranked(palace, space, facts, vector, named)[:limit])
+    cited = _cited(palace, ranked, as_of)
+    known = []
+    for fact in ranked:
+        score: float = fact.score  # type: ignore[attr-defined] # Annotated.
+        pointer, drawer = cited.get(fact.pk, (None, None))
+        dates = _dates(fact, now, known_at, asked=past is not None)
+        known.append(KnownFact(fact, score, pointer, drawer, dates))
+    return known
+
+
+def past_asked(text: str, time: TimeIntent, now: datetime) -> Past | None:
+    """What of the past a question is about; None where it is about what holds now."""
+    periods = tuple(period for period in time.periods if period.end <= now)
+    if periods or time.first or time.last or _OF_THE_PAST.search(text):
+        return Past(periods)
+    return None
+
+
+def _so(
+    facts: FactQuerySet,
+    moment: datetime,
+    as_of: datetime | None,
+    known_at: datetime | None,
+    past: Past | None,
+) -> FactQuerySet:
+    """What was so at the moment, or at any time in the past that is asked about."""
+    if past is not None:
+        return _ever_so(facts, moment, known_at, past)
+    facts = facts.filter(type__in=_STANDING)
+    if known_at is not None:
+        return facts.known_and_true_at(known_at, moment)
+    # Somebody who is to move next month lives here until then: that is superseded, and still so.
+    return facts.true_at(moment)
+
+
+def _ever_so(
+    facts: FactQuerySet, moment: datetime, known_at: datetime | None, past: Past
+) -> FactQuerySet:
+    held = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
+    if known_at is not None:
+        held |= Q(retired_at__gt=known_at)
+        facts = facts.filter(recorded_at__lte=known_at)
+    facts = facts.filter(held, Q(valid_from=None) | Q(valid_from__lte=moment))
+    within = Q()
+    for period in past.periods:
+        begun = Q(valid_from=None) | Q(valid_from__lt=period.end)
+        within |= begun & (Q(valid_to=None) | Q(valid_to__gt=period.start))
+    return facts.filter(within)
+
+
+def _well_founded(palace: Palace, facts: FactQuerySet, as_of: datetime | None) -> FactQuerySet:
+    """Those with words outside of the trash, said by then; and those that never had any."""
+    words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"))
+    kept = words.filter(drawer__trashed_at=None)
+    wordless = ~Exists(words)
+    if as_of is None:
+        return facts.filter(Exists(kept) | wordless)
+    said = kept.filter(drawer__said_at__lte=as_of)
+    return facts.filter(Exists(said) | wordless & Q(recorded_at__lte=as_of))
+
+
+def _ranked(
+    palace: Palace,
+    space: EmbeddingSpace,
+    facts: FactQuerySet,
+    vector: npt.NDArray[np.float32] | None,
+    named: Collection[int],
+) -> FactQuerySet:
+    """Best first, each with its `score`."""
+    closeness: Value | Coalesce = Value(0.0)
+    if vector is not None:
+        facts = facts.annotate(
+            vector=FilteredRelation(
+                "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
+            )
+        )
+        # What has no vector yet counts as neither close nor far.
+        distance = MaxInnerProduct("vector__embedding", HalfVector(vector))
+        closeness = Coalesce(Value(0.0) - distance, 0.0)
+    about = Q(subject__in=named) | Q(object_entity__in=named)
+    bonus = Case(When(about, then=Value(NAMED)), default=Value(0.0), output_field=FloatField())
+    scored = facts.annotate(closeness=closeness, bonus=bonus, score=F("closeness") + F("bonus"))
+    return scored.order_by("-score", "-recorded_at", "-pk")
+
+
+def _cited(
+    palace: Palace, facts: Collection[Fact], as_of: datetime | None
+) -> dict[int, tuple[Pointer, UUID]]:
+    """By fact the pointer and drawer of the words said last, by then."""
+    words = Evidence.objects.filter(
+        palace=palace, fact__in=[fact.pk for fact in facts], drawer__trashed_at=None
+    )
+    if as_of is not None:
+        words = words.filter(drawer__said_at__lte=as_of)
+    rows = (
+        words.order_by("fact", "-drawer__said_at", "-drawer")
+        .distinct("fact")
+        .values_list(
+            "fact",
+            "drawer__room__wing__number",
+            "drawer__room__number",
+            "drawer__number",
+            "drawer__uuid",
+        )
+    )
+    return {fact: (Pointer(*place), drawer) for fact, *place, drawer in rows}
+
+
+def _dates(fact: Fact, now: datetime, known_at: datetime | None, *, asked: bool) -> str:
+    """When it held, where there is an end to tell of or it is `asked`, by the asker's calendar."""
+
+    def month(moment: datetime) -> str:
+        return moment.astimezone(now.tzinfo).strftime("%B %Y")
+
+    since, until = fact.valid_from, fact.valid_to
+    if known_at is not None and fact.retired_at is not None and fact.retired_at > known_at:
+        until = None  # Its end was not known then.
+    if fact.type == Fact.Type.EVENT:
+        return month(since) if since else ""
+    if until is None:
+        return f"since {month(since)}" if asked and since else ""
+    if asked and since and month(since) != month(until):
+        return f"from {month(since)} until {month(until)}"
+    return f"until {month(until)}"
