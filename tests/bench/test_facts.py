@@ -6,9 +6,13 @@ import json
 from datetime import date
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
 
+from bench.facts import scenarios
 from bench.facts.scenarios import DEV, PARTS, SET_ASIDE, BadScenario, Expected, Scenario, read
 from bench.facts.scoring import Found, by_tag, report, score, share
+from bench.schema import drop_schema, schemas
 
 MESSAGE = {"role": "user", "at": "2025-03-01T10:00:00+01:00", "text": "I live in Porto."}
 LINE = {"id": "one", "tags": ["place"], "messages": [MESSAGE]}
@@ -275,3 +279,65 @@ def test_the_interval_is_wilsons(some, of, low, high):
     figure = share(some, of)
     assert figure["value"] == some / of
     assert figure["ci"] == pytest.approx([low, high], abs=0.0001)
+
+
+# The command
+
+
+@pytest.fixture
+def parts(monkeypatch, tmp_path):
+    """Two small parts in place of the real ones."""
+    chatter = {**MESSAGE, "text": "Thanks, bye!"}
+    lives = {"subject": ["User"], "predicate": ["lives_in"], "words": ["Porto"]}
+    rides = {"subject": ["User"], "predicate": ["rides"], "words": ["unicorn"]}
+    flies = {**rides, "words": ["dragon"]}
+    lines = {
+        DEV: [{**LINE, "active": [lives, rides]}, {**LINE, "id": "bye", "messages": [chatter]}],
+        SET_ASIDE: [
+            {**LINE, "messages": [{**MESSAGE, "text": "I live in Tartu."}], "active": [flies]}
+        ],
+    }
+    for part, each in lines.items():
+        path = tmp_path / f"{part}.jsonl"
+        path.write_text("\n".join(map(json.dumps, each)))
+        monkeypatch.setitem(scenarios.PARTS, part, path)
+
+
+@pytest.fixture
+def bench_facts(transactional_db, parts, capsys):
+    def run(**options):
+        call_command("bench_facts", **options)
+        out, err = capsys.readouterr()
+        return json.loads(out.strip().splitlines()[-1]), err
+
+    yield run
+    for name in schemas("bench_"):
+        drop_schema(name)
+
+
+def test_scenarios_are_told_and_scored(bench_facts):
+    """Making the tables takes a while, so that one run is looked at from all sides."""
+    with connection.cursor() as cursor:
+        # As if a run had been killed.
+        cursor.execute("CREATE SCHEMA bench_facts; COMMENT ON SCHEMA bench_facts IS 'half a run'")
+    line, err = bench_facts(part="both", show_misses=True)
+    overall = line["parts"][DEV]["overall"]
+    assert overall["scenarios"] == 2
+    assert overall["recall"]["n"] == 2
+    assert overall["quiet"] == share(1, 1)
+    assert line["parts"][DEV]["by_tag"]["place"]["scenarios"] == 2
+    assert line["parts"][SET_ASIDE]["overall"]["scenarios"] == 1
+    assert line["with_model"] is False
+    assert "precision" in err
+    assert schemas("bench_facts") == []
+    # What is set aside is told nothing of but figures.
+    assert "| I live in Porto." in err
+    assert "unicorn" in err
+    assert "dragon" not in err + json.dumps(line)
+    assert "Tartu" not in err + json.dumps(line)
+
+
+def test_a_part_that_cannot_be_read_is_said_so(bench_facts):
+    scenarios.PARTS[DEV].write_text("{}")
+    with pytest.raises(CommandError, match=r"dev\.jsonl, line 1"):
+        bench_facts(part=DEV)
