@@ -75,8 +75,8 @@ def score(scenario: Scenario, found: Sequence[Found]) -> Score:
     unpaired = [each for at, each in enumerate(scenario.active) if at not in pairs]
     said_already = [fact for _, fact in matched]
     shared = [each for each in unpaired if any(matches(each, fact) for fact in said_already)]
-    allowed = [fact for fact in rest if _any_matches(scenario.may, fact)]
-    extra = [fact for fact in rest if not _any_matches(scenario.may, fact)]
+    allowed = [fact for fact in rest if _may_be(scenario, fact)]
+    extra = [fact for fact in rest if not _may_be(scenario, fact)]
     return Score(
         scenario,
         matched=tuple(matched),
@@ -99,6 +99,12 @@ def matches(expected: Expected, fact: Found) -> bool:
         and not any(_holds(said, word) for word in expected.without)
         and not (expected.stance and fact.stance and fact.stance not in expected.stance)
     )
+
+
+def _may_be(scenario: Scenario, fact: Found) -> bool:
+    """That somebody is called what we call them says nothing, and counts neither way."""
+    names_itself = fact.predicate == "name" and fact.object.lower() == fact.subject.lower()
+    return names_itself or _any_matches(scenario.may, fact)
 
 
 def _any_matches(wanted: Iterable[Expected], fact: Found) -> bool:

@@ -210,6 +210,12 @@ def test_what_may_be_there_counts_neither_way():
     assert report([one])["precision"] == share(1, 1)
 
 
+def test_that_somebody_is_called_what_we_call_them_counts_neither_way():
+    named = found("Tom's name is Tom", "name", subject="Tom")
+    assert score(scenario(), [named]).allowed == (named,)
+    assert score(scenario(), [found("The user's name is Tom", "name")]).extra
+
+
 @pytest.mark.parametrize(
     ("facts", "outcome"),
     [
