@@ -16,6 +16,9 @@ class Activity(InPalace):
         DRAWERS_PURGED = "drawers_purged", "Deleted for good"
         WING_CHANGED = "wing_changed", "Wings renamed"
         WINGS_MERGED = "wings_merged", "Wings merged"
+        ENTITIES_MERGED = "entities_merged", "Entities merged"
+        ENTITY_SPLIT = "entity_split", "Entities split"
+        ENTITY_UNDONE = "entity_undone", "Entities put back"
 
     kind = models.CharField(max_length=30, choices=Kind.choices)
     summary = models.CharField(max_length=300, help_text="One sentence for a person.")

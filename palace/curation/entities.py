@@ -1,0 +1,336 @@
+"""Entities in order: two names of one, or one name of two. What was done can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from palace.curation.joining import Moved, join
+from palace.curation.parting import part, put_apart, put_together
+from palace.errors import PalaceError
+from palace.models import Activity, Entity, Fact, Mention, Palace
+from palace.slugs import slug_of
+from palace.storable import LABEL_LENGTH, storable_label
+
+_MERGED, _SPLIT = Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT
+# What an activity says once what it was about is gone: its sentence had names in it.
+FORGOTTEN = {
+    _MERGED: "Merged two entities that were deleted for good since.",
+    _SPLIT: "Split an entity that was deleted for good since.",
+    Activity.Kind.ENTITY_UNDONE: "Undid a change of an entity that was deleted for good since.",
+}
+
+
+class BadEntity(PalaceError):
+    """What was asked of an entity cannot be done; the sentence says what to do."""
+
+    code = "bad_entity"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityChange:
+    """
+    Attributes:
+        entity: The one that took the other in, or the new one that was split off.
+        activity: What `undo` takes.
+    """
+
+    entity: Entity
+    activity: Activity
+
+
+@transaction.atomic
+def merge_entities(palace: Palace, keep: Entity, other: Entity) -> EntityChange:
+    """Make two entities one: facts, mentions and names of `other` become those of `keep`.
+
+    Facts that cannot both hold are settled by date, with their history. Done again, it says what
+    was done.
+
+    Raises:
+        BadEntity: they are the same, or one of them is not here.
+    """
+    palace.lock()
+    if keep.pk == other.pk:
+        raise BadEntity("An entity cannot be merged with itself. Choose another one.")
+    keep, before = _present(palace, keep), _merged_before(palace, keep, other)
+    if before is not None:
+        return EntityChange(keep, before)
+    other = _present(palace, other)
+    moved = join(palace, other, keep)
+    aliases = _unknown_to(keep, [other.name, *other.aliases])
+    keep.aliases = [*keep.aliases, *aliases]
+    keep.save(update_fields=["aliases"])
+    record = {**moved.record(), "aliases": aliases, "entity": _described(other)}
+    summary = f"“{_short(other.name)}” is “{_short(keep.name)}” now: two entities became one."
+    activity = _note(palace, _MERGED, summary, (keep, other), record)
+    return EntityChange(keep, activity)
+
+
+@transaction.atomic
+def split_entity(
+    palace: Palace,
+    entity: Entity,
+    *,
+    name: str,
+    kind: str = "",
+    facts: Collection[UUID] = (),
+    drawers: Collection[UUID] = (),
+    aliases: Collection[str] = (),
+) -> EntityChange:
+    """Make two of one entity, where two had the same name.
+
+    A fact that took the place of another's is no change of that one: the other holds again.
+
+    Args:
+        name: Of the new one; it may be the same, and then mining finds the first by it.
+        kind: As that of the first unless given.
+        facts: Which rows are about, or end at, the new one; by their uuids. What they made more
+            exact goes along.
+        drawers: Where the new one is meant, by their uuids.
+        aliases: Which of its other names the new one has.
+
+    Raises:
+        BadEntity: it is not here, has nothing of what is to go, or the name is another's.
+    """
+    palace.lock()
+    entity = _present(palace, entity)
+    rows = _facts(palace, entity, facts)
+    mentions = _mentions(palace, entity, drawers)
+    taken = _aliases(entity, aliases)
+    if not (rows or mentions or taken):
+        raise BadEntity("Nothing would go to the new one. Choose facts, drawers or other names.")
+    new = _new(palace, entity, name, kind or entity.kind, taken)
+    record = part(palace, entity, new, rows, mentions)
+    entity.aliases = [alias for alias in entity.aliases if alias not in taken]
+    entity.save(update_fields=["aliases"])
+    summary = f"“{_short(new.name)}” was split off “{_short(entity.name)}”."
+    activity = _note(palace, _SPLIT, summary, (entity, new), {**record, "aliases": taken})
+    return EntityChange(new, activity)
+
+
+@transaction.atomic
+def undo(palace: Palace, activity: Activity) -> bool:
+    """Undo a merge or a split; what has been learnt since stays, and goes before what was.
+
+    Returns:
+        Whether it was done; False where it had been undone before.
+
+    Raises:
+        BadEntity: it is neither, something has been done on top of it, or too much is gone.
+    """
+    palace.lock()
+    present = Activity.objects.filter(palace=palace, pk=activity.pk).first()
+    if present is None or present.kind not in (_MERGED, _SPLIT):
+        raise BadEntity("Only merges and splits of entities can be undone. Choose one of those.")
+    if present.detail.get("undone"):
+        return False
+    _refuse_if_built_on(palace, present)
+    record = present.detail.get("undo")
+    entity = _about(palace, present)
+    if record is None or entity is None:
+        raise BadEntity(
+            "What this was about is not here any more, so that it cannot be undone. "
+            "Split or merge what is here instead."
+        )
+    if present.kind == _MERGED:
+        _undo_merge(palace, entity, record, present)
+    else:
+        _undo_split(palace, entity, record, present)
+    present.detail = {name: of for name, of in present.detail.items() if name != "undo"}
+    present.detail["undone"] = True
+    present.save(update_fields=["detail"])
+    _note_undone(palace, present)
+    return True
+
+
+def forget_changes(palace: Palace, gone: Collection[UUID]) -> None:
+    """Take the names of entities that were purged out of what was told of them.
+
+    Call it in the transaction that deletes them; their merges and splits cannot be undone then.
+    """
+    about = Q(pk__in=[])
+    for uuid in gone:
+        about |= Q(detail__about__contains=[str(uuid)])
+    for activity in Activity.objects.filter(about, palace=palace, kind__in=FORGOTTEN):
+        activity.summary = FORGOTTEN[Activity.Kind(activity.kind)]
+        activity.detail.pop("undo", None)
+        activity.save(update_fields=["summary", "detail"])
+
+
+def _undo_merge(palace: Palace, keep: Entity, record: dict[str, Any], activity: Activity) -> None:
+    described = record["entity"]
+    held = Entity.objects.filter(palace=palace, kind=described["kind"], slug=described["slug"])
+    if held.exists():
+        raise BadEntity(
+            f"There is another “{_short(described['name'])}” by now. "
+            "Merge that one first, and then split what should be apart."
+        )
+    moved = Moved.read(record)
+    if not _anything_left(palace, moved):
+        raise BadEntity("Nothing of what was merged is left, so that there is nothing to undo.")
+    other = Entity(palace=palace, **described)
+    other.save(force_insert=True)
+    keep.aliases = [alias for alias in keep.aliases if alias not in record["aliases"]]
+    keep.save(update_fields=["aliases"])
+    put_apart(palace, keep, other, moved, merged_at=activity.created_at)
+
+
+def _undo_split(palace: Palace, entity: Entity, record: dict[str, Any], activity: Activity) -> None:
+    new = Entity.objects.filter(palace=palace, uuid=activity.detail["about"][1]).first()
+    if new is None:
+        raise BadEntity(
+            "What was split off is not here any more, so that there is nothing to undo."
+        )
+    put_together(palace, entity, new, record)
+    aliases = _unknown_to(entity, record["aliases"])
+    entity.aliases = [*entity.aliases, *aliases]
+    entity.save(update_fields=["aliases"])
+
+
+def _present(palace: Palace, entity: Entity) -> Entity:
+    """The entity as it is now."""
+    present = Entity.objects.filter(palace=palace, pk=entity.pk).first()
+    if present is None:
+        raise BadEntity(
+            f"“{_short(entity.name)}” is not here: it was merged with another, or its words were "
+            "deleted for good. Look for it by its name."
+        )
+    return present
+
+
+def _merged_before(palace: Palace, keep: Entity, other: Entity) -> Activity | None:
+    """What was noted when these two were merged, where that is still so."""
+    if Entity.objects.filter(palace=palace, pk=other.pk).exists():
+        return None
+    merged = Activity.objects.filter(
+        palace=palace, kind=_MERGED, detail__about=[str(keep.uuid), str(other.uuid)]
+    )
+    return merged.filter(detail__undone__isnull=True).order_by("pk").last()
+
+
+def _facts(palace: Palace, entity: Entity, uuids: Collection[UUID]) -> list[Fact]:
+    about = Q(subject=entity) | Q(object_entity=entity)
+    rows = list(Fact.objects.within(palace).filter(about, uuid__in=uuids).order_by("pk"))
+    if len(rows) < len(set(uuids)):
+        raise BadEntity(f"Not all of these facts are about “{_short(entity.name)}”. Choose again.")
+    return rows
+
+
+def _mentions(palace: Palace, entity: Entity, drawers: Collection[UUID]) -> list[Mention]:
+    rows = Mention.objects.filter(palace=palace, entity=entity, drawer__uuid__in=drawers)
+    return list(rows.order_by("pk"))
+
+
+def _aliases(entity: Entity, wanted: Collection[str]) -> list[str]:
+    known = {alias.casefold(): alias for alias in entity.aliases}
+    unknown = [alias for alias in wanted if alias.casefold() not in known]
+    if unknown:
+        raise BadEntity(
+            f"“{_short(unknown[0])}” is no other name of “{_short(entity.name)}”. Choose again."
+        )
+    return [known[alias.casefold()] for alias in wanted]
+
+
+def _new(palace: Palace, entity: Entity, name: str, kind: str, aliases: list[str]) -> Entity:
+    """The entity that is split off; under the name of the first it gets a slug of its own."""
+    name = storable_label(" ".join(name.split()))
+    if not name:
+        raise BadEntity("An entity needs a name. Write one.")
+    if kind not in Entity.Kind:
+        raise BadEntity(f"Choose one of the kinds: {', '.join(Entity.Kind.values)}.")
+    slug = slug_of(name)
+    taken = set(Entity.objects.filter(palace=palace, kind=kind).values_list("slug", flat=True))
+    if slug in taken and slug != entity.slug:
+        raise BadEntity(
+            f"Another {kind} goes by the name “{_short(name)}”. "
+            "Choose another name, or merge the two afterwards."
+        )
+    if slug in taken:
+        numbered = (f"{slug[: LABEL_LENGTH - 10]}-{number}" for number in count(2))
+        slug = next(one for one in numbered if one not in taken)
+    others = [alias for alias in aliases if alias.casefold() != name.casefold()]
+    return Entity.objects.create(palace=palace, kind=kind, slug=slug, name=name, aliases=others)
+
+
+def _unknown_to(entity: Entity, names: Collection[str]) -> list[str]:
+    """Those it does not go by yet, each once."""
+    known = {name.casefold() for name in (entity.name, *entity.aliases)}
+    unknown = {name.casefold(): name for name in names if name.casefold() not in known}
+    return list(unknown.values())
+
+
+def _described(entity: Entity) -> dict[str, Any]:
+    """All that is needed to make it again."""
+    return {
+        "id": entity.pk,
+        "uuid": str(entity.uuid),
+        "kind": entity.kind,
+        "slug": entity.slug,
+        "name": entity.name,
+        "aliases": entity.aliases,
+    }
+
+
+def _about(palace: Palace, activity: Activity) -> Entity | None:
+    """The entity that was there before and after it."""
+    about = activity.detail.get("about") or [None]
+    return Entity.objects.filter(palace=palace, uuid=about[0]).first()
+
+
+def _anything_left(palace: Palace, moved: Moved) -> bool:
+    facts = Fact.objects.within(palace).filter(pk__in=[*moved.subjects, *moved.objects])
+    mentions = Mention.objects.filter(palace=palace, pk__in=moved.mentions)
+    at_places = Mention.objects.filter(
+        palace=palace, drawer__in=[drawer for drawer, _start, _end in moved.twice]
+    )
+    return facts.exists() or mentions.exists() or at_places.exists()
+
+
+def _refuse_if_built_on(palace: Palace, activity: Activity) -> None:
+    about = Q(pk__in=[])
+    for uuid in activity.detail.get("about", ()):
+        about |= Q(detail__about__contains=[uuid])
+    later = Activity.objects.filter(
+        about, palace=palace, kind__in=(_MERGED, _SPLIT), pk__gt=activity.pk
+    )
+    on_top = next((one for one in later.order_by("-pk") if not one.detail.get("undone")), None)
+    if on_top is not None:
+        raise BadEntity(f"Something was done after this. Undo that first: {on_top.summary}")
+
+
+def _note(
+    palace: Palace,
+    kind: Activity.Kind,
+    summary: str,
+    entities: tuple[Entity, Entity],
+    record: dict[str, Any],
+) -> Activity:
+    rows = {*record["subjects"], *record["objects"]}
+    detail = {
+        "about": [str(entity.uuid) for entity in entities],
+        "facts": len(rows),
+        "mentions": len(record["mentions"]),
+        "undo": record,
+    }
+    return Activity.objects.create(palace=palace, kind=kind, summary=summary, detail=detail)
+
+
+def _note_undone(palace: Palace, undone: Activity) -> None:
+    what = "a merge" if undone.kind == _MERGED else "a split"
+    Activity.objects.create(
+        palace=palace,
+        kind=Activity.Kind.ENTITY_UNDONE,
+        summary=f"Undid {what}: {undone.summary}"[:300],
+        detail={"about": undone.detail["about"], "activity": str(undone.uuid)},
+    )
+
+
+def _short(name: str) -> str:
+    """Two of them fit into an activity's sentence."""
+    return name if len(name) <= 100 else f"{name[:99]}…"
