@@ -17,6 +17,7 @@ from palace.models import Drawer, Entity, Palace, RecollectionTrace
 from palace.views.memory import show_memory
 from palace.views.reading import find_by_pointer, with_preview
 from palace.views.rendering import render_page_or_part
+from palace.views.resting import evidence_in, pieces, resting_on_it
 from settings_app.access import PageRequest, signed_in_page
 
 # How many of the latest recalls are looked through, and how many of those that had it are named.
@@ -32,10 +33,14 @@ def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     drawer = get_object_or_404(Drawer.objects.within(palace).with_place(), uuid=uuid)
     before, after = _neighbours(drawer)
+    words = evidence_in(drawer)
+    resting = resting_on_it(palace, drawer, words)
     context = {
         "drawer": drawer,
         "days_left": days_left(drawer.trashed_at) if drawer.trashed_at else None,
-        "text": _marked(drawer.text, request.GET.get("passage", "")),
+        "pieces": pieces(drawer.text, words, _passage(drawer, request.GET.get("passage", ""))),
+        "resting": resting,
+        "resting_only": [each.fact for each in resting if each.is_only],
         "before": before,
         "after": after,
         "entities": _entities(drawer),
@@ -71,13 +76,13 @@ def _neighbours(drawer: Drawer) -> tuple[Drawer | None, Drawer | None]:
     return before.order_by("-position", "-pk").first(), after.order_by("position", "pk").first()
 
 
-def _marked(text: str, passage: str) -> tuple[str, str, str]:
-    """`text` in three: before, within and after the passage `START-END`; no passage marks none."""
-    span = _SPAN.fullmatch(passage)
+def _passage(drawer: Drawer, asked: str) -> tuple[int, int]:
+    """Where the passage `START-END` begins and ends; nothing where that is none."""
+    span = _SPAN.fullmatch(asked)
     start, end = map(int, span.groups()) if span else (0, 0)
-    if start >= end or (start == 0 and end >= len(text)):
-        return text, "", ""  # Marking everything marks nothing.
-    return text[:start], text[start:end], text[end:]
+    if start >= end or (start == 0 and end >= len(drawer.text)):
+        return 0, 0  # Marking everything marks nothing.
+    return start, min(end, len(drawer.text))
 
 
 def _entities(drawer: Drawer) -> list[Entity]:

@@ -9,7 +9,7 @@ from django.urls import URLPattern, get_resolver, reverse
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
 from palace.evaluation.cases import expect
-from palace.models import Drawer, ImportJob, RecollectionTrace, Wing
+from palace.models import Drawer, Entity, Evidence, Fact, ImportJob, RecollectionTrace, Wing
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
@@ -24,6 +24,8 @@ ONES_OWN = {
     "agents",
     "chat",
     "costs",
+    "entities",
+    "facts",
     "imports",
     "memory",
     "recall_cases",
@@ -36,6 +38,8 @@ SOMEBODYS = {
     "room_detail": lambda drawer: drawer.room.get_absolute_url(),
     "closet_detail": lambda drawer: drawer.closet.get_absolute_url(),
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),
+    "fact_detail": lambda drawer: fact(drawer).get_absolute_url(),
+    "entity_detail": lambda drawer: reverse("entity_detail", args=[entity(drawer).uuid]),
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
     "import_detail": lambda drawer: import_job(drawer).get_absolute_url(),
     "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
@@ -53,6 +57,12 @@ ACTIONS = {
     "restore_batch": lambda drawer: (reverse("restore_batch", args=[in_trash(drawer)]), {}),
     "restore_drawer": lambda drawer: (reverse("restore_drawer", args=[drawer.uuid]), {}),
     "purge_drawer": lambda drawer: (reverse("purge_drawer", args=[drawer.uuid]), {}),
+    "rewrite_fact": lambda drawer: (
+        reverse("rewrite_fact", args=[fact(drawer).memory]),
+        {"text": "New"},
+    ),
+    "retire_fact": lambda drawer: (reverse("retire_fact", args=[fact(drawer).memory]), {}),
+    "restore_fact": lambda drawer: (reverse("restore_fact", args=[fact(drawer).memory]), {}),
     "delete_case": lambda drawer: (reverse("delete_case", args=[case(drawer).uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
@@ -156,6 +166,31 @@ def recollection(drawer):
         hits=[hit],
         candidates=[],
         duration_ms=1,
+    )
+    return made
+
+
+def entity(drawer):
+    made, _ = Entity.objects.get_or_create(
+        palace=drawer.palace, kind="person", slug="derek", name=drawer.room.title
+    )
+    return made
+
+
+def fact(drawer):
+    """A fact that rests on the drawer."""
+    made, _ = Fact.objects.get_or_create(
+        palace=drawer.palace,
+        subject=entity(drawer),
+        type="opinion",
+        predicate="opinion",
+        text=drawer.text,
+        confidence=1,
+        single=False,
+        recorded_at=drawer.said_at,
+    )
+    Evidence.objects.get_or_create(
+        palace=drawer.palace, fact=made, drawer=drawer, start=0, end=len(drawer.text)
     )
     return made
 

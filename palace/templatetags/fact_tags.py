@@ -1,0 +1,103 @@
+"""How the pages write facts: predicates, times, who did what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.dateformat import format as format_date
+from django.utils.timezone import localtime
+
+from palace.models import Entity, Fact, FactEvent
+
+register = template.Library()
+
+KINDS = {
+    Entity.Kind.PERSON: "People",
+    Entity.Kind.PLACE: "Places",
+    Entity.Kind.ORGANISATION: "Organisations",
+    Entity.Kind.PROJECT: "Projects",
+    Entity.Kind.EVENT: "Events",
+    Entity.Kind.ITEM: "Things",
+}
+TYPES = {
+    Fact.Type.FACT: "Facts",
+    Fact.Type.PREFERENCE: "Preferences",
+    Fact.Type.OPINION: "Opinions",
+    Fact.Type.EVENT: "Events",
+}
+# Whoever is not listed is a door that facts come in by, and goes by its own name.
+DOERS = {
+    "mining": "Loci, reading what was said",
+    "person": "you",
+    "trash": "the trash",
+    "api": "a program",
+    "sdk": "a program",
+}
+CHANGES = {
+    FactEvent.Kind.ADD: "Learnt",
+    FactEvent.Kind.UPDATE: "Changed",
+    FactEvent.Kind.DELETE: "Dropped",
+}
+
+
+@register.filter
+def in_words(name: str) -> str:
+    """`lives_in` as people write it."""
+    return name.replace("_", " ")
+
+
+@register.filter
+def path(category: str) -> str:
+    """`home/pets` with room around the stroke."""
+    return category.replace("/", " / ")
+
+
+@register.filter
+def kind_name(kind: str) -> str:
+    """A thing is what the table calls an item."""
+    return "thing" if kind == Entity.Kind.ITEM else kind
+
+
+@register.filter
+def done_by(event: FactEvent) -> str:
+    return DOERS.get(event.by, event.by)
+
+
+@register.filter
+def change(event: FactEvent) -> str:
+    return CHANGES[FactEvent.Kind(event.event)]
+
+
+@register.filter
+def day(moment: datetime) -> str:
+    return format_date(localtime(moment), "j M Y")
+
+
+@register.filter
+def period(fact: Fact) -> str:
+    """When it was so: `since 3 May 2024`, `3 May 2024 – 1 June 2025`; empty where nobody knows."""
+    start, end = fact.valid_from, fact.valid_to
+    if start and end:
+        first, last = day(start), day(end)
+        return first if first == last else f"{first} – {last}"
+    if start and fact.type == Fact.Type.EVENT:
+        return day(start)
+    if start:
+        return f"{'from' if start > timezone.now() else 'since'} {day(start)}"
+    return f"until {day(end)}" if end else ""
+
+
+@register.filter
+def is_over(fact: Fact) -> bool:
+    """Whether it is held, but the time it was so has passed; an event's always has."""
+    ends = fact.valid_to
+    lasts = fact.retired_at is None and fact.type != Fact.Type.EVENT
+    return lasts and ends is not None and ends <= timezone.now()
+
+
+@register.filter
+def certainty(fact: Fact) -> str:
+    """How sure whoever found it was: `80 %`."""
+    return f"{round(fact.confidence * 100)} %"

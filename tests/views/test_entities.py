@@ -1,0 +1,312 @@
+"""People, places and things: the list by kind, and the page of one of them."""
+
+from __future__ import annotations
+
+import html
+import re
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from django.urls import reverse
+
+from palace.models import Fact
+from palace.views.entities import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
+from palace.views.graphs import ROW, WIDTH, best_connected, laid_out
+from palace.views.rendering import PAGE_SIZE
+from tests.factories import (
+    DrawerFactory,
+    EntityFactory,
+    EvidenceFactory,
+    FactFactory,
+    MentionFactory,
+)
+
+HTMX = {"HX-Request": "true"}
+ENTITIES = "/memory/people-and-things/"
+
+
+def moment(year, month=1, day=1):
+    return datetime(year, month, day, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def ann(palace):
+    return EntityFactory(palace=palace, name="Ann", slug="ann", aliases=["Annie", "A. Berg"])
+
+
+@pytest.fixture
+def acme(palace):
+    return EntityFactory(palace=palace, kind="organisation", name="Acme & Co", slug="acme")
+
+
+@pytest.fixture
+def works(ann, acme):
+    return edge(ann, acme, "Ann works at Acme", "works_at", valid_from=moment(2024))
+
+
+def edge(subject, other, text, predicate="knows", **values):
+    return FactFactory(
+        subject=subject, object_entity=other, text=text, predicate=predicate, **values
+    )
+
+
+def page(entity):
+    return reverse("entity_detail", args=[entity.uuid])
+
+
+def names(response):
+    found = re.findall(r'class="entity-name">(.*?)</span>', response.text)
+    return [html.unescape(name) for name in found]
+
+
+def section(response, name):
+    """The part of a page below the heading with this id."""
+    found = re.search(rf'id="{name}-title".*?</section>', response.text, re.DOTALL)
+    return found[0] if found else ""
+
+
+def known(response):
+    found = re.findall(r'class="fact-text"><a[^>]*>(.*?)</a>', section(response, "known"))
+    return [html.unescape(text) for text in found]
+
+
+# The list.
+
+
+def test_they_are_shown_by_kind_with_how_much_is_known(alices, ann, acme, works, drawer):
+    MentionFactory(entity=ann, drawer=drawer, end=3)
+    MentionFactory(entity=ann, drawer=DrawerFactory(room=drawer.room), end=3)
+    response = alices.get(ENTITIES)
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", response.text) == ["People", "Organisations"]
+    assert names(response) == ["Ann", "Acme & Co"]
+    assert "also Annie, A. Berg" in response.text
+    assert response.text.count("1 fact<") == 2
+    assert "named 2 times" in response.text
+
+
+def test_what_is_in_the_trash_is_not_counted(alices, ann, drawer):
+    MentionFactory(entity=ann, drawer=drawer, end=3)
+    drawer.trash()
+    assert "named" not in alices.get(ENTITIES).text.partition("</nav>")[2].partition("<ul")[2]
+
+
+def test_without_any_the_page_says_where_they_come_from(alices):
+    assert "Nobody and nothing has been named yet." in alices.get(ENTITIES).text
+    assert "of that name is known" in alices.get(ENTITIES, {"q": "Ann"}).text
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"q": "ann"}, ["Ann"]),
+        ({"q": "annie"}, ["Ann"]),
+        ({"q": "co acme"}, ["Acme & Co"]),
+        ({"q": "a\0b%"}, []),
+        ({"kind": "organisation"}, ["Acme & Co"]),
+        ({"kind": "organisation", "q": "ann"}, []),
+        ({"kind": "nothing"}, ["Ann", "Acme & Co"]),
+    ],
+)
+def test_they_are_found_by_name_and_kind(alices, ann, acme, asked, found):
+    assert names(alices.get(ENTITIES, asked)) == found
+
+
+def test_of_each_kind_the_first_are_shown_and_the_rest_a_page_at_a_time(alices, palace):
+    for number in range(PAGE_SIZE + 2):
+        EntityFactory(palace=palace, name=f"P{number:02}", slug=f"p{number:02}")
+    overview = alices.get(ENTITIES)
+    assert len(names(overview)) == OF_A_KIND
+    assert f'href="{ENTITIES}?kind=person"' in overview.text
+    first = alices.get(ENTITIES, {"kind": "person"})
+    assert len(names(first)) == PAGE_SIZE
+    following = html.unescape(re.search(r'hx-get="([^"]+)"', first.text)[1])
+    rest = alices.get(following, headers=HTMX)
+    assert "<html" not in rest.text
+    assert names(rest) == ["P50", "P51"]
+    assert "Back to the beginning" in alices.get(following).text
+    nowhere = alices.get(ENTITIES, {"kind": "person", "after": uuid.uuid4()})
+    assert names(nowhere) == names(first)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_list(
+    alices, palace, django_assert_max_num_queries
+):
+    for number in range(30):
+        kind = ("person", "place", "item")[number % 3]
+        one = EntityFactory(palace=palace, kind=kind)
+        FactFactory(subject=one)
+    for asked in ({}, {"kind": "person"}):
+        with django_assert_max_num_queries(8):
+            assert alices.get(ENTITIES, asked).status_code == 200
+
+
+# One of them.
+
+
+def test_a_page_tells_names_and_what_is_known(alices, ann, works):
+    FactFactory(subject=ann, text="Ann likes tea", type="preference")
+    FactFactory(subject=ann, text="Ann visited Rome", type="event", valid_from=moment(2023))
+    dropped = {"retired_at": moment(2024), "fate": Fact.Fate.CORRECTED}
+    FactFactory(subject=ann, text="Ann likes coffee", **dropped)
+    response = alices.get(page(ann))
+    assert "Also called Annie, A. Berg." in response.text
+    assert known(response) == ["Ann likes tea", "Ann works at Acme"]
+    assert "Ann visited Rome" in section(response, "story")
+    assert "Ann likes coffee" not in response.text
+
+
+def test_the_timeline_has_what_was_so_before_latest_first(alices, ann, works):
+    ended = {"fate": Fact.Fate.ENDED, "retired_at": moment(2024)}
+    FactFactory(
+        subject=ann, text="Ann studied", valid_from=moment(2019), valid_to=moment(2022), **ended
+    )
+    FactFactory(subject=ann, text="Ann is tall")
+    told = section(alices.get(page(ann)), "story")
+    assert re.findall(r'class="year">(.*?)</h3>', told) == [
+        "2024",
+        "2019",
+        "Since when is not known",
+    ]
+    order = [told.index(text) for text in ("Ann works at Acme", "Ann studied", "Ann is tall")]
+    assert order == sorted(order)
+    assert "1 Jan 2019 – 1 Jan 2022" in told
+    assert "It came to an end" in told
+
+
+def test_a_long_timeline_comes_a_part_at_a_time(alices, ann):
+    for number in range(STORY_SIZE + 3):
+        FactFactory(subject=ann, text=f"Number {number}", valid_from=moment(2000 + number))
+    first = alices.get(page(ann))
+    following = html.unescape(re.search(r'hx-get="([^"]+)"', section(first, "story"))[1])
+    rest = alices.get(following, headers=HTMX)
+    assert "<html" not in rest.text
+    assert re.findall(r"Number \d+", rest.text) == ["Number 2", "Number 1", "Number 0"]
+    assert "Back to the latest" in alices.get(following).text
+    assert alices.get(f"{page(ann)}?story=999999999999").status_code == 200
+
+
+def test_mentions_are_shown_with_the_words_and_lead_there(alices, ann, drawer):
+    text = f"{'Long before. ' * 20}I met Ann <there>. {'And after. ' * 60}"
+    start = text.index("Ann")
+    said = DrawerFactory(room=drawer.room, text=text, said_at=moment(2025))
+    for at in (start, start + 1):
+        MentionFactory(entity=ann, drawer=said, start=at, end=at + 3)
+    told = section(alices.get(page(ann)), "mentions")
+    assert told.count("<mark>") == 1
+    assert "I met <mark>Ann</mark> &lt;there&gt;." in told
+    assert f'href="{said.get_absolute_url()}?passage={start}-{start + 3}#passage"' in told
+    assert str(said.pointer) in told
+    said.trash()
+    assert section(alices.get(page(ann)), "mentions") == ""
+
+
+def test_many_mentions_come_a_part_at_a_time_the_latest_first(alices, ann, drawer):
+    for number in range(MENTIONS_SIZE + 2):
+        said = DrawerFactory(room=drawer.room, text=f"Ann {number}.", said_at=moment(2000 + number))
+        MentionFactory(entity=ann, drawer=said, end=3)
+    first = section(alices.get(page(ann)), "mentions")
+    assert first.count("<mark>") == MENTIONS_SIZE
+    following = html.unescape(re.search(r'hx-get="([^"]+)"', first)[1])
+    rest = alices.get(following, headers=HTMX).text
+    assert re.findall(r"</mark> (\d+)", rest) == ["1", "0"]
+
+
+# As of a day.
+
+
+def test_a_day_changes_what_is_known_and_connected(alices, ann, acme, works, palace):
+    beta = EntityFactory(palace=palace, kind="organisation", name="Beta", slug="beta")
+    before = {
+        "valid_from": moment(2020),
+        "valid_to": moment(2024),
+        "retired_at": moment(2024),
+        "fate": Fact.Fate.SUPERSEDED,
+    }
+    edge(ann, beta, "Ann works at Beta", "works_at", **before)
+    then = alices.get(page(ann), {"as_of": "2022-06-01"})
+    assert "What was so on 1 June 2022" in then.text
+    assert known(then) == ["Ann works at Beta"]
+    assert "Acme" not in section(then, "connections")
+    assert f'href="{page(beta)}?as_of=2022-06-01"' in section(then, "connections")
+    assert known(alices.get(page(ann), {"as_of": "2024-01-01"})) == ["Ann works at Acme"]
+    assert (
+        "Nothing is known of Ann for that day."
+        in alices.get(page(ann), {"as_of": "2019-01-01"}).text
+    )
+
+
+@pytest.mark.parametrize("day", ["soon", "2024-02-30", "a\0b"])
+def test_a_day_that_is_none_is_said_beside_the_field(alices, ann, works, day):
+    response = alices.get(page(ann), {"as_of": day})
+    assert response.status_code == 400
+    assert "is no day. Write it like 2024-05-31." in response.text
+    assert known(response) == ["Ann works at Acme"]
+
+
+# The drawing.
+
+
+def test_connections_are_drawn_and_listed_alike(alices, palace, ann, acme, works):
+    tom = EntityFactory(palace=palace, name="Tom <T>", slug="tom")
+    edge(tom, ann, "Tom is a friend of Ann", "friend_of")
+    edge(tom, acme, "Tom works at Acme", "works_at")
+    told = section(alices.get(page(ann)), "connections")
+    drawing, _, listing = told.partition("</svg>")
+    assert '<title id="graph-name">What Ann is connected with</title>' in drawing
+    for other, said in ((acme, "Ann works at Acme"), (tom, "Tom is a friend of Ann")):
+        label = f"{html.escape(other.name)}, {other.kind}: {said}"
+        assert f'href="{page(other)}" aria-label="{label}"' in drawing
+        assert f'href="{page(other)}"' in listing
+        assert said in listing
+    assert drawing.count('class="spoke"') == 2
+    assert drawing.count('class="chord"') == 1
+    assert "Tom works at Acme" in listing
+    assert "Between them" in listing
+
+
+def test_who_is_connected_several_times_is_drawn_once(alices, ann, acme, works):
+    edge(acme, ann, "Acme employs Ann", "employs")
+    edge(ann, ann, "Ann knows herself")
+    told = section(alices.get(page(ann)), "connections")
+    assert told.count('class="node"') == 1
+    assert ">employs +1<" in told
+
+
+def test_no_more_are_drawn_than_can_be_read(alices, palace, ann):
+    for number in range(30):
+        edge(ann, EntityFactory(palace=palace, name=f"A rather long name {number}"), "Text")
+    told = section(alices.get(page(ann)), "connections")
+    assert told.count('class="node"') == 25
+    assert "Those with the most said of them" in told
+    assert "A rather lon…" in told
+
+
+@pytest.mark.parametrize("count", range(27))
+def test_every_node_has_its_place_on_the_sheet(count):
+    layout = laid_out(list(range(count)))
+    assert len({(node.x, node.y) for node in layout.nodes}) == count
+    assert sorted(node.key for node in layout.nodes) == list(range(count))
+    for node in layout.nodes:
+        assert ROW / 2 <= node.y <= layout.height - ROW / 2
+        assert node.box_x >= 0
+        assert node.box_x + node.box_width <= WIDTH
+        assert layout.spoke(node, inwards=False).startswith("M")
+
+
+def test_those_linked_with_each_other_stand_together():
+    weights = {"a": 5, "b": 4, "c": 3, "d": 2, "e": 1}
+    assert best_connected(weights, [("d", "a"), ("e", "a")], at_most=4) == ["a", "d", "b", "c"]
+
+
+def test_the_number_of_queries_does_not_grow_with_what_is_known(
+    alices, palace, ann, drawer, django_assert_max_num_queries
+):
+    for number in range(20):
+        other = EntityFactory(palace=palace)
+        made = edge(ann, other, f"Number {number}", valid_from=moment(2000 + number))
+        said = DrawerFactory(room=drawer.room)
+        EvidenceFactory(fact=made, drawer=said)
+        MentionFactory(entity=ann, drawer=said, end=3)
+    with django_assert_max_num_queries(11):
+        assert alices.get(page(ann)).status_code == 200
