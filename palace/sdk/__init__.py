@@ -1,0 +1,51 @@
+"""Memory for programs: `from palace.sdk import Memory`, or AsyncMemory.
+
+Importing it sets Django up, where that has not been done; `Memory(owner=…)` starts what is needed.
+"""
+
+from palace.sdk import process
+from palace.sdk.errors import (
+    BadFilter,
+    BadInput,
+    EmbeddingError,
+    EmptyQuery,
+    LLMError,
+    NotFoundError,
+    PalaceError,
+    ScopeError,
+    SetupError,
+    VectorStoreError,
+)
+from palace.sdk.results import (
+    AddResults,
+    HistoryRecord,
+    MemoryEvent,
+    MemoryItem,
+    MemoryResults,
+)
+
+process.set_up_django()
+
+# Tables can be imported only from here on.
+from palace.sdk.asynchronous import AsyncMemory  # noqa: E402
+from palace.sdk.memory import Memory  # noqa: E402
+
+__all__ = [
+    "AddResults",
+    "AsyncMemory",
+    "BadFilter",
+    "BadInput",
+    "EmbeddingError",
+    "EmptyQuery",
+    "HistoryRecord",
+    "LLMError",
+    "Memory",
+    "MemoryEvent",
+    "MemoryItem",
+    "MemoryResults",
+    "NotFoundError",
+    "PalaceError",
+    "ScopeError",
+    "SetupError",
+    "VectorStoreError",
+]

@@ -1,0 +1,120 @@
+"""What callers hand over: messages, metadata, times and limits, checked with a sentence each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from palace.facts.filter_values import read_moment, shown
+from palace.sdk.errors import BadInput
+from palace.storable import is_storable
+from palace.transcripts import ROLES, Role, Turn
+
+Messages = str | Sequence[Mapping[str, Any]]
+Moment = datetime | date | str
+
+MOST_RESULTS = 10_000
+MOST_TEXT_CHARS = 10_000
+MOST_METADATA_CHARS = 100_000
+
+
+def turns_of(messages: Messages, said_at: datetime) -> list[Turn]:
+    """Messages to the byte; each gets an id of its own: said twice, it is two.
+
+    Args:
+        messages: A text that the user says, or a list of {"role", "content"}; a message may have
+            a "name", which says who speaks. Other keys are not read.
+
+    Raises:
+        BadInput: says which message, and what it lacks.
+    """
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    if not isinstance(messages, Sequence):
+        raise BadInput(
+            "messages is a text, or a list of messages with role and content, not "
+            f"{shown(messages)}."
+        )
+    return [_turn(at, message, said_at) for at, message in enumerate(messages)]
+
+
+def _turn(at: int, message: object, said_at: datetime) -> Turn:
+    if not isinstance(message, Mapping):
+        raise BadInput(f"Message {at} is {shown(message)}; give an object with role and content.")
+    text, name = message.get("content"), message.get("name") or ""
+    if not isinstance(text, str) or not is_storable(text):
+        raise BadInput(
+            f"Message {at} has no content that can be kept; it is text without NUL and without "
+            "half of a surrogate pair."
+        )
+    if not isinstance(name, str):
+        raise BadInput(f"Message {at} has the name {shown(name)}; a name is text.")
+    return Turn(str(uuid4()), _role(at, message.get("role")), text, said_at, name)
+
+
+def _role(at: int, role: object) -> Role:
+    roles: dict[object, Role] = {name: name for name in ROLES}
+    if not isinstance(role, str) or role not in roles:
+        raise BadInput(f"Message {at} has the role {shown(role)}; it is one of {', '.join(ROLES)}.")
+    return roles[role]
+
+
+def metadata_of(metadata: object) -> dict[str, Any]:
+    """
+    Raises:
+        BadInput: it is no object that JSON can write, or a very large one.
+    """
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
+        raise BadInput(f"metadata is an object with text for keys, not {shown(metadata)}.")
+    try:
+        written = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"metadata cannot be written as JSON: {error}.") from None
+    if len(written) > MOST_METADATA_CHARS or "\\u0000" in written or not is_storable(written):
+        raise BadInput(
+            f"metadata has up to {MOST_METADATA_CHARS} characters as JSON, and none that cannot be "
+            "stored (NUL or a lone surrogate)."
+        )
+    kept: dict[str, Any] = json.loads(written)
+    return kept
+
+
+def moment_of(name: str, moment: Moment | None) -> datetime | None:
+    """A time; without a zone it is in UTC, and a date is its first moment."""
+    if moment is None:
+        return None
+    read = read_moment(moment)
+    if read is None:
+        raise BadInput(f"{name} is a time such as 2024-01-31T09:30:00+01:00, not {shown(moment)}.")
+    return read
+
+
+def limit_of(limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_RESULTS:
+        raise BadInput(f"limit is a number from 1 to {MOST_RESULTS}, not {shown(limit)}.")
+    return limit
+
+
+def statement_of(text: object) -> str:
+    """What a memory is made to say."""
+    if not isinstance(text, str) or not text.strip():
+        raise BadInput("A memory says something: give it a text. To remove it, delete it.")
+    if len(text) > MOST_TEXT_CHARS or not is_storable(text):
+        raise BadInput(
+            f"A memory has up to {MOST_TEXT_CHARS} characters, and none that cannot be stored "
+            "(NUL or a lone surrogate)."
+        )
+    return text
+
+
+def key_of(memory_id: object) -> UUID | None:
+    """None for what no memory can have as its id."""
+    try:
+        return UUID(str(memory_id))
+    except ValueError:
+        return None

@@ -1,0 +1,64 @@
+"""What the SDK raises: one tree below PalaceError, each with a `code` and a sentence."""
+
+from __future__ import annotations
+
+from palace.errors import BadFilter, EmptyQuery, PalaceError
+
+__all__ = [
+    "BadFilter",
+    "BadInput",
+    "EmbeddingError",
+    "EmptyQuery",
+    "LLMError",
+    "NotFoundError",
+    "PalaceError",
+    "ScopeError",
+    "SetupError",
+    "VectorStoreError",
+]
+
+
+class ScopeError(PalaceError):
+    """A call that does not say whose memories it is about."""
+
+    code = "scope_missing"
+
+    def __init__(self, why: str = "") -> None:
+        needed = "At least one of user_id, agent_id, or run_id must be provided"
+        super().__init__(f"{why} {needed}." if why else needed)
+
+
+class BadInput(PalaceError):
+    """An argument that cannot be used; the message says which, and what is allowed."""
+
+    code = "bad_input"
+
+
+class NotFoundError(PalaceError):
+    """There is no such memory among the owner's, or it was deleted."""
+
+    code = "not_found"
+
+
+class LLMError(PalaceError):
+    """A model did not do what was asked of it. A chat model that fails is done without."""
+
+    code = "llm_error"
+
+
+class EmbeddingError(LLMError):
+    """The embedding model failed, and nothing can be searched by meaning without it."""
+
+    code = "embedding_error"
+
+
+class VectorStoreError(PalaceError):
+    """The database does not answer."""
+
+    code = "vector_store_error"
+
+
+class SetupError(PalaceError):
+    """What the SDK needs could not be started or made; says what to do."""
+
+    code = "setup_error"

@@ -1,0 +1,104 @@
+"""Finding memories: the closest by meaning, and those around whom the question names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.db.models import Q
+
+from llm.embedding import embed
+from palace.errors import EmptyQuery
+from palace.indexing.fact_vectors import Vector, nearest
+from palace.indexing.spaces import active_space, model_of
+from palace.models import EmbeddingSpace, Entity, Fact, Palace
+from palace.models.facts import FactQuerySet
+from palace.recall.query import as_asked
+from palace.slugs import slug_of
+
+# Of the places in an answer, so many go to the closest of what is connected to those it names.
+SHARE_OF_CONNECTED = 3
+_MOST_WORDS = 60
+_LONGEST_NAME = 4
+_WORD = re.compile(r"\w[\w&.-]*")
+_POSSESSIVE = re.compile(r"['’]s\b")
+
+
+def find(
+    palace: Palace, query: str, facts: FactQuerySet, wanted: Q, *, limit: int
+) -> list[tuple[Fact, float]]:
+    """The closest of `facts` that are `wanted`, best first, each with its cosine.
+
+    Where the question names somebody or something, a third of the places goes to memories of
+    them, and of those they are connected to by one of `facts`, that would not be among the closest.
+
+    Raises:
+        EmptyQuery: the question is blank.
+        LLMError: it cannot be embedded.
+    """
+    asked = as_asked(query)
+    if not asked:
+        raise EmptyQuery
+    space = active_space()
+    [vector] = embed([asked], model_of(space), owner_id=palace.owner_id, cache=False)
+    found = nearest(palace, space, vector, facts.filter(wanted), limit=limit)
+    if len(found) < limit:
+        return found
+    around = _around(palace, space, vector, asked, facts, wanted, limit)
+    return _merged(found, around, limit)
+
+
+def _around(
+    palace: Palace,
+    space: EmbeddingSpace,
+    vector: Vector,
+    asked: str,
+    facts: FactQuerySet,
+    wanted: Q,
+    limit: int,
+) -> list[tuple[Fact, float]]:
+    places = limit // SHARE_OF_CONNECTED
+    entities = connected(facts, named_in(palace, asked)) if places else set()
+    if not entities:
+        return []
+    about = Q(subject__in=entities) | Q(object_entity__in=entities)
+    return nearest(palace, space, vector, facts.filter(wanted, about), limit=places)
+
+
+def _merged(
+    found: list[tuple[Fact, float]], around: list[tuple[Fact, float]], limit: int
+) -> list[tuple[Fact, float]]:
+    by_key = {fact.pk: (fact, cosine) for fact, cosine in around}
+    for fact, cosine in found:
+        if len(by_key) == limit:
+            break
+        by_key.setdefault(fact.pk, (fact, cosine))
+    return sorted(by_key.values(), key=lambda pair: (-pair[1], pair[0].pk))
+
+
+def named_in(palace: Palace, text: str) -> set[int]:
+    """Keys of the entities whose name, or another name of theirs, stands in the text."""
+    names = set(_runs(_WORD.findall(_POSSESSIVE.sub("", text))[:_MOST_WORDS]))
+    # All kinds, as the index begins with the kind.
+    entities = Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values)
+    named = Q(slug__in={slug_of(name) for name in names}) | Q(aliases__overlap=list(names))
+    return set(entities.filter(named).values_list("pk", flat=True)) if names else set()
+
+
+def _runs(words: list[str]) -> Iterator[str]:
+    """All that can be a name of up to four words."""
+    words = [word.rstrip(".-") for word in words]
+    for start in range(len(words)):
+        for length in range(1, _LONGEST_NAME + 1):
+            yield " ".join(words[start : start + length])
+
+
+def connected(facts: FactQuerySet, named: set[int]) -> set[int]:
+    """These entities, and those at the other end of a fact about them."""
+    if not named:
+        return set()
+    edges = facts.exclude(object_entity=None).filter(
+        Q(subject__in=named) | Q(object_entity__in=named)
+    )
+    ends = edges.order_by().values_list("subject_id", "object_entity_id").distinct()
+    return named | {key for pair in ends for key in pair}

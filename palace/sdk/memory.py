@@ -1,0 +1,326 @@
+"""Memory: what a program tells it, it keeps word by word, and as facts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from django.contrib.auth.models import User
+from django.db import InterfaceError, OperationalError, connection
+from django.db.models import F, Q
+from django.utils import timezone
+from kombu.exceptions import OperationalError as QueueAway
+
+from llm.errors import LLMError as ModelFailed
+from palace.errors import NoSuchFact
+from palace.facts import editing
+from palace.facts.filters import condition_of
+from palace.facts.history import as_of
+from palace.facts.remember import remember
+from palace.indexing.fact_vectors import fill_missing
+from palace.indexing.spaces import active_space
+from palace.indexing.vector_index import PgVectorIndex, VectorIndex, using
+from palace.models import Drawer, Fact, FactEvent, Palace
+from palace.models.facts import FactQuerySet
+from palace.models.palace import PalaceQuerySet
+from palace.sdk import arguments, process, shown
+from palace.sdk.arguments import Messages, Moment
+from palace.sdk.errors import EmbeddingError, NotFoundError, VectorStoreError
+from palace.sdk.finding import find
+from palace.sdk.owners import account_of
+from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
+from palace.sdk.scope import BY, CallScope
+from palace.tasks import mine_room
+from palace.transcripts import Turn
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LIMIT = 100
+
+
+def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[Memory, P], R]:
+    """With this memory's index in use, and with errors as callers know them."""
+
+    @wraps(method)
+    def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with using(memory.vector_index), _told():
+            return method(memory, *args, **kwargs)
+
+    return called
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except NoSuchFact as error:
+        raise NotFoundError(str(error)) from None
+    except ModelFailed as error:
+        raise EmbeddingError(str(error)) from error
+    except (OperationalError, InterfaceError) as error:
+        if not connection.in_atomic_block:
+            connection.close()  # It may be broken; the next call has one of its own.
+        raise VectorStoreError(f"The database does not answer: {error}") from error
+
+
+class Memory:
+    """The memories of one owner and of those whom the owner serves.
+
+    Each call but those by id says whose: `user_id` names a palace of its own, without it the
+    owner's; `agent_id` and `run_id` narrow it. Safe to be used by many threads.
+    """
+
+    def __init__(
+        self, owner: User | str | None = None, *, vector_index: VectorIndex | None = None
+    ) -> None:
+        """
+        Args:
+            owner: The name or address of an account, made without a password where there is
+                none; None: this machine's own.
+            vector_index: Where facts' vectors are kept and searched; Postgres unless given.
+
+        Raises:
+            SetupError: what is needed cannot be started; says what to do.
+            BadInput: nobody can be called so.
+        """
+        process.make_ready()
+        with _told():
+            self.owner = account_of(owner)
+        self.vector_index = vector_index or PgVectorIndex()
+        # What others have made facts of has its vectors in Postgres.
+        self._shares_index = vector_index is None or isinstance(vector_index, PgVectorIndex)
+
+    @_a_call
+    def add(
+        self,
+        messages: Messages,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        prompt: str | None = None,
+        timestamp: Moment | None = None,
+    ) -> AddResults:
+        """Keep messages to the byte, and what they say as facts, each judged beside those known.
+
+        A model that fails is done without: what the local rules find is kept. Call it outside of
+        a transaction.
+
+        Args:
+            messages: A text that the user says, or a list of {"role", "content"} in order.
+            metadata: Kept with each memory that is made.
+            prompt: What a model is told to look for, in place of our own instructions; without a
+                model it has no effect.
+            timestamp: When it was said; the present unless given.
+
+        Raises:
+            ScopeError: it is not said whose; BadInput: something cannot be kept.
+        """
+        scope = CallScope.read(user_id, agent_id, run_id)
+        said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
+        turns = arguments.turns_of(messages, said_at)
+        kept_with = arguments.metadata_of(metadata)
+        palace = scope.palace_made(self.owner.pk)
+        lines = remember(
+            palace,
+            turns,
+            agent=scope.agent,
+            run=scope.run,
+            metadata=kept_with,
+            prompt=prompt,
+            source=BY,
+        )
+        _have_mined(palace, turns)
+        return {"results": [shown.event(line) for line in lines]}
+
+    @_a_call
+    def search(
+        self,
+        query: str,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        limit: int = LIMIT,
+        filters: Mapping[str, Any] | None = None,
+        true_at: Moment | None = None,
+        known_at: Moment | None = None,
+    ) -> MemoryResults:
+        """The memories closest to the question by meaning, best first, each with its score.
+
+        Where it names somebody or something, memories of what these are connected to have a third
+        of the places.
+
+        Args:
+            true_at: What was so then, in place of what is held now.
+            known_at: What was held then, whatever was learnt since.
+
+        Raises:
+            ScopeError, BadFilter, BadInput: an argument cannot be used; EmptyQuery: it is blank.
+            EmbeddingError: the embedding model fails.
+        """
+        scope, limit = CallScope.read(user_id, agent_id, run_id), arguments.limit_of(limit)
+        wanted = Q() if filters is None else condition_of(filters)
+        palace = scope.palace(self.owner.pk)
+        if palace is None:
+            return {"results": []}
+        facts = _facts(palace, scope, true_at, known_at)
+        if not self._shares_index:
+            fill_missing(palace, active_space(), list(facts))
+        pairs = find(palace, query, facts, wanted, limit=limit)
+        items = shown.items(palace, [fact for fact, _ in pairs])
+        for item, (_, cosine) in zip(items, pairs, strict=True):
+            item["score"] = shown.score_of(cosine)
+        return {"results": items}
+
+    @_a_call
+    def get(self, memory_id: str) -> MemoryItem | None:
+        """A memory that is held, or that was told as past; None where there is none."""
+        fact = self._fact(memory_id)
+        return shown.items(fact.palace, [fact])[0] if fact else None
+
+    @_a_call
+    def get_all(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        limit: int = LIMIT,
+        filters: Mapping[str, Any] | None = None,
+        true_at: Moment | None = None,
+        known_at: Moment | None = None,
+    ) -> MemoryResults:
+        """All memories within the scope, newest first; arguments as `search`."""
+        scope, limit = CallScope.read(user_id, agent_id, run_id), arguments.limit_of(limit)
+        wanted = Q() if filters is None else condition_of(filters)
+        palace = scope.palace(self.owner.pk)
+        if palace is None:
+            return {"results": []}
+        facts = _facts(palace, scope, true_at, known_at).filter(wanted)
+        found = facts.select_related("subject").order_by("-recorded_at", "-pk")
+        return {"results": shown.items(palace, list(found[:limit]))}
+
+    @_a_call
+    def update(self, memory_id: str, new_text: str) -> MemoryItem:
+        """Let a memory say something else; what it said stays in its history.
+
+        Raises:
+            NotFoundError: there is no such memory; BadInput: the text cannot be kept.
+        """
+        text, fact = arguments.statement_of(new_text), self._held(memory_id)
+        written = editing.rewrite(fact.palace, fact.memory, text, _scope_of(fact).writing())
+        return shown.items(fact.palace, [written])[0]
+
+    @_a_call
+    def delete(self, memory_id: str) -> None:
+        """Hold a memory no longer; its history stays.
+
+        Raises:
+            NotFoundError: there is no such memory.
+        """
+        fact = self._held(memory_id)
+        editing.delete(fact.palace, fact.memory, _scope_of(fact).writing())
+
+    @_a_call
+    def delete_all(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+    ) -> int:
+        """`delete` for all memories within the scope; returns how many there were."""
+        scope = CallScope.read(user_id, agent_id, run_id)
+        palace = scope.palace(self.owner.pk)
+        if palace is None:
+            return 0
+        return editing.delete_all(palace, scope.narrow(Fact.objects.all()), scope.writing())
+
+    @_a_call
+    def history(self, memory_id: str) -> list[HistoryRecord]:
+        """All that happened to a memory, oldest first; also of one that was deleted.
+
+        Raises:
+            NotFoundError: there is no such memory, and never was.
+        """
+        key = arguments.key_of(memory_id)
+        events = FactEvent.objects.filter(palace__in=self._palaces(), memory=key)
+        records = [shown.record(event) for event in events.order_by("at", "pk")] if key else []
+        if not records:
+            raise NoSuchFact(memory_id)
+        return records
+
+    @_a_call
+    def reset(self) -> None:
+        """Delete all of the owner's memories with vectors and history, for everybody served.
+
+        The messages stay in their drawers; they are not read for facts again.
+        """
+        for palace in self._palaces():
+            keys = Fact.objects.within(palace).values_list("pk", flat=True)
+            self.vector_index.delete(palace, list(keys))
+            editing.forget(palace, Fact.objects.all())
+
+    def _palaces(self) -> PalaceQuerySet:
+        return Palace.objects.filter(owner=self.owner.pk).order_by("pk")
+
+    def _versions(self, memory_id: str) -> FactQuerySet:
+        """All rows of a memory. Its palace is not known: it is one of the owner's."""
+        key = arguments.key_of(memory_id)
+        if key is None:
+            return Fact.objects.none()
+        facts = Fact.objects.filter(palace__in=self._palaces(), memory=key)
+        return facts.select_related("palace", "subject")
+
+    def _held(self, memory_id: str) -> Fact:
+        fact = self._versions(memory_id).active().first()
+        if fact is None:
+            raise NoSuchFact(memory_id)
+        return fact
+
+    def _fact(self, memory_id: str) -> Fact | None:
+        versions = self._versions(memory_id)
+        fact = versions.active().first()
+        return fact or versions.filter(_told_as_past()).order_by("-recorded_at", "-pk").first()
+
+
+def _facts(
+    palace: Palace, scope: CallScope, true_at: Moment | None, known_at: Moment | None
+) -> FactQuerySet:
+    """Of a scope, as of a moment of either clock."""
+    facts = as_of(
+        palace,
+        true_at=arguments.moment_of("true_at", true_at),
+        known_at=arguments.moment_of("known_at", known_at),
+    )
+    return scope.narrow(facts)
+
+
+def _told_as_past() -> Q:
+    """What was over when it was told was never held, and is kept for `true_at`."""
+    return Q(retired_at=F("recorded_at"), fate__in=Fact.WAS_TRUE)
+
+
+def _scope_of(fact: Fact) -> CallScope:
+    return CallScope(fact.palace.subject, fact.agent, fact.run)
+
+
+def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
+    """Leave the drawers to the worker; where none can be told, its sweep finds them."""
+    waiting = Drawer.objects.within(palace).unmined().filter(source=BY)
+    ids = [turn.external_id for turn in turns]
+    room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()
+    if room is None:
+        return
+    try:
+        mine_room.delay(room)
+    except QueueAway as error:
+        logger.warning("The queue is away, so messages are mined later: %s", error)

@@ -1,0 +1,114 @@
+"""A process that uses the SDK: Django, the embedded services and the tables, once each.
+
+Where Django is at work already, as in a web process or a command, all of that is somebody else's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from threading import Lock
+
+import django
+from django.apps import apps
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from config import embedded
+from palace.sdk.errors import SetupError
+
+
+class _Process:
+    """
+    Attributes:
+        is_ours: Django was set up here, so services and tables are up to us too.
+    """
+
+    def __init__(self) -> None:
+        self.is_ours = False
+        self._is_ready = False
+        self._turn = Lock()
+        self._held = contextlib.ExitStack()
+
+    def make_ready(self) -> None:
+        with self._turn:
+            if self._is_ready or not self.is_ours:
+                return
+            if settings.USES_EMBEDDED_SERVICES:
+                self._start_services()
+            _bring_tables_up_to_date()
+            self._is_ready = True
+
+    def _start_services(self) -> None:
+        try:
+            self._held.enter_context(embedded.services(settings.EMBEDDED))
+        except (embedded.ServiceError, OSError) as error:
+            raise SetupError(f"Loci's own PostgreSQL and Redis could not start: {error}") from error
+        atexit.register(self._leave, os.getpid())
+
+    def _leave(self, pid: int) -> None:
+        # In a forked process they are its parent's.
+        if os.getpid() == pid:
+            connections.close_all()
+            self._held.close()
+
+
+_process = _Process()
+
+
+def set_up_django() -> None:
+    """Have Django's tables and settings at hand. Logging stays as the program has it.
+
+    Raises:
+        SetupError: a setting makes no sense, or its folder cannot be used.
+    """
+    if apps.ready:
+        return
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        settings.LOGGING_CONFIG = None
+        django.setup()
+    except (ImproperlyConfigured, OSError) as error:
+        raise SetupError(f"Loci could not be set up: {error}") from error
+    _process.is_ours = True
+
+
+def make_ready() -> None:
+    """Start the embedded services and bring the tables up to date, unless that is done already.
+
+    The services stop with the last process that uses them.
+
+    Raises:
+        SetupError: they cannot be started, or a server's tables are not up to date.
+    """
+    _process.make_ready()
+
+
+def _bring_tables_up_to_date() -> None:
+    if not _outdated():
+        return
+    if not settings.USES_EMBEDDED_SERVICES:
+        raise SetupError(
+            "The database's tables are not those of this version. Run `manage.py migrate` once, "
+            "then this again."
+        )
+    with _one_at_a_time():
+        call_command("migrate", verbosity=0, interactive=False)
+
+
+def _outdated() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    with (settings.EMBEDDED.locks / "migrate.lock").open("a") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        yield

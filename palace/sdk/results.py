@@ -1,0 +1,75 @@
+"""What the SDK returns: plain dictionaries, ready for JSON. Times are ISO 8601, in UTC."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+EventName = Literal["ADD", "UPDATE", "DELETE", "NONE"]
+
+
+class MemoryItem(TypedDict):
+    """One memory.
+
+    Keys:
+        memory: The whole statement, in the third person.
+        hash: MD5 of `memory`, in hexadecimal.
+        metadata: The caller's own.
+        score: (1 + cosine of the texts' vectors) / 2, from 0 to 1; of search only.
+        created_at: When the memory was first made; `updated_at`: when it came to say this.
+        user_id, agent_id, run_id: None where it belongs to none.
+        valid_from, valid_to: Since and until when it is true; None: not known, or no end.
+    """
+
+    id: str
+    memory: str
+    hash: str
+    metadata: dict[str, Any]
+    score: NotRequired[float]
+    created_at: str
+    updated_at: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    type: str
+    subject: str
+    predicate: str
+    object: str
+    aspect: str
+    stance: str
+    category: str
+    tags: list[str]
+    confidence: float
+    valid_from: str | None
+    valid_to: str | None
+
+
+class MemoryEvent(TypedDict):
+    """What became of one statement; the texts are None where there is none of the kind."""
+
+    event: EventName
+    id: str
+    old_memory: str | None
+    new_memory: str | None
+    metadata: dict[str, Any]
+
+
+class HistoryRecord(TypedDict):
+    """One line of a memory's history; `id` is the line's own."""
+
+    id: str
+    memory_id: str
+    event: str
+    old_value: str | None
+    new_value: str | None
+    timestamp: str
+    is_deleted: bool
+    why: str
+    by: str
+
+
+class MemoryResults(TypedDict):
+    results: list[MemoryItem]
+
+
+class AddResults(TypedDict):
+    results: list[MemoryEvent]

@@ -1,0 +1,56 @@
+"""Whose memories a call is about: a palace, and within it an agent's or a run's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from palace.facts.filter_values import shown
+from palace.facts.scope import Scope
+from palace.models import Palace
+from palace.models.facts import FactQuerySet
+from palace.sdk.errors import ScopeError
+from palace.storable import storable_id
+
+BY = "sdk"
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """
+    Attributes:
+        user: Whose palace; empty: the owner's own.
+        agent, run: Empty: of all of them.
+    """
+
+    user: str = ""
+    agent: str = ""
+    run: str = ""
+
+    @classmethod
+    def read(cls, user_id: str | None, agent_id: str | None, run_id: str | None) -> Self:
+        """
+        Raises:
+            ScopeError: none is given, or one is blank or no text.
+        """
+        given: dict[str, object] = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+        if all(value is None for value in given.values()):
+            raise ScopeError
+        for name, value in given.items():
+            if value is not None and (not isinstance(value, str) or not value.strip()):
+                raise ScopeError(f"{name} is text that is not blank, not {shown(value)}.")
+        return cls(*(storable_id(value or "") for value in (user_id, agent_id, run_id)))
+
+    def palace(self, owner_id: int) -> Palace | None:
+        """The one that there is."""
+        return Palace.objects.filter(owner=owner_id, subject=self.user).first()
+
+    def palace_made(self, owner_id: int) -> Palace:
+        palace, _ = Palace.objects.get_or_create(owner_id=owner_id, subject=self.user)
+        return palace
+
+    def narrow(self, facts: FactQuerySet) -> FactQuerySet:
+        return facts.within_scope(agent=self.agent, run=self.run)
+
+    def writing(self) -> Scope:
+        return Scope(BY, self.agent, self.run)

@@ -1,0 +1,45 @@
+"""Alice's memories, as the SDK keeps them: by rules and by a model, in Postgres and in Qdrant."""
+
+from __future__ import annotations
+
+import pytest
+
+from palace.indexing.vector_index import PgVectorIndex
+from palace.sdk import Memory
+from tests.sdk.played import play
+
+
+@pytest.fixture
+def model(settings, model_server):
+    settings.LLM_PROVIDER = model_server.base_url
+    settings.LLM_MODEL = "small-model"
+    settings.LLM_API_KEY = "a-key"
+    settings.LLM_MAX_RETRIES = 0
+    settings.LLM_TIMEOUT_S = 5
+    model_server.answer(play)
+    return model_server
+
+
+@pytest.fixture
+def qdrant():
+    pytest.importorskip("qdrant_client", reason="Qdrant comes with the extra `qdrant`.")
+    from palace.indexing.qdrant_index import QdrantIndex  # noqa: PLC0415
+
+    with QdrantIndex() as index:
+        yield index
+
+
+@pytest.fixture(params=["rules", "model", "rules in Qdrant"])
+def memory(request, alice):
+    """The same cases three times over."""
+    if request.param == "model":
+        request.getfixturevalue("model")
+    in_qdrant = request.param == "rules in Qdrant"
+    index = request.getfixturevalue("qdrant") if in_qdrant else PgVectorIndex()
+    return Memory(alice, vector_index=index)
+
+
+@pytest.fixture
+def plain(alice):
+    """One memory, where it does not matter who reads and who keeps the vectors."""
+    return Memory(alice)

@@ -1,0 +1,339 @@
+"""Memory beyond the contract's cases: whose it is, both clocks, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from palace.facts.history import history
+from palace.models import Drawer, Fact, Palace
+from palace.sdk import (
+    BadInput,
+    EmbeddingError,
+    EmptyQuery,
+    Memory,
+    NotFoundError,
+    PalaceError,
+    SetupError,
+    VectorStoreError,
+)
+from palace.sdk.finding import named_in
+from palace.storable import ID_LENGTH
+from tests.factories import EntityFactory
+from tests.model_server import CHAT, Status
+from tests.sdk.played import stated
+from tests.sdk.test_contract import NEEDED, add_one, texts
+
+LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
+
+
+def test_an_owner_sees_none_of_anothers(plain, bob):
+    key, bobs = add_one(plain, "User likes Python"), Memory(bob)
+    assert bobs.get(key) is None
+    assert bobs.search("Python", user_id="alice") == {"results": []}
+    for call in (bobs.delete, bobs.history, lambda key: bobs.update(key, "mine")):
+        with pytest.raises(NotFoundError):
+            call(key)
+    bobs.reset()
+    assert bobs.delete_all(user_id="alice") == 0
+    assert plain.get(key)
+
+
+@pytest.mark.parametrize("key", ["", "fake-id", "0", None, 7, str(uuid4()), "a\0b"])
+def test_an_id_of_nothing_is_not_found(plain, key):
+    assert plain.get(key) is None
+    for call in (plain.delete, plain.history, lambda key: plain.update(key, "text")):
+        with pytest.raises(NotFoundError, match="There is no memory") as caught:
+            call(key)
+        assert caught.value.code == "not_found"
+        assert isinstance(caught.value, PalaceError)
+
+
+def test_reading_about_somebody_unknown_makes_no_palace(plain):
+    assert plain.search("Python", user_id="nobody") == {"results": []}
+    assert plain.get_all(user_id="nobody") == {"results": []}
+    assert plain.delete_all(user_id="nobody") == 0
+    assert not Palace.objects.filter(subject="nobody").exists()
+
+
+def test_without_a_user_it_is_the_owners_own_palace(plain, alice):
+    key = add_one(plain, "User likes Python", agent_id="helper")
+    assert Palace.objects.own(alice) == Fact.objects.get(memory=key).palace
+    item = plain.get(key)
+    assert (item["user_id"], item["agent_id"], item["run_id"]) == (None, "helper", None)
+
+
+def test_messages_are_kept_to_the_byte_in_their_conversation(plain, queued):
+    texts = ["  I live in Porto.\r\n", "\tNoted. \n"]
+    roles = ["user", "assistant"]
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
+    plain.add(messages, user_id="alice", run_id="r1", timestamp="2024-01-10T09:00:00Z")
+    drawers = list(Drawer.objects.order_by("position"))
+    assert [(drawer.role, drawer.text) for drawer in drawers] == list(
+        zip(roles, texts, strict=True)
+    )
+    assert {(drawer.conversation, drawer.said_at) for drawer in drawers} == {("r1", LONG_AGO)}
+    assert queued() == ["mine_room"]
+
+
+def test_one_conversation_goes_on_where_its_run_is_named(plain):
+    plain.add("User likes Python", run_id="r1")
+    plain.add("User lives in NYC", run_id="r1")
+    assert [drawer.position for drawer in Drawer.objects.order_by("pk")] == [0, 1]
+
+
+def test_who_speaks_by_name_is_the_subject(plain):
+    messages = [{"role": "user", "name": "Ana", "content": "I live in Porto."}]
+    plain.add(messages, user_id="alice")
+    [item] = plain.get_all(user_id="alice")["results"]
+    assert item["subject"] == "Ana"
+
+
+def test_an_item_says_all_there_is_to_say(plain):
+    metadata = {"tag": "home", "nested": {"a": [1, None, True]}}
+    scope = {"user_id": "alice", "agent_id": "helper", "run_id": "r1"}
+    [event] = plain.add("User lives in NYC", metadata=metadata, timestamp=LONG_AGO, **scope)[
+        "results"
+    ]
+    [item] = plain.search("home town", **scope)["results"]
+    assert {key: item[key] for key in scope} == scope
+    assert item["metadata"] == event["metadata"] == metadata
+    assert (item["subject"], item["predicate"], item["object"]) == ("User", "lives_in", "NYC")
+    assert (item["category"], item["valid_to"]) == ("home/place", None)
+    assert datetime.fromisoformat(item["valid_from"]) == LONG_AGO
+    assert 0 < item["score"] < 1
+    assert "score" not in plain.get(item["id"])
+    json.dumps(item)
+
+
+def test_a_memory_keeps_its_beginning_while_it_changes(plain):
+    key = add_one(plain, "User lives in NYC")
+    first = plain.get(key)
+    second = plain.update(key, "User lives in Queens")
+    assert second["created_at"] == first["created_at"] == first["updated_at"]
+    assert second["updated_at"] > first["updated_at"]
+
+
+def test_results_come_best_first_and_lists_newest_first(plain):
+    for text in ("User likes Python", "User has a cat called Miso", "User lives in NYC"):
+        plain.add(text, user_id="alice")
+    scores = [item["score"] for item in plain.search("cats", user_id="alice")["results"]]
+    assert scores == sorted(scores, reverse=True)
+    newest, *_ = plain.get_all(user_id="alice", limit=1)["results"]
+    assert "NYC" in newest["memory"]
+
+
+def test_both_clocks_are_asked_on_their_own(plain):
+    add_one(plain, "User lives in NYC", user_id="alice")
+    Fact.objects.update(valid_from=LONG_AGO)
+    believed = datetime.now(UTC)
+    plain.add("User moved to San Francisco", user_id="alice")
+    year_later = (LONG_AGO + timedelta(days=365)).isoformat()
+
+    def homes(**clocks):
+        found = plain.get_all(user_id="alice", **clocks)["results"]
+        searched = plain.search("home", user_id="alice", **clocks)["results"]
+        assert texts({"results": found}) == texts({"results": searched})
+        return [item["object"] for item in found]
+
+    assert homes() == ["San Francisco"]
+    assert homes(true_at=year_later) == ["NYC"]
+    assert homes(known_at=believed) == ["NYC"]
+    assert homes(true_at="2023-01-01") == []
+    assert homes(true_at=year_later, known_at="2024-06-01") == []
+
+
+def test_what_was_told_as_past_is_found_by_its_id_and_its_time(plain):
+    key = add_one(plain, "I lived in Paris until 2020.")
+    assert plain.get(key)["object"] == "Paris"
+    assert plain.get_all(user_id="alice") == {"results": []}
+    assert plain.get_all(user_id="alice", true_at="2019-06-01")["results"]
+    with pytest.raises(NotFoundError):
+        plain.delete(key)
+
+
+def test_what_coexists_was_added(plain, model):
+    first = stated("User finds TypeScript's types great", "opinion", "great", aspect="types")
+    second = stated("User finds TypeScript's builds slow", "opinion", "slow", aspect="builds")
+    plain_answers = [{"facts": [first]}, {"facts": [second]}]
+    judged = {"judgements": [{"new": 0, "verdict": "COEXIST"}]}
+    model.script([json.dumps(answer) for answer in (*plain_answers, judged)])
+    plain.add("TypeScript's types are great.", user_id="alice")
+    [event] = plain.add("But it builds slowly.", user_id="alice")["results"]
+    assert event["event"] == "ADD"
+    assert len(plain.get_all(user_id="alice")["results"]) == 2
+
+
+def test_a_history_tells_who_and_why(plain, alice):
+    key = add_one(plain, "User likes Python", user_id="alice", agent_id="helper")
+    plain.delete(key)
+    assert {record["by"] for record in plain.history(key)} == {"sdk"}
+    palace = Palace.objects.get(owner=alice, subject="alice")
+    assert {event.agent for event in history(palace, Fact.objects.get().memory)} == {"helper"}
+
+
+def test_names_are_found_in_questions(palace):
+    google = EntityFactory(palace=palace, kind="organisation", name="Google", slug="google")
+    jo = EntityFactory(palace=palace, name="Jo Ann Li", slug="jo-ann-li", aliases=["Jojo"])
+    assert named_in(palace, "What is Google's food like?") == {google.pk}
+    assert named_in(palace, "Was jo ann li there?") == named_in(palace, "And Jojo?") == {jo.pk}
+    assert named_in(palace, "Is Ann Li there?") == named_in(palace, "?!") == set()
+
+
+@pytest.mark.parametrize(
+    ("messages", "sentence"),
+    [
+        (7, "messages is a text, or a list"),
+        ({"role": "user", "content": "x"}, "messages is a text, or a list"),
+        (["x"], "Message 0 is “x”; give an object"),
+        ([{"role": "user"}], "Message 0 has no content"),
+        ([{"role": "user", "content": ["x"]}], "Message 0 has no content"),
+        ([{"role": "user", "content": "a\0b"}], "without NUL"),
+        ("a\ud800", "half of a surrogate pair"),
+        ([{"content": "x"}], "Message 0 has the role None; it is one of user, assistant"),
+        ([{"role": ["user"], "content": "x"}], "Message 0 has the role"),
+        ([{"role": "user", "content": "x"}, {"role": "boss", "content": "x"}], "Message 1 has"),
+        ([{"role": "user", "name": 7, "content": "x"}], "has the name 7"),
+    ],
+)
+def test_messages_that_cannot_be_kept_get_a_sentence(plain, messages, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        plain.add(messages, user_id="alice")
+    assert not Drawer.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda m: m.add("x", user_id="a", metadata=[1]), "metadata is an object"),
+        (lambda m: m.add("x", user_id="a", metadata={1: 1}), "metadata is an object"),
+        (lambda m: m.add("x", user_id="a", metadata={"a": {1}}), "cannot be written as JSON"),
+        (lambda m: m.add("x", user_id="a", metadata={"a": float("nan")}), "written as JSON"),
+        (lambda m: m.add("x", user_id="a", metadata={"a": "\0"}), "cannot be stored"),
+        (lambda m: m.add("x", user_id="a", metadata={"a": "x" * 100_000}), "up to 100000"),
+        (lambda m: m.add("x", user_id="a", timestamp="noon"), "timestamp is a time such as"),
+        (lambda m: m.get_all(user_id="a", true_at=7), "true_at is a time such as"),
+        (lambda m: m.search("x", user_id="a", known_at="7"), "known_at is a time such as"),
+        (lambda m: m.search("x", user_id="a", limit=0), "limit is a number from 1 to 10000"),
+        (lambda m: m.get_all(user_id="a", limit="3"), "limit is a number from 1 to 10000"),
+        (lambda m: m.update(m.first, ""), "A memory says something"),
+        (lambda m: m.update(m.first, 7), "A memory says something"),
+        (lambda m: m.update(m.first, "x" * 10_001), "up to 10000 characters"),
+    ],
+)
+def test_arguments_that_make_no_sense_get_a_sentence(plain, call, sentence):
+    plain.first = add_one(plain, "User likes Python", user_id="a")
+    with pytest.raises(BadInput, match=sentence) as caught:
+        call(plain)
+    assert caught.value.code == "bad_input"
+
+
+def test_a_blank_question_gets_a_sentence(plain):
+    add_one(plain, "User likes Python")
+    with pytest.raises(EmptyQuery):
+        plain.search(" \0 ", user_id="alice")
+
+
+def test_ids_of_any_length_and_letters_are_told_apart(plain):
+    long = "é" * ID_LENGTH
+    for tail in ("a", "b"):
+        add_one(plain, "User likes Python", user_id=long + tail, run_id=long + tail)
+    assert len(plain.get_all(user_id=long + "a")["results"]) == 1
+    assert plain.get_all(user_id=long + "a", run_id=long + "b") == {"results": []}
+
+
+def test_without_the_embedder_nothing_is_lost_and_searching_says_so(plain, settings, model_server):
+    settings.EMBEDDING_PROVIDER = model_server.base_url
+    settings.EMBEDDING_MODEL = "test-embedder"
+    settings.EMBEDDING_API_KEY = "a-key"
+    settings.LLM_MAX_RETRIES = 0
+    model_server.script([Status(500)] * 50, path="/v1/embeddings")
+    add_one(plain, "User likes Python")
+    assert len(plain.get_all(user_id="alice")["results"]) == 1
+    with pytest.raises(EmbeddingError) as caught:
+        plain.search("Python", user_id="alice")
+    assert caught.value.code == "embedding_error"
+    model_server.recover("/v1/embeddings")
+    assert plain.search("Python", user_id="alice") == {"results": []}, "It has no vector yet."
+
+
+@pytest.mark.parametrize("failure", [Status(500), Status(401), "no JSON"])
+def test_a_model_that_fails_costs_no_message(plain, model, failure):
+    model.script([failure] * 4)
+    assert plain.add("User likes Python", user_id="alice")["results"]
+    assert model.requests_to(CHAT)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_was_lost_is_an_error_once(plain):
+    key = add_one(plain, "User likes Python")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        [pid] = cursor.fetchone()
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    other.close()
+    with pytest.raises(VectorStoreError, match="The database does not answer") as caught:
+        plain.get(key)
+    assert caught.value.code == "vector_store_error"
+    assert plain.get(key)
+
+
+# Whose memories
+
+
+def test_an_owner_is_found_by_name_or_address(alice):
+    assert Memory("alice").owner == Memory("ALICE@example.org").owner == alice
+
+
+def test_an_owner_who_is_not_there_is_made_without_a_password(db):
+    made = Memory("new@example.org").owner
+    assert (made.username, made.email) == ("new@example.org", "new@example.org")
+    assert not made.has_usable_password()
+    assert not made.is_superuser
+    assert Memory("new@example.org").owner == made
+    assert Memory("somebody").owner.email == ""
+
+
+def test_where_there_is_nobody_the_owner_is_made(db):
+    made = Memory().owner
+    assert made.is_superuser
+    assert not made.has_usable_password()
+    assert Memory().owner == made
+
+
+def test_an_address_of_two_is_asked_about(alice):
+    get_user_model().objects.create_user("alice2", "alice@example.org")
+    with pytest.raises(BadInput, match="More than one account has the address"):
+        Memory("alice@example.org")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 151, "a\0b"])
+def test_nobody_has_such_a_name(db, name):
+    with pytest.raises(BadInput, match="An owner is a name or an address"):
+        Memory(name)
+
+
+def test_a_closed_account_remembers_nothing(alice):
+    alice.is_active = False
+    alice.save()
+    with pytest.raises(SetupError, match="is closed"):
+        Memory("alice")
+
+
+def test_on_a_server_somebody_is_named(alice, settings):
+    settings.USES_EMBEDDED_SERVICES = False
+    with pytest.raises(SetupError, match="name one"):
+        Memory()
+
+
+def test_the_sentence_about_the_scope_is_the_contracts(plain):
+    with pytest.raises(PalaceError) as caught:
+        plain.get_all()
+    assert str(caught.value) == NEEDED
