@@ -97,7 +97,7 @@ def move_to_trash(place: Place) -> Batch:
         detail = {
             "batch": batch.key,
             "drawers": count,
-            "facts": [str(fact.memory) for fact in dropped],
+            **({"facts": [str(fact.memory) for fact in dropped]} if dropped else {}),
             **_where(place),
         }
         _note(palace, Activity.Kind.DRAWERS_TRASHED, f"Moved {what} to the trash.", detail)
