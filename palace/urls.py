@@ -9,6 +9,7 @@ from palace.views import (
     cases,
     drawers,
     entities,
+    entity_care,
     fact_care,
     facts,
     health,
@@ -47,6 +48,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/facts/<uuid:memory>/restore/", fact_care.restore_fact, name="restore_fact"),
     path("memory/people-and-things/", entities.entities, name="entities"),
     path("memory/people-and-things/<uuid:uuid>/", entities.entity_detail, name="entity_detail"),
+    path("memory/people-and-things/<uuid:uuid>/edit/", entity_care.entity_edit, name="entity_edit"),
+    path(
+        "memory/people-and-things/<uuid:uuid>/merge/", entity_care.entity_merge, name="entity_merge"
+    ),
+    path(
+        "memory/people-and-things/<uuid:uuid>/split/", entity_care.entity_split, name="entity_split"
+    ),
+    path("memory/people-and-things/undo/<uuid:uuid>/", entity_care.entity_undo, name="entity_undo"),
     path("memory/import/", imports.imports, name="imports"),
     path("memory/import/<uuid:uuid>/", imports.import_detail, name="import_detail"),
     path("memory/import/<uuid:uuid>/start/", imports.import_start, name="import_start"),

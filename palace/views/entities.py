@@ -181,9 +181,12 @@ def _day(text: str) -> tuple[date | None, str]:
 
 
 def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
-    """What is said of it and lasts, by category; what happened is told in the timeline."""
+    """What is said of it and lasts; first that of which there is one at a time.
+
+    What happened is told in the timeline.
+    """
     lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
-    return with_words(lasting, at_most=1).order_by("category", "-recorded_at", "-pk")
+    return with_words(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
 
 
 def _story(entity: Entity, number: str | None) -> dict[str, Any]:

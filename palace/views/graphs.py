@@ -18,7 +18,7 @@ HUB_HEIGHT = 40
 REACH = 64
 GAP = 9
 # As many signs as fit beside a dot, and into the hub.
-NAME_SIGNS = 13
+NAME_SIGNS = 12
 HUB_SIGNS = 9
 
 Key = TypeVar("Key", bound=Hashable)

@@ -9,7 +9,16 @@ from django.urls import URLPattern, get_resolver, reverse
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
 from palace.evaluation.cases import expect
-from palace.models import Drawer, Entity, Evidence, Fact, ImportJob, RecollectionTrace, Wing
+from palace.models import (
+    Activity,
+    Drawer,
+    Entity,
+    Evidence,
+    Fact,
+    ImportJob,
+    RecollectionTrace,
+    Wing,
+)
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
@@ -40,6 +49,7 @@ SOMEBODYS = {
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),
     "fact_detail": lambda drawer: fact(drawer).get_absolute_url(),
     "entity_detail": lambda drawer: reverse("entity_detail", args=[entity(drawer).uuid]),
+    "entity_edit": lambda drawer: reverse("entity_edit", args=[entity(drawer).uuid]),
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
     "import_detail": lambda drawer: import_job(drawer).get_absolute_url(),
     "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
@@ -63,6 +73,15 @@ ACTIONS = {
     ),
     "retire_fact": lambda drawer: (reverse("retire_fact", args=[fact(drawer).memory]), {}),
     "restore_fact": lambda drawer: (reverse("restore_fact", args=[fact(drawer).memory]), {}),
+    "entity_merge": lambda drawer: (
+        reverse("entity_merge", args=[entity(drawer).uuid]),
+        {"other": fact(drawer).subject.uuid},
+    ),
+    "entity_split": lambda drawer: (
+        reverse("entity_split", args=[entity(drawer).uuid]),
+        {"name": "New", "fact": fact(drawer).uuid},
+    ),
+    "entity_undo": lambda drawer: (reverse("entity_undo", args=[merge(drawer).uuid]), {}),
     "delete_case": lambda drawer: (reverse("delete_case", args=[case(drawer).uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
@@ -173,6 +192,17 @@ def recollection(drawer):
 def entity(drawer):
     made, _ = Entity.objects.get_or_create(
         palace=drawer.palace, kind="person", slug="derek", name=drawer.room.title
+    )
+    return made
+
+
+def merge(drawer):
+    """What was noted when two entities were merged."""
+    made, _ = Activity.objects.get_or_create(
+        palace=drawer.palace,
+        kind="entities_merged",
+        summary=drawer.text,
+        detail={"about": [str(entity(drawer).uuid)]},
     )
     return made
 

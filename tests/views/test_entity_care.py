@@ -1,0 +1,155 @@
+"""Merging two entities, splitting one, and undoing either, by the forms on a page."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import pytest
+from django.urls import reverse
+
+from palace.models import Entity, Fact, Mention
+from tests.factories import DrawerFactory, EntityFactory, FactFactory, MentionFactory
+
+
+@pytest.fixture
+def ann(palace):
+    return EntityFactory(palace=palace, name="Ann Berg", slug="ann-berg", aliases=["Annie"])
+
+
+@pytest.fixture
+def annie(palace):
+    return EntityFactory(palace=palace, name="Annie & Co", slug="annie")
+
+
+@pytest.fixture
+def tea(annie):
+    return FactFactory(subject=annie, text="Annie likes tea")
+
+
+def page(entity, action="entity_detail"):
+    return reverse(action, args=[entity.uuid])
+
+
+def offered(response):
+    return re.findall(r'name="other" value="([^"]+)"', response.text)
+
+
+def undo_in(response):
+    return re.search(r'action="([^"]+/undo/[^"]+)"', response.text)[1]
+
+
+def test_the_page_leads_to_the_forms(alices, ann):
+    assert f'href="{page(ann, "entity_edit")}"' in alices.get(page(ann)).text
+
+
+def test_names_alike_are_offered_and_others_found(alices, palace, ann, annie, bob):
+    tom = EntityFactory(palace=palace, name="Tom")
+    EntityFactory(palace__owner=bob, name="Annie of Bob")
+    assert offered(alices.get(page(ann, "entity_edit"))) == [str(annie.uuid)]
+    assert offered(alices.get(page(ann, "entity_edit"), {"q": "tom"})) == [str(tom.uuid)]
+    none = alices.get(page(ann, "entity_edit"), {"q": "nobody\0"})
+    assert offered(none) == []
+    assert "of that name is known" in none.text
+
+
+def test_two_are_merged_and_taken_apart_again(alices, ann, annie, tea):
+    done = alices.post(page(ann, "entity_merge"), {"other": annie.uuid}, follow=True)
+    assert done.redirect_chain == [(page(ann), 302)]
+    assert "“Annie &amp; Co” is part of “Ann Berg” now." in done.text
+    assert "Annie likes tea" in done.text
+    assert alices.get(page(annie)).status_code == 404
+    undone = alices.post(undo_in(done), follow=True)
+    assert "Undone. It is as it was before." in undone.text
+    assert "Annie likes tea" in alices.get(page(annie)).text
+    assert "There was nothing to undo" in alices.post(undo_in(done), follow=True).text
+
+
+@pytest.mark.parametrize(
+    ("other", "status", "sentence"),
+    [
+        ("", 400, "Choose the one that is meant as well."),
+        ("itself", 400, "cannot be merged with itself"),
+        ("nonsense", 404, ""),
+        (str(uuid.uuid4()), 404, ""),
+    ],
+)
+def test_what_cannot_be_merged_is_said(alices, ann, annie, other, status, sentence):
+    chosen = ann.uuid if other == "itself" else other
+    response = alices.post(page(ann, "entity_merge"), {"other": chosen})
+    assert response.status_code == status
+    assert sentence in response.text
+    assert Entity.objects.count() == 2
+
+
+def test_one_is_split_and_put_together_again(alices, ann, drawer):
+    stays = FactFactory(subject=ann, text="Ann Berg likes tea")
+    goes = FactFactory(subject=ann, text="Ann Berg teaches")
+    named = MentionFactory(entity=ann, drawer=DrawerFactory(room=drawer.room))
+    form = alices.get(page(ann, "entity_edit")).text
+    assert form.count('type="checkbox"') == 4
+    sent = {
+        "name": "Ann Berg",
+        "kind": "person",
+        "fact": [goes.uuid],
+        "drawer": [named.drawer.uuid],
+        "alias": ["Annie"],
+    }
+    done = alices.post(page(ann, "entity_split"), sent, follow=True)
+    new = Entity.objects.exclude(pk=ann.pk).get()
+    assert done.redirect_chain == [(page(new), 302)]
+    assert set(Fact.objects.filter(subject=new)) == {goes}
+    assert set(Fact.objects.filter(subject=ann)) == {stays}
+    assert Mention.objects.get().entity == new
+    assert new.aliases == ["Annie"]
+    alices.post(undo_in(done))
+    assert Fact.objects.filter(subject=ann).count() == 2
+    assert not Entity.objects.filter(pk=new.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"name": "Ann"}, "Nothing would go to the new one."),
+        ({"name": " ", "alias": ["Annie"]}, "An entity needs a name."),
+        ({"name": "Ann", "kind": "ghost", "alias": ["Annie"]}, "Choose one of the kinds"),
+        ({"name": "Ann", "alias": ["Nan"]}, "is no other name of"),
+        ({"name": "Ann", "fact": [str(uuid.uuid4())]}, "Not all of these facts"),
+    ],
+)
+def test_what_cannot_be_split_is_said_in_the_form(alices, ann, sent, sentence):
+    response = alices.post(page(ann, "entity_split"), sent)
+    assert response.status_code == 400
+    assert sentence in response.text
+    assert f'value="{sent["name"]}"' in response.text
+    assert Entity.objects.get() == ann
+
+
+def test_what_was_ticked_stays_ticked(alices, ann):
+    fact = FactFactory(subject=ann)
+    response = alices.post(page(ann, "entity_split"), {"name": "", "fact": [fact.uuid]})
+    assert re.search(rf'value="{fact.uuid}" checked', response.text)
+
+
+def test_ids_that_are_none_are_not_found(alices, ann):
+    sent = {"name": "Ann", "fact": ["nonsense"]}
+    assert alices.post(page(ann, "entity_split"), sent).status_code == 404
+
+
+def test_what_was_built_upon_is_not_undone_first(alices, palace, ann, annie, tea):
+    first = alices.post(page(ann, "entity_merge"), {"other": annie.uuid}, follow=True)
+    other = EntityFactory(palace=palace, name="Nan")
+    alices.post(page(ann, "entity_merge"), {"other": other.uuid})
+    response = alices.post(undo_in(first), follow=True)
+    assert "Something was done after this." in response.text
+    assert Entity.objects.count() == 1
+
+
+def test_the_number_of_queries_does_not_grow_with_the_forms(
+    alices, palace, ann, drawer, django_assert_max_num_queries
+):
+    for number in range(15):
+        FactFactory(subject=ann, object_entity=EntityFactory(palace=palace, name=f"Ann {number}"))
+        MentionFactory(entity=ann, drawer=DrawerFactory(room=drawer.room))
+    with django_assert_max_num_queries(9):
+        assert alices.get(page(ann, "entity_edit")).status_code == 200
