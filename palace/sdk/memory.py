@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
+from django.core.exceptions import SynchronousOnlyOperation
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, Q
 from django.utils import timezone
@@ -28,7 +29,7 @@ from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
 from palace.sdk import arguments, process, shown
 from palace.sdk.arguments import Messages, Moment
-from palace.sdk.errors import EmbeddingError, NotFoundError, VectorStoreError
+from palace.sdk.errors import EmbeddingError, NotFoundError, SetupError, VectorStoreError
 from palace.sdk.finding import find
 from palace.sdk.owners import account_of
 from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
@@ -63,6 +64,11 @@ def _told() -> Iterator[None]:
         raise NotFoundError(str(error)) from None
     except ModelFailed as error:
         raise EmbeddingError(str(error)) from error
+    except SynchronousOnlyOperation as error:
+        raise SetupError(
+            "Memory waits, which nothing may inside a running event loop (a notebook has one); use "
+            "AsyncMemory there, and await its calls."
+        ) from error
     except (OperationalError, InterfaceError) as error:
         if not connection.in_atomic_block:
             connection.close()  # It may be broken; the next call has one of its own.
@@ -89,12 +95,12 @@ class Memory:
             SetupError: what is needed cannot be started; says what to do.
             BadInput: nobody can be called so.
         """
-        process.make_ready()
         with _told():
+            process.make_ready()
             self.owner = account_of(owner)
         self.vector_index = vector_index or PgVectorIndex()
-        # What others have made facts of has its vectors in Postgres.
-        self._shares_index = vector_index is None or isinstance(vector_index, PgVectorIndex)
+        # What others make facts of has its vectors there.
+        self._shares_index = isinstance(self.vector_index, PgVectorIndex)
 
     @_a_call
     def add(

@@ -54,3 +54,13 @@ def test_what_the_constructor_would_raise_the_first_call_does(alice):
     memory = AsyncMemory("alice")
     with pytest.raises(SetupError):
         asyncio.run(memory.get_all(user_id="alice"))
+
+
+def test_the_one_that_waits_says_what_to_use_in_an_event_loop(plain):
+    async def live():
+        with pytest.raises(SetupError, match="use AsyncMemory there"):
+            plain.get_all(user_id="alice")
+        with pytest.raises(SetupError, match="use AsyncMemory there"):
+            Memory("alice")
+
+    asyncio.run(live())

@@ -32,7 +32,7 @@ from tests.sdk.test_contract import NEEDED, add_one, texts
 LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
 
 
-def test_an_owner_sees_none_of_anothers(plain, bob):
+def test_an_owner_sees_nothing_of_another(plain, bob):
     key, bobs = add_one(plain, "User likes Python"), Memory(bob)
     assert bobs.get(key) is None
     assert bobs.search("Python", user_id="alice") == {"results": []}

@@ -72,7 +72,7 @@ def test_only_those_that_are_asked_for_are_found(stored, palace, space, facts):
     assert stored.search(palace, space, towards(1), Fact.objects.none(), limit=9) == []
 
 
-def test_a_palace_sees_none_of_anothers(stored, space):
+def test_a_palace_sees_nothing_of_another(stored, space):
     other = PalaceFactory()
     assert stored.search(other, space, towards(1), Fact.objects.all(), limit=9) == []
 
