@@ -17,7 +17,7 @@ from palace.models import Drawer, Entity, Palace, RecollectionTrace
 from palace.views.memory import show_memory
 from palace.views.reading import find_by_pointer, with_preview
 from palace.views.rendering import render_page_or_part
-from palace.views.resting import evidence_in, pieces, resting_on_it
+from palace.views.resting import evidence_in, resting_on_it, stretches
 from settings_app.access import PageRequest, signed_in_page
 
 # How many of the latest recalls are looked through, and how many of those that had it are named.
@@ -34,11 +34,14 @@ def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     drawer = get_object_or_404(Drawer.objects.within(palace).with_place(), uuid=uuid)
     before, after = _neighbours(drawer)
     words = evidence_in(drawer)
+    passage = _passage(drawer, request.GET.get("passage", ""))
     resting = resting_on_it(palace, drawer, words)
     context = {
         "drawer": drawer,
         "days_left": days_left(drawer.trashed_at) if drawer.trashed_at else None,
-        "pieces": pieces(drawer.text, words, _passage(drawer, request.GET.get("passage", ""))),
+        "stretches": stretches(
+            drawer.text, words, _passage(drawer, request.GET.get("passage", ""))
+        ),
         "resting": resting,
         "resting_only": [each.fact for each in resting if each.is_only],
         "before": before,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from palace.facts.founding import resting_only_on
 from palace.models import Drawer, Evidence, Fact, Palace
@@ -30,20 +30,29 @@ class Resting:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a drawer's text.
-
+    """
     Attributes:
-        url: Of the fact that rests on it, or of the list where there are several; else empty.
-        name: The facts, for the link's title.
         is_passage: Whether it belongs to the passage that the address names.
         is_first: Whether that passage begins here.
     """
 
     text: str
-    url: str = ""
-    name: str = ""
-    is_passage: bool = False
-    is_first: bool = False
+    is_passage: bool
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a drawer's text.
+
+    Attributes:
+        url: Of the fact that rests on it, or of the list where there are several; else empty.
+        name: The facts, for the link's title.
+    """
+
+    url: str
+    name: str
+    pieces: tuple[Piece, ...]
 
 
 def evidence_in(drawer: Drawer) -> list[Evidence]:
@@ -65,19 +74,27 @@ def resting_on_it(palace: Palace, drawer: Drawer, words: Sequence[Evidence]) -> 
     return list(memories.values())
 
 
-def pieces(text: str, words: Sequence[Evidence], passage: tuple[int, int]) -> list[Piece]:
-    """The text cut where facts' words or the passage begin and end; joined, it is the text."""
-    start, end = passage
-    edges = {0, len(text), start, end, *(edge for one in words for edge in (one.start, one.end))}
+def stretches(text: str, words: Sequence[Evidence], passage: tuple[int, int]) -> list[Stretch]:
+    """The text cut where facts' words and the passage begin and end; joined, it is the text."""
+    edges = {0, len(text), *passage, *(edge for one in words for edge in (one.start, one.end))}
     cuts = sorted(edge for edge in edges if 0 <= edge <= len(text))
-    made = []
-    for first, last in pairwise(cuts):
-        facts = _unlike(one.fact for one in words if one.start <= first and last <= one.end)
-        url = facts[0].get_absolute_url() if len(facts) == 1 else "#facts" if facts else ""
-        name = "; ".join(fact.text for fact in facts[:3])
-        inside = start <= first and last <= end
-        made.append(Piece(text[first:last], url, name, inside, inside and first == start))
-    return made
+    linked = [(_link(words, span), _piece(text, span, passage)) for span in pairwise(cuts)]
+    return [
+        Stretch(url, name, tuple(piece for _, piece in group))
+        for (url, name), group in groupby(linked, key=lambda pair: pair[0])
+    ]
+
+
+def _link(words: Sequence[Evidence], span: tuple[int, int]) -> tuple[str, str]:
+    """Where these characters lead, and what is said there; both empty where no fact rests."""
+    facts = _unlike(one.fact for one in words if one.start <= span[0] and span[1] <= one.end)
+    url = facts[0].get_absolute_url() if len(facts) == 1 else "#facts" if facts else ""
+    return url, "; ".join(fact.text for fact in facts[:3])
+
+
+def _piece(text: str, span: tuple[int, int], passage: tuple[int, int]) -> Piece:
+    inside = passage[0] <= span[0] and span[1] <= passage[1]
+    return Piece(text[slice(*span)], inside, inside and span[0] == passage[0])
 
 
 def _unlike(facts: Iterable[Fact]) -> Sequence[Fact]:

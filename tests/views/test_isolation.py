@@ -191,7 +191,7 @@ def recollection(drawer):
 
 def entity(drawer):
     made, _ = Entity.objects.get_or_create(
-        palace=drawer.palace, kind="person", slug="derek", name=drawer.room.title
+        palace=drawer.palace, kind="person", slug="whose-page", name=drawer.room.title
     )
     return made
 
