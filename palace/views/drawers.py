@@ -39,9 +39,7 @@ def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     context = {
         "drawer": drawer,
         "days_left": days_left(drawer.trashed_at) if drawer.trashed_at else None,
-        "stretches": stretches(
-            drawer.text, words, _passage(drawer, request.GET.get("passage", ""))
-        ),
+        "stretches": stretches(drawer.text, words, passage),
         "resting": resting,
         "resting_only": [each.fact for each in resting if each.is_only],
         "before": before,
