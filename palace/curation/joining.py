@@ -175,7 +175,7 @@ def _colliding(
             alike[key].append(fact)
     for group in alike.values():
         concerned = [other.pk in (fact.subject_id, fact.object_entity_id) for fact in group]
-        if any(concerned) and len(group) > 1:
+        if any(concerned) and not all(concerned):
             yield group
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from django.db.models import Case, Exists, F, FilteredRelation, FloatField, OuterRef, Q, Value, When
+from django.db.models import Case, FilteredRelation, FloatField, Q, QuerySet, Value, When
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
@@ -130,16 +132,11 @@ def known_facts(
     """
     facts = _so(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
     facts = facts.filter(confidence__gte=CONFIDENT, agent__in={"", agent}, run__in={"", run})
-    facts = _well_founded(palace, facts, as_of)
-    ranked = list(_ranked(palace, space, facts, vector, named)[:limit])
-    cited = _cited(palace, ranked, as_of)
-    known = []
-    for fact in ranked:
-        score: float = fact.score  # type: ignore[attr-defined] # Annotated.
-        pointer, drawer = cited.get(fact.pk, (None, None))
-        dates = _dates(fact, now, known_at, asked=past is not None)
-        known.append(KnownFact(fact, score, pointer, drawer, dates))
-    return known
+    ranked = _ranked(palace, space, facts, vector, named)
+    return [
+        KnownFact(fact, score, *cited, _dates(fact, now, known_at, asked=past is not None))
+        for fact, score, cited in _with_words(palace, ranked, as_of, limit)
+    ]
 
 
 def past_asked(text: str, time: TimeIntent, now: datetime) -> Past | None:
@@ -182,15 +179,7 @@ def _ever_so(
     return facts.filter(within)
 
 
-def _well_founded(palace: Palace, facts: FactQuerySet, as_of: datetime | None) -> FactQuerySet:
-    """Those with words outside of the trash, said by then; and those that never had any."""
-    words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"))
-    kept = words.filter(drawer__trashed_at=None)
-    wordless = ~Exists(words)
-    if as_of is None:
-        return facts.filter(Exists(kept) | wordless)
-    said = kept.filter(drawer__said_at__lte=as_of)
-    return facts.filter(Exists(said) | wordless & Q(recorded_at__lte=as_of))
+Ranked = QuerySet[Fact, tuple[int, float]]
 
 
 def _ranked(
@@ -199,9 +188,12 @@ def _ranked(
     facts: FactQuerySet,
     vector: npt.NDArray[np.float32] | None,
     named: Collection[int],
-) -> FactQuerySet:
-    """Best first, each with its `score`."""
-    closeness: Value | Coalesce = Value(0.0)
+) -> Ranked:
+    """Keys and scores, best first; nothing else, as all of them are sorted."""
+    about = Q(subject__in=named) | Q(object_entity__in=named)
+    score: Combinable = Case(
+        When(about, then=Value(NAMED)), default=Value(0.0), output_field=FloatField()
+    )
     if vector is not None:
         facts = facts.annotate(
             vector=FilteredRelation(
@@ -209,21 +201,55 @@ def _ranked(
             )
         )
         # What has no vector yet counts as neither close nor far.
-        distance = MaxInnerProduct("vector__embedding", HalfVector(vector))
-        closeness = Coalesce(Value(0.0) - distance, 0.0)
-    about = Q(subject__in=named) | Q(object_entity__in=named)
-    bonus = Case(When(about, then=Value(NAMED)), default=Value(0.0), output_field=FloatField())
-    scored = facts.annotate(closeness=closeness, bonus=bonus, score=F("closeness") + F("bonus"))
-    return scored.order_by("-score", "-recorded_at", "-pk")
+        score -= Coalesce(MaxInnerProduct("vector__embedding", HalfVector(vector)), 0.0)
+    return (
+        facts.annotate(score=score)
+        .order_by("-score", "-recorded_at", "-pk")
+        .values_list("pk", "score")
+    )
+
+
+# Where a fact was said, or that it never was.
+Cited = tuple[Pointer | None, UUID | None]
+
+
+def _with_words(
+    palace: Palace, ranked: Ranked, as_of: datetime | None, limit: int
+) -> list[tuple[Fact, float, Cited]]:
+    """The best with words outside of the trash, said by then; and those that never had any.
+
+    Nearly all have words, and there may be many: those that are not among the best are not
+    looked at.
+    """
+    found: list[tuple[Fact, float, Cited]] = []
+    for first in count(0, 2 * limit):
+        scores = dict(ranked[first : first + 2 * limit])
+        facts = Fact.objects.within(palace).in_bulk(list(scores))
+        cited = _founded(palace, facts, as_of)
+        found += [(facts[key], score, cited[key]) for key, score in scores.items() if key in cited]
+        if len(found) >= limit or len(scores) < 2 * limit:
+            break
+    return found[:limit]
+
+
+def _founded(palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None) -> dict[int, Cited]:
+    """By fact where it was said; without those that were said in the trash, or later, only."""
+    cited: dict[int, Cited] = {**_cited(palace, facts, as_of)}
+    uncited = facts.keys() - cited.keys()
+    if uncited:
+        words = Evidence.objects.filter(palace=palace, fact__in=uncited)
+        wordless = uncited - set(words.values_list("fact", flat=True))
+        for key in wordless:
+            if as_of is None or facts[key].recorded_at <= as_of:
+                cited[key] = None, None
+    return cited
 
 
 def _cited(
-    palace: Palace, facts: Collection[Fact], as_of: datetime | None
+    palace: Palace, facts: Collection[int], as_of: datetime | None
 ) -> dict[int, tuple[Pointer, UUID]]:
     """By fact the pointer and drawer of the words said last, by then."""
-    words = Evidence.objects.filter(
-        palace=palace, fact__in=[fact.pk for fact in facts], drawer__trashed_at=None
-    )
+    words = Evidence.objects.filter(palace=palace, fact__in=list(facts), drawer__trashed_at=None)
     if as_of is not None:
         words = words.filter(drawer__said_at__lte=as_of)
     rows = (

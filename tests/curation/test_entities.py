@@ -152,8 +152,9 @@ def test_events_happen_again(palace, derek, dirk):
 def test_facts_that_were_alike_before_stay_as_they_are(palace, derek, dirk):
     for _ in range(2):
         fact(derek, "Derek sails boats")
+        fact(dirk, "Dirk bakes bread")
     merge_entities(palace, derek, dirk)
-    assert len(held(derek)) == 2
+    assert len(held(derek)) == 4
 
 
 def test_a_place_where_both_are_named_is_one_mention(palace, derek, dirk):

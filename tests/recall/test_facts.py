@@ -218,6 +218,15 @@ def test_what_rests_on_the_trash_alone_is_left_out(state, known):
     assert known(past=Past()) == []
 
 
+def test_those_behind_what_the_trash_holds_move_up(palace, space, state):
+    for n in range(9):
+        fact = state(f"Fact {n}", said_at=MARCH + timedelta(days=n))
+        if n > 3:
+            fact.evidence.get().drawer.trash()
+    found = known_facts(palace, space, None, [], now=NOW, limit=2)
+    assert [one.text for one in found] == ["Fact 3", "Fact 2"]
+
+
 def test_a_fact_without_words_needs_none(state, known):
     state("User lives in Porto", words=False)
     assert known() == ["User lives in Porto"]
@@ -230,7 +239,7 @@ def test_it_takes_the_same_queries_however_many_there_are(
 ):
     for n in range(5):
         state(f"Fact {n}")
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(known_facts(palace, space, None, [], now=NOW)) == 5
 
 
