@@ -1,0 +1,166 @@
+"""What is said of something of one's own: "my favourite colour is teal"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from palace.facts.candidate import Candidate, Words
+from palace.facts.extraction.belongings import (
+    THE_DAY,
+    belongings_of,
+    fact_of,
+    favourite_of,
+    name_of,
+)
+from palace.facts.extraction.grammar import without_fillers
+from palace.facts.extraction.patterns_identity import is_name
+from palace.facts.extraction.people import RELATIONS, Company, Person
+from palace.facts.extraction.phrasing import article
+from palace.facts.extraction.roles import role_in
+from palace.facts.extraction.rules import phrase_of
+from palace.facts.extraction.subjects import corrects, without_openers
+
+_WHOSE = r"(?:my|our|(?:the )?user's|(?P<theirs>his|her|its)|(?:my |our )?(?P<whose>[\w-]+)'s)"
+_ATTRIBUTE = re.compile(
+    rf"\A{_WHOSE} (?P<what>[\w' -]{{2,40}}?) (?P<verb>is|are|was|used to be|will be"
+    rf"|has always been)"
+    r"(?: (?:now|currently|actually|still|also|definitely|probably the|by far))* (?P<value>\S.*)\Z",
+    re.IGNORECASE,
+)
+_MY_FAVOURITE = re.compile(
+    r"\A(?P<value>\S.{1,60}?) (?:is|are) (?:definitely |still |also |by far "
+    r"|probably )?(?:my|one of my) (?:all-time |absolute |personal )?"
+    r"favou?rite (?P<what>[\w -]{2,30})\Z",
+    re.IGNORECASE,
+)
+_LISTED_FAVOURITE = re.compile(
+    r"\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z", re.IGNORECASE
+)
+_CALLED = re.compile(
+    r"\A(?:please |just |you can |feel free to )*(?:call me|(?:everyone|everybody"
+    r"|people|friends|my friends) calls? me|I go by|I am called"
+    r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
+)
+_SPELT = re.compile(
+    r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
+    r"|(?:is )?spelt|(?:is )?spelled) (?P<value>[A-Z][\w'-]+)"
+)
+_INTRODUCTION = re.compile(
+    r"\A(?:I am|my name is|this is) (?P<name>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?:,?"
+    r" (?:and I am )?(?P<age>\d{2})(?! ?[-\w]))?"
+    r"(?:,? (?:and I am |and )?an? (?:(?P<years>\d{2})[- ]year[- ]old )?(?P<rest>\w.*))?\Z"
+)
+_TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b", re.IGNORECASE)
+_HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
+_IT_IS = re.compile(r"\A(?:it|that) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
+_BIRTHDAY_ON = re.compile(
+    r"\A(?:it is )?(?:my birthday (?:is )?on|I was born on|my birthday is) (?P<value>.+)\Z",
+    re.IGNORECASE,
+)
+
+
+def attributes_of(
+    text: str, words: Words, said_at: datetime, company: Company
+) -> Iterator[Candidate]:
+    text, opening = without_openers(text)
+    yield from _by_themselves(text, words, company, corrected=corrects(opening))
+    found = _ATTRIBUTE.match(text)
+    if found is None:
+        yield from _its(text, words, said_at, company)
+        return
+    owner = _owner(found, company)
+    if owner is None:
+        return
+    value = _after_correction(found["value"])
+    made = belongings_of(found["what"].lower(), value, owner, words, said_at, company)
+    for one in made:
+        past = found["verb"].lower() in ("was", "used to be")
+        if past and one.predicate in ("did", "plans"):
+            continue
+        yield replace(
+            one,
+            corrects=corrects(opening) or value != found["value"],
+            valid_to=said_at if past else None,
+        )
+
+
+def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterator[Candidate]:
+    """ "I've changed my favourite colour, it's yellow"."""
+    told = _IT_IS.match(text)
+    if told is not None and company.topic:
+        value = without_fillers(told["value"])
+        yield from belongings_of(company.topic.lower(), value, company.me, words, said_at, company)
+    elif _HAS_CHANGED.search(text) and (topic := _TOPIC.search(text)) is not None:
+        company.topic = topic["what"]
+
+
+def _after_correction(value: str) -> str:
+    """ "Lisbon, no sorry, Porto" is Porto."""
+    return re.split(r",? (?:no,? )?(?:sorry|I mean|I meant|wait),? ", value)[-1]
+
+
+def _owner(found: re.Match[str], company: Company) -> Person | None:
+    if found["theirs"]:
+        return company.they(found["theirs"])
+    name = found["whose"]
+    if not name or name.lower() == "user":
+        return company.me
+    if name.lower() in RELATIONS:
+        return company.mentions(f"my {name.lower()} ")[0].person
+    return company.named(name)
+
+
+def _by_themselves(
+    text: str, words: Words, company: Company, *, corrected: bool
+) -> Iterator[Candidate]:
+    me = company.me
+    favourite = _MY_FAVOURITE.match(text) or _LISTED_FAVOURITE.match(text)
+    if favourite is not None and (value := phrase_of(favourite["value"])):
+        yield favourite_of(me, favourite["what"], value, words)
+    if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
+        yield fact_of(
+            me,
+            "name",
+            called["value"],
+            f"{me.label} wants to be called {called['value']}",
+            words,
+            kind="",
+            corrected=corrected,
+        )
+    yield from _introduced(text, me, words)
+    spelt = _SPELT.match(text)
+    if spelt is not None:
+        owner = company.last or me
+        for one in name_of(owner, spelt["value"], words, company):
+            yield replace(one, corrects=True)
+    if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
+        yield fact_of(
+            me,
+            "birthday",
+            day["value"],
+            f"{me.label}'s birthday is {day['value']}",
+            words,
+            corrected=corrected,
+        )
+
+
+def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:
+    """ "I'm Gideon, 52, a beekeeper near Graz"."""
+    found = _INTRODUCTION.match(text)
+    if found is None or not is_name(found["name"]) or not (found["age"] or found["rest"]):
+        return
+    yield fact_of(me, "name", found["name"], f"{me.label}'s name is {found['name']}", words)
+    if age := found["age"] or found["years"]:
+        yield fact_of(me, "age", age, f"{me.label} is {age} years old", words)
+    rest = found["rest"] or ""
+    if role := role_in(rest):
+        yield fact_of(me, "works_as", role, f"{me.label} works as {article(role)}", words)
+    if place := re.search(
+        r"\b(?:from|near|living in|based in|in) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)", rest
+    ):
+        yield fact_of(
+            me, "lives_in", place["o"], f"{me.label} lives in {place['o']}", words, kind="place"
+        )

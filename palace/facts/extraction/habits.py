@@ -1,0 +1,72 @@
+"""What is done again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from palace.facts.candidate import Candidate
+from palace.facts.extraction.claim import Claim, without_reasons
+from palace.facts.extraction.dates import When
+from palace.facts.extraction.grammar import Tense
+from palace.facts.extraction.patterns_tastes import HABIT_VERBS, OFTEN
+from palace.facts.extraction.phrasing import sentence, third
+
+_BY_ITSELF = frozenset(
+    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
+    " ski surf sail commute".split()
+)
+
+
+def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
+    """What is done again and again: "I run every morning"."""
+    verb = claim.verb
+    often = OFTEN.search(tail)
+    lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
+        verb.tense is Tense.PERFECT and (when.since or often)
+    )
+    if verb.lemma not in HABIT_VERBS or not lasting or re.search(r"\byou\b|·", tail):
+        return
+    if re.search(r"\b(?:this|that|these|those|it|them)\b", tail) or (
+        verb.negated and not verb.ended
+    ):
+        return
+    alone = (
+        verb.tense is not Tense.USED_TO
+        and not often
+        and not ("never" in verb.adverbs or when.since)
+    )
+    if alone and not (
+        verb.adverbs
+        & {"usually", "often", "always", "regularly", "normally", "typically", "mostly"}
+    ):
+        return
+    said = without_reasons(tail)
+    if said is None or len(said.split()) > 10 or _says_nothing(verb.lemma, said):
+        return
+    words = f"{verb.lemma} {said}".strip()
+    over = verb.tense is Tense.USED_TO
+    tense = Tense.PRESENT if verb.tense is Tense.PERFECT else verb.tense
+    yield Candidate(
+        type="fact",
+        subject=claim.person.thing,
+        predicate="does",
+        object=third(words),
+        text=sentence(
+            claim.person.label, third(words), tense=tense, negated=verb.negated, ended=verb.ended
+        ),
+        words=(claim.words,),
+        negated=verb.negated,
+        corrects=claim.corrects,
+        valid_from=when.since,
+        valid_to=claim.said_at if over else when.until,
+        confidence=0.75,
+    )
+
+
+def _says_nothing(verb: str, said: str) -> bool:
+    """ "I go a few times a week" does not tell where."""
+    rest = OFTEN.sub("", said).strip(" ,")
+    return verb not in _BY_ITSELF and (
+        not rest or rest in ("professionally", "a lot", "out", "online", "together")
+    )

@@ -1,0 +1,93 @@
+"""Standing instructions to the assistant: "always answer in German"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from palace.facts.candidate import USER, Candidate, Words
+from palace.facts.extraction.clauses import spelt_out
+from palace.facts.extraction.people import Company
+from palace.facts.extraction.phrasing import third
+from palace.facts.extraction.sentences import BLOT, Sentence
+
+_STANDING = re.compile(
+    r"\A(?:(?:ok|okay|also|and|but|please|pls|so|btw|thanks|from now on"
+    r"|in (?:the )?future|going forward|for the future|in general|note"
+    r"|remember)[,:]?\s+)*(?:you should |you must )?"
+    r"(?:please\s+)?(?P<what>(?:always|never)\s+(?P<verb>[a-z]+)\b.{3,120})",
+    re.IGNORECASE,
+)
+_FROM_NOW_ON = re.compile(
+    r"\A(?:(?:ok|okay|also|and|please|pls|so)[,:]?\s+)*(?:"
+    r"(?:from now on|going forward|in (?:the )?future|for all (?:future )?(?:answers"
+    r"|replies|conversations))[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{3,110})"
+    r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
+    r"|keep|call|explain|format|avoid|skip|do not|don't|stop|include|add|show|convert"
+    r"|spell)\b.{3,100}?),?\s+(?:from now on|going forward|in (?:the )?future"
+    r"|every time|in all (?:your )?(?:answers|replies)))",
+    re.IGNORECASE,
+)
+_NOT_TO_ONE = re.compile(
+    r"\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
+    r"|seems?|said|says|ever|mind|heard|seen|tried|works?|a|the|nice|good|great|so|too"
+    r"|going|really)\b",
+    re.IGNORECASE,
+)
+_TOLD = frozenset(
+    "answer reply respond write use speak address talk give keep call explain format"
+    " avoid skip do don't stop include add show"
+    " convert spell report provide highlight mention list cite ask check tell remind"
+    " put start end begin say assume suggest"
+    " recommend prefer treat remember translate describe return quote round sign greet"
+    " summarise summarize present".split()
+)
+
+
+def instructions_of(
+    sentence: Sentence, words: Callable[[int, int], Words], company: Company
+) -> Iterator[Candidate]:
+    """What the assistant is told to do from now on."""
+    if (
+        company.me.thing.name != USER
+        or sentence.question
+        or BLOT in sentence.text
+        or len(sentence.text) > 200
+    ):
+        return
+    text = spelt_out(sentence.text)
+    found = _STANDING.match(text)
+    what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
+    if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
+        what = later["first"] or later["then"]
+    if what is None:
+        return
+    verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
+    if verb not in _TOLD:
+        return
+    what = re.split(r"(?:[;]|,? (?:because|I prefer|I hate|I like|since I|thanks|ok)\b)", what)[
+        0
+    ].strip(" ,.")
+    me = company.me
+    yield Candidate(
+        type="preference",
+        subject=me.thing,
+        predicate="prefers",
+        object=third(what),
+        text=f"{me.label} wants the assistant to {_infinitive(third(what))}",
+        words=(words(sentence.start, sentence.end),),
+        aspect="",
+        stance="positive",
+        category="instructions",
+        confidence=0.8,
+    )
+
+
+def _infinitive(what: str) -> str:
+    first, _, rest = what.partition(" ")
+    low = first.lower()
+    if low == "never":
+        return f"never {rest}"
+    if low in ("do", "don't") and rest.startswith("not "):
+        return f"not {rest[4:]}"
+    return f"{low} {rest}".strip()

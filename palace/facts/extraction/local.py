@@ -1,0 +1,197 @@
+"""Reading messages for facts by rules alone: what is left out costs less than what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+
+from palace.facts.candidate import Candidate, Words
+from palace.facts.extraction import guards
+from palace.facts.extraction.attributes import attributes_of
+from palace.facts.extraction.claim import Claim
+from palace.facts.extraction.claims import candidates_of
+from palace.facts.extraction.clauses import Clause, clauses_of
+from palace.facts.extraction.grammar import read_verb
+from palace.facts.extraction.households import households_of, introductions_of
+from palace.facts.extraction.instructions import instructions_of
+from palace.facts.extraction.opinions import opinions_of
+from palace.facts.extraction.people import Company
+from palace.facts.extraction.sentences import Sentence, sentences_of
+from palace.facts.extraction.subjects import FRAGMENT, Subject, subject_of, takes_back
+from palace.facts.extraction.turns_of_phrase import said_in_passing
+from palace.transcripts import Turn
+
+_MACHINES = frozenset(
+    {"assistant", "ai", "bot", "chatgpt", "claude", "gemini", "gpt", "system", "model", "copilot"}
+)
+# What may be said of somebody who was never introduced.
+_OF_STRANGERS = frozenset({"works_at", "works_as", "lives_in", "married_to", "diet", "allergic_to"})
+
+
+def read_facts(turns: Sequence[Turn], *, speakers: Sequence[str] = ()) -> list[Candidate]:
+    """What people say of themselves and of those around them, in the order they say it.
+
+    Needs no model and no database. Never raises, whatever the messages are.
+
+    Args:
+        speakers: Who takes part, by name, besides those the messages name.
+    """
+    reading = _Reading({turn.speaker for turn in turns if turn.speaker} | set(speakers))
+    for at, turn in enumerate(turns):
+        reading.read(at, turn)
+    return reading.candidates
+
+
+class _Reading:
+    """Goes through a conversation, knowing who speaks and whom they have told of."""
+
+    def __init__(self, speakers: set[str]) -> None:
+        self.candidates: list[Candidate] = []
+        self._company = Company()
+        self._speakers = speakers
+        self._playing = False
+
+    def read(self, at: int, turn: Turn) -> None:
+        named = bool(turn.speaker) and turn.speaker.lower() not in _MACHINES
+        if turn.role != "user" and not (named and turn.role == "assistant"):
+            return
+        if self._playing:
+            self._playing = not guards.ends_play(turn.text)
+            return
+        if not guards.speaks_of_itself(turn.text):
+            return
+        self._company.turn_to(turn.speaker)
+        message = _Message(at, turn, self._company)
+        self.candidates += _once(message.read())
+        self._playing = message.begins_play
+
+
+def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The same said twice in a message is said once."""
+    seen: set[tuple[str, str, str, str, bool]] = set()
+    for one in candidates:
+        key = (one.subject.name, one.predicate, one.object.lower(), one.aspect, one.negated)
+        if key not in seen and one.object:
+            seen.add(key)
+            yield one
+
+
+class _Message:
+    """One message, sentence by sentence."""
+
+    def __init__(self, at: int, turn: Turn, company: Company) -> None:
+        self.begins_play = False
+        self._at, self._turn, self._company = at, turn, company
+        self._found: list[Candidate] = []
+        self._lead = ""
+        self._corrects = False
+
+    def read(self) -> list[Candidate]:
+        before: list[Candidate] = []
+        for sentence in sentences_of(self._turn.text):
+            if guards.begins_made_up(sentence.text):
+                self.begins_play = guards.begins_play(sentence.text)
+                break
+            if guards.is_not_meant(sentence.text):
+                if len(sentence.text.split()) <= 4:
+                    self._found = before
+                continue
+            before = list(self._found)
+            if not guards.asks_for_text(sentence.text):
+                self._found += self._sentence(sentence)
+        return self._found
+
+    def _sentence(self, sentence: Sentence) -> Iterator[Candidate]:
+        instructed = list(instructions_of(sentence, self._words, self._company))
+        if instructed:
+            yield from instructed
+            return
+        clauses = list(clauses_of(sentence))
+        asked = blocked = False
+        self._corrects = takes_back(sentence.text)
+        subject: Subject | None = None
+        for number, clause in enumerate(clauses):
+            asks = guards.asks(clause.text)
+            asked |= asks
+            last_of_question = (
+                sentence.question and number == len(clauses) - 1 and (asks or not asked)
+            )
+            if not clause.elided and not clause.relative:
+                subject, blocked = None, blocked and guards.is_reported(clauses[number - 1].text)
+            blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
+            if blocked or asks or last_of_question or guards.orders(clause.text):
+                blocked |= asks
+                continue
+            subject = yield from self._clause(clause, subject)
+
+    def _clause(
+        self, clause: Clause, before: Subject | None
+    ) -> Generator[Candidate, None, Subject | None]:
+        """Returns whom it was about, which the next clause may leave out."""
+        words = self._words(clause.start, clause.end)
+        passing = [
+            *said_in_passing(clause.text, words, self._turn.said_at, self._company),
+            *attributes_of(clause.text, words, self._turn.said_at, self._company),
+        ]
+        subject = self._subject(clause, before)
+        yield from introductions_of(clause.text, words, self._company)
+        if passing:
+            yield from (replace(one, corrects=one.corrects or self._corrects) for one in passing)
+            return None
+        if subject is None:
+            if FRAGMENT.match(clause.text):
+                self._lead = clause.text
+            yield from opinions_of(clause.text, words, self._company)
+            return None
+        lead = subject.lead or self._lead
+        self._lead = ""
+        verb = read_verb(subject.rest)
+        if verb is None:
+            if subject.stranger:
+                yield from opinions_of(clause.text, words, self._company)
+            return subject
+        claim = Claim(
+            subject.person,
+            verb,
+            words,
+            self._turn.said_at,
+            lead,
+            subject.corrects or self._corrects,
+        )
+        yield from self._claimed(claim, clause, stranger=subject.stranger)
+        self._remember(subject)
+        return subject
+
+    def _claimed(self, claim: Claim, clause: Clause, *, stranger: bool) -> Iterator[Candidate]:
+        """What the clause says of its subject; of a stranger only what is plain."""
+        opinions = list(opinions_of(clause.text, claim.words, self._company))
+        yield from opinions
+        if opinions:
+            return
+        found = list(households_of(claim, self._company)) or candidates_of(claim)
+        yield from (
+            one
+            for one in found
+            if not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
+        )
+
+    def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
+        if clause.elided:
+            return (
+                Subject(
+                    before.person, clause.text, corrects=before.corrects, stranger=before.stranger
+                )
+                if before
+                else None
+            )
+        if clause.relative:
+            person = self._company.last
+            return Subject(person, clause.text) if person else None
+        return subject_of(clause.text, self._company)
+
+    def _remember(self, subject: Subject) -> None:
+        if subject.person is not self._company.me and not subject.stranger:
+            self._company.last = subject.person
+
+    def _words(self, start: int, end: int) -> Words:
+        return Words(self._at, start, end)

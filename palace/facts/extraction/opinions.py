@@ -1,0 +1,224 @@
+"""Opinions: of what, which facet of it, and whether for or against."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from palace.facts.candidate import Candidate, Thing, Words
+from palace.facts.extraction.people import Company
+from palace.facts.extraction.phrasing import third
+from palace.facts.extraction.rules import bare, phrase_of
+from palace.facts.extraction.subjects import without_openers
+
+_GOOD = frozenset(
+    """
+    great good excellent amazing awesome fantastic brilliant wonderful superb best fine elegant
+    beautiful delicious underrated lovely perfect useful handy intuitive fun fascinating solid
+    reliable outstanding impressive gorgeous phenomenal incredible comfortable important
+    essential worth enjoyable refreshing relaxing charming clever smart future pleasant readable
+    magical stunning unbeatable super terrific
+""".split()
+)
+_BAD = frozenset(
+    """
+    terrible awful bad horrible worst overrated boring annoying useless ugly overpriced slow
+    clunky confusing disappointing frustrating painful dreadful mediocre bloated unreliable fad
+    scam waste mess ridiculous stupid disgusting unbearable unreadable garbage rubbish nightmare
+    trash tedious dull bland pretentious exhausting stressful overhyped cruel unfair loud noisy
+    lonely verbose ugly buggy hard
+""".split()
+)
+# Names of things that look like any word at the beginning of a sentence.
+_PRODUCTS = frozenset(
+    """
+    Python Rust Go Java Kotlin Swift Ruby Perl Scala Haskell Elixir Clojure Julia Lua Vim Emacs
+    Neovim Linux Ubuntu Debian Windows Docker Kubernetes React Angular Vue Svelte Django Flask
+    Rails Laravel Git Slack Notion Excel Word Zoom Jira Figma Photoshop Postgres Redis Kafka
+    Terraform Ansible Webpack Vite Bootstrap Tailwind Obsidian Trello Asana Outlook Gmail
+    Spotify Netflix Android Firefox Chrome Safari Bash Zig Celery Pandas Numpy Duolingo Twitter
+    Reddit Facebook Instagram Tesla
+""".split()
+)
+_THING = (
+    r"(?P<of>(?!(?:it|this|that|he|she|they|there|you|your|what|who|I|we|my|these|those"
+    r"|everyone|people|one|here|his|her|their|something|everything|nothing|today|things"
+    r"|life|some|all|most|being|having|getting|if"
+    r"|when)\b)[\w'’+#.-]+(?: [\w'’+#.-]+){0,5}?)"
+)
+_MIGHT = re.compile(r"\b(?:me|is|are|was|find|consider|about)\b")
+_TO_ME = re.compile(
+    rf"\A{_THING} (?:really |always |still |totally |just |kind of "
+    rf"|absolutely )?(?P<verb>annoys?|bores?|frustrates?|irritates?|bothers?|disgusts?"
+    rf"|fascinates?|delights?|amazes?|scares?|terrif(?:y|ies)|drives?|stress(?:es)?"
+    rf"|inspires?|calms?|relax(?:es)?) "
+    r"me\b(?P<rest>.*)\Z",
+    re.IGNORECASE,
+)
+_AGAINST = re.compile(
+    r"\A(?:annoy|bore|frustrate|irritate|bother|disgust|scare|terrif|drive|stress)", re.IGNORECASE
+)
+_I_THINK = re.compile(
+    rf"\A(?:honestly,? |personally,? )?(?:I (?:really |honestly |still |now |do |also "
+    rf"|personally |generally )?(?:think|believe|reckon|feel|find|consider)"
+    rf"|in my (?:humble )?opinion,?|imo,?|imho,?)(?: that)? {_THING} (?:is|are|was"
+    rf"|were) (?P<how>[^,;]+)\Z",
+    re.IGNORECASE,
+)
+_I_FIND = re.compile(
+    rf"\AI (?:really |honestly |still |now |do |also |personally |generally )?(?:find"
+    rf"|consider) {_THING} (?P<how>(?:(?:really|very|so|too|far too|quite|pretty|a|an"
+    rf"|a bit|incredibly|extremely) )*(?:[a-z]+))\Z",
+    re.IGNORECASE,
+)
+_NAMED_IS = re.compile(
+    r"\A(?P<of>(?:the )?[A-Z][\w+#.'’-]*(?: [\w+#'’-]+){0,3}?) (?:is"
+    r"|are) (?P<how>(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very|still"
+    r"|actually|the|a|an|honestly|simply|such|not|by far) )*(?P<word>[a-z]+)\b[^,;]*)\Z"
+)
+_HOW = re.compile(
+    r"\A(?P<not>not )?(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very"
+    r"|still|actually|the|a|an|honestly|simply|such|by far|kind of|a bit|rather"
+    r"|extremely|incredibly|not|of|time|all|much|more|most) )*(?P<word>[a-z]+)\b",
+    re.IGNORECASE,
+)
+_FACET = re.compile(
+    r"\Athe (?P<aspect>[\w -]+?) (?:of|in|on|at) (?P<of>(?:my |the )?[A-Z][\w+#.'’ -]*"
+    r"|the \w+|my \w+)\Z"
+)
+_OF_ITS = re.compile(
+    r"\A(?P<of>(?:the )?[A-Z][\w+#.]*(?: [A-Z][\w+#.]*)*)(?:'s|’s)? (?P<aspect>[a-z][\w -]*)\Z"
+)
+_FOR = re.compile(
+    r"\bfor (?P<aspect>(?!me\b|now\b|a \w+\b|the (?:job|money|price)\b|you\b|sure\b"
+    r"|\d)[\w -]{3,40})"
+)
+_WRONG_ABOUT = re.compile(r"\b(?:wrong|changed my mind|my mind) about (?P<of>[\w -]{3,40})\Z")
+_SELF = re.compile(r"\b(?:myself|I am|we are|me)\b")
+_HUMAN = re.compile(
+    r"\b(?:you|your|we|the (?:idea|plan|suggestion|code|answer|approach|first|second"
+    r"|example|explanation|problem|issue|question|result|error))\b",
+    re.IGNORECASE,
+)
+
+
+def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate]:
+    if _MIGHT.search(text) is None:
+        return
+    text, _ = without_openers(text)
+    moved = _TO_ME.match(text)
+    if moved is not None:
+        against: bool | None = _AGAINST.match(moved["verb"]) is not None
+        rest = re.match(
+            r"(?: (?:crazy|nuts|mad|up the wall|insane|a lot|to no end|to death|out))?",
+            moved["rest"],
+        )
+        if (moved["verb"].lower().startswith("drive")) == bool(
+            rest and re.search(r"crazy|nuts|mad|wall|insane", rest[0])
+        ):
+            told = f"{moved['verb']} {company.me.label}{rest[0] if rest else ''}"
+            yield from _opinion(
+                moved["of"], told, against=bool(against), words=words, company=company
+            )
+        return
+    topic = _WRONG_ABOUT.search(text)
+    if topic is not None:
+        company.topic = topic["of"]
+    judged = (
+        _I_THINK.match(_with_topic(text, company.topic))
+        or _I_FIND.match(text)
+        or _of_something_named(text)
+    )
+    if judged is None or _HUMAN.search(judged["of"]):
+        return
+    against = _tone(judged["how"])
+    if against is None:
+        return
+    yield from _judged(judged["of"], judged["how"], against=against, words=words, company=company)
+
+
+def _of_something_named(text: str) -> re.Match[str] | None:
+    """ "Python is great for scripts"; a sentence about cooking or friends says too little."""
+    found = _NAMED_IS.match(text)
+    if found is None:
+        return None
+    name = found["of"].removeprefix("the ").split()[0].removesuffix("'s")
+    inner = any(sign.isupper() or sign.isdigit() or sign in "+#" for sign in name[1:])
+    return found if inner or name in _PRODUCTS else None
+
+
+def _with_topic(text: str, topic: str) -> str:
+    """ "I was wrong about electric cars, I think they are the future"."""
+    return re.sub(r"\b(?:they|it)(?= (?:is|are)\b)", topic, text, count=1) if topic else text
+
+
+def _tone(how: str) -> bool | None:
+    """True of what is against, False of what is for; None of what is neither."""
+    found = _HOW.match(how)
+    if found is None:
+        return None
+    word = found["word"].lower()
+    too = re.match(r"(?:far |way |much )?too ", how, re.IGNORECASE) is not None
+    if word not in _GOOD and word not in _BAD and not too:
+        return None
+    against = word in _BAD or too
+    return not against if found["not"] else against
+
+
+def _judged(
+    of: str, how: str, *, against: bool, words: Words, company: Company
+) -> Iterator[Candidate]:
+    said = re.split(
+        r"\b(?:because|but|so that|which|when|although|and I|and it|I have|that I)\b", how
+    )[0].strip(" ,.")
+    facet = _FOR.search(said)
+    aspect = facet["aspect"].strip() if facet else ""
+    be = "are" if of.lower().endswith("s") and not of.lower().endswith(("ss", "us", "is")) else "is"
+    if len(said.split()) > 8 or _SELF.search(said):
+        return
+    yield from _opinion(
+        of,
+        f"{be} {said}",
+        against=against,
+        words=words,
+        company=company,
+        aspect=aspect,
+        thought=True,
+    )
+
+
+def _opinion(
+    of: str,
+    told: str,
+    *,
+    against: bool,
+    words: Words,
+    company: Company,
+    aspect: str = "",
+    thought: bool = False,
+) -> Iterator[Candidate]:
+    whole = phrase_of(of)
+    if whole is None or len(whole.split()) > 6:
+        return
+    subject, facet = _facet_of(whole)
+    me = company.me
+    text = f"{me.label} thinks {third(whole)} {told}" if thought else f"{third(whole)} {told}"
+    yield Candidate(
+        type="opinion",
+        subject=Thing(third(bare(subject)), "item"),
+        predicate="opinion",
+        object=told if thought else told.replace(f" {me.label}", " " + me.label),
+        text=text[:1].upper() + text[1:],
+        words=(words,),
+        aspect=(facet or aspect).lower(),
+        stance="negative" if against else "positive",
+        confidence=0.75,
+    )
+
+
+def _facet_of(whole: str) -> tuple[str, str]:
+    """ "TypeScript generics", "Rust's compile times", "the battery of my phone"."""
+    facet = _FACET.match(whole) or _OF_ITS.match(whole)
+    if facet is None:
+        return whole, ""
+    return re.sub(r"['’]s\Z", "", facet["of"]), facet["aspect"].strip()

@@ -1,0 +1,152 @@
+"""Where people live and come from, whom they live with, what they own."""
+
+from __future__ import annotations
+
+from palace.facts.extraction.roles import NATION
+from palace.facts.extraction.rules import Mode, Rule, Table, rule, table_of
+
+_DWELLING = (
+    r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage"
+    r"|bungalow|farm|farmhouse|townhouse|condo"
+    r"|dorm|houseboat|loft|room|caravan|trailer|cabin)"
+)
+_NO_PLACE = (
+    r"(?!(?:fear|peace|hope|the moment|the past|the present|the area|this|that|an area"
+    r"|harmony|poverty|the same|the middle of nowhere"
+    r"|person|general|love|a world|a bubble|denial|town\b|my car|touch|constant|exile"
+    r"|squalor|luxury|between)\b)"
+)
+_IN = rf"(?:(?:(?:just )?(?:outside|near) (?:of )?)|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
+_THINGS = (
+    r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat"
+    r"|apartment|cabin|cottage|farm|piano|guitar|violin|cello"
+    r"|camera|telescope|greenhouse|allotment|garden|vineyard|restaurant|shop|store"
+    r"|bakery|(?:cafe|café)|business|company|laptop|tesla"
+    r"|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup|3d printer|macbook"
+    r"|iphone|pixel|kindle|playstation|xbox|vespa"
+    r"|sewing machine|drum kit|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"
+)
+_OWNED = (
+    rf"(?P<o>(?:an?|the|two|three|four|\d+|around \d+|my own|our own|our first|my first"
+    rf"|some)(?: (?!(?:at|in|with|for|of|to|and"
+    rf"|on)\b)[\w'-]+){{0,4}}? ?\b(?:{_THINGS})s?(?: (?:called"
+    rf"|named) [A-Z]\w+)?)\b(?! (?:accident|crash|insurance|loan|problem|idea|key|plan"
+    rf"|account|that needs|issue|server|object|class))"
+)
+_MAKES = (
+    r"(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford|bmw|audi"
+    r"|vw|volkswagen|fiat|skoda|seat|renault|peugeot|citro[eë]n"
+    r"|mazda|nissan|hyundai|kia|subaru|jeep|mini|opel|dacia|mercedes|porsche|prius"
+    r"|civic|golf|corolla|polo|passat|beetle|lexus|chevrolet|van|truck|car"
+    r"|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry|moped|scooter"
+    r"|hybrid)(?: [\w-]+){0,3})"
+)
+
+
+def _is_place(words: str) -> bool:
+    """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
+    return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
+
+
+def _rows() -> list[tuple[str, Rule]]:
+    lives = {"kind": "place", "accepts": _is_place, "object": "{place}"}
+    return [
+        ("live reside", rule(_IN, "lives_in", "live in {o}", **lives)),
+        ("live", rule(rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home")),
+        ("live", rule(r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True)),
+        (
+            "live",
+            rule(r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
+        ),
+        (
+            "be",
+            rule(
+                rf"(?:based|living|located|settled|residing) {_IN}",
+                "lives_in",
+                "live in {o}",
+                **lives,
+            ),
+        ),
+        (
+            "move relocate",
+            rule(
+                r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
+                r" )?(?:to|into) (?P<o>.+)",
+                "lives_in",
+                "live in {o}",
+                mode=Mode.BEGAN,
+                **lives,
+            ),
+        ),
+        (
+            "emigrate settle",
+            rule(
+                r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
+                "lives_in",
+                "live in {o}",
+                mode=Mode.BEGAN,
+                **lives,
+            ),
+        ),
+        (
+            "be",
+            rule(
+                r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
+                r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
+                r" )?[a-z ]*[A-Z].*)",
+                "from",
+                "be from {o}",
+                kind="place",
+                object="{place}",
+                accepts=_names_a_place,
+                animals=False,
+            ),
+        ),
+        (
+            "come",
+            rule(
+                r"(?:originally )?from (?P<o>[A-Z].*)",
+                "from",
+                "be from {o}",
+                kind="place",
+                object="{place}",
+                accepts=_names_a_place,
+            ),
+        ),
+        (
+            "grow",
+            rule(
+                r"up (?:in|on) (?P<o>.+)",
+                "from",
+                "grow up in {o}",
+                mode=Mode.EVENT,
+                kind="place",
+                object="{place}",
+                accepts=_names_a_place,
+            ),
+        ),
+        (
+            "be",
+            rule(
+                rf"(?:(?:originally|half|officially"
+                rf"|part) )?(?:an? )?(?P<o>{NATION})(?: citizen| national)?(?=\Z|,| by "
+                rf"| and | but )",
+                "nationality",
+                "be {o}",
+                confidence=0.85,
+            ),
+        ),
+        ("own have", rule(_OWNED, "owns", "own {o}")),
+        ("own", rule(r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}")),
+        ("drive", rule(rf"{_MAKES}\Z", "drives", "drive {o}", confidence=0.85)),
+        ("buy purchase get", rule(_OWNED, "owns", "own {o}", mode=Mode.BEGAN)),
+        ("sell", rule(r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED)),
+        ("need", rule(r"(?P<o>a wheelchair)\Z", "uses", "use {o}")),
+    ]
+
+
+def _names_a_place(words: str) -> bool:
+    return any(part[:1].isupper() for part in words.split()) and not words.startswith("I ")
+
+
+HOME: Table = table_of(_rows())

@@ -1,0 +1,85 @@
+"""How alike two statements are, word by word."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+_EMPTY = frozenset(
+    "a an the of in at on to for and or with my their his her our is are be was named"
+    " called new very really some any it"
+    " as by from into user s own also now still just".split()
+)
+_SIMILAR_NAMES = 0.7
+_NOT = re.compile(r"\b(?:not|no longer|never|cannot|nobody)\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=20_000)
+def words_of(text: str) -> frozenset[str]:
+    """Its words without endings, articles and the like: "the cats" and "a cat" are one."""
+    found = re.findall(r"[^\W_]+(?:[.,]\d+)?", text.lower().replace("'s", "").replace("’s", ""))
+    return frozenset(_stem(word) for word in found if word not in _EMPTY)
+
+
+def _stem(word: str) -> str:
+    """Enough of a stem for a plural and a gerund to meet what they come from."""
+    for ending in ("ing", "ies", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            stem = word[: -len(ending)]
+            if ending == "ies":
+                return stem + "y"
+            return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem.removesuffix("e")
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def same(one: str, other: str) -> bool:
+    """The same words, in whatever order; of signs alone, the same signs."""
+    first, second = words_of(one), words_of(other)
+    if not first or not second:
+        return one.strip().lower() == other.strip().lower()
+    return first == second
+
+
+def says_more(more: str, less: str) -> bool:
+    """Whether it has all the words of the other, and further ones."""
+    fewer = words_of(less)
+    return bool(fewer) and fewer < words_of(more)
+
+
+def overlap(one: str, other: str) -> float:
+    """The share of the shorter one's words that the other has, 0 to 1."""
+    first, second = words_of(one), words_of(other)
+    if not first or not second:
+        return 0.0
+    return len(first & second) / min(len(first), len(second))
+
+
+def without_figures(text: str) -> frozenset[str]:
+    """What it is about, whatever the amount: "sertraline" of "50 mg of sertraline"."""
+    units = {
+        "mg",
+        "mcg",
+        "g",
+        "ml",
+        "kg",
+        "km",
+        "euro",
+        "pound",
+        "dollar",
+        "hour",
+        "time",
+        "week",
+        "day",
+        "month",
+    }
+    return frozenset(word for word in words_of(text) if not word[0].isdigit() and word not in units)
+
+
+def spelt_alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _SIMILAR_NAMES
+
+
+def denies(text: str) -> bool:
+    """Whether a statement says that something is not so."""
+    return _NOT.search(text) is not None

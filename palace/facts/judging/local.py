@@ -1,0 +1,286 @@
+"""Judging by rules alone: what becomes of a candidate beside the facts there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from palace.facts.candidate import Candidate, Thing
+from palace.facts.judgement import Change, Judgement, Known, Verdict
+from palace.facts.judging.denials import (
+    judge_denial,
+    judge_denial_of_nothing,
+    judge_denied_before,
+    judge_past,
+)
+from palace.facts.judging.likeness import (
+    denies,
+    overlap,
+    same,
+    says_more,
+    spelt_alike,
+    without_figures,
+    words_of,
+)
+from palace.facts.judging.verdicts import Rule, is_about, repeated, rival_of, updated
+from palace.facts.judging.work import judge_work
+from palace.facts.predicates import is_single
+from palace.models import Fact
+
+# Two statements with one subject and predicate, so close by meaning, say the same.
+SAME_BY_MEANING = 0.95
+_MOST_OF_IT = 0.6
+
+# Of a plan, what is planned counts, not that one will buy or visit it.
+_STEPS = words_of("buy get move visit go learn run take")
+_HOUSEHOLD = frozenset(
+    {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
+)
+_STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
+_MEATLESS = re.compile(
+    r"\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b", re.IGNORECASE
+)
+_MEATY = frozenset(
+    {"meat", "fish", "red meat", "pork", "beef", "chicken", "dairy", "eggs", "seafood", "poultry"}
+)
+
+
+def judge_locally(candidate: Candidate, known: Sequence[Known]) -> Judgement:
+    """The verdict of the first rule that has one; what no rule knows is new.
+
+    A judgement names one fact: where several would have to go, it is the closest, and the others
+    wait until they are spoken of.
+
+    Args:
+        known: Active facts, the closest by meaning first.
+    """
+    rules = _RULES_OF_DENIALS if candidate.negated else _RULES
+    about = [one for one in known if is_about(candidate, one.fact)]
+    for rule in rules:
+        judgement = rule(candidate, about)
+        if judgement is not None:
+            return judgement
+    if candidate.type == "opinion":
+        return _opinion_of_speaker(candidate, known)
+    if candidate.predicate == "name":
+        return _renamed(candidate, known)
+    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+
+
+def _single(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    if not is_single(candidate.predicate) or candidate.type == "opinion":
+        return None
+    rival = rival_of(candidate, about)
+    if rival is None:
+        return _diet(candidate, about)
+    if denies(rival.text):
+        return updated(candidate, rival, "it has changed")
+    if same(rival.object, candidate.object) or says_more(rival.object, candidate.object):
+        return repeated(candidate, rival)
+    if says_more(candidate.object, rival.object) and not candidate.corrects:
+        return updated(candidate, rival, "it is said more exactly", Change.REFINEMENT)
+    return updated(candidate, rival, "it has changed")
+
+
+def _diet(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    if candidate.predicate != "diet":
+        return None
+    for one in about:
+        denied = one.fact.predicate == "diet" and denies(one.fact.text)
+        if denied and _MEATLESS.search(candidate.text) and one.fact.object.lower() in _MEATY:
+            return updated(candidate, one.fact, "it is said more exactly", Change.REFINEMENT)
+        if candidate.object.lower() not in _MEATY:
+            continue
+        if one.fact.predicate == "diet" and _MEATLESS.search(one.fact.text):
+            return updated(candidate, one.fact, "it has changed")
+    return None
+
+
+def _relationship(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """From a partner to somebody engaged or married is one story."""
+    steps = ("partner", "engaged_to", "married_to")
+    if candidate.predicate not in steps:
+        return None
+    for one in about:
+        fact = one.fact
+        if (
+            fact.predicate in steps
+            and fact.predicate != candidate.predicate
+            and overlap(fact.object, candidate.object) >= 1
+        ):
+            later = steps.index(candidate.predicate) > steps.index(fact.predicate)
+            return (
+                updated(candidate, fact, "it has changed")
+                if later or candidate.corrects
+                else repeated(candidate, fact)
+            )
+    return None
+
+
+def _stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """Likes and dislikes of one thing are one matter."""
+    if candidate.predicate not in _STANCED or not candidate.stance or candidate.type == "opinion":
+        return None
+    for one in about:
+        fact = one.fact
+        if (
+            fact.predicate not in _STANCED
+            or not fact.stance
+            or not same(fact.object, candidate.object)
+        ):
+            continue
+        if fact.stance == candidate.stance:
+            return repeated(candidate, fact)
+        return updated(candidate, fact, "the view has changed")
+    return None
+
+
+def _opinion(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """Within one aspect a view shifts; another aspect is another matter."""
+    if candidate.type != "opinion":
+        return None
+    held = [one.fact for one in about if one.fact.predicate == candidate.predicate]
+    for fact in held:
+        if fact.aspect == candidate.aspect:
+            if fact.stance == candidate.stance:
+                return repeated(candidate, fact)
+            return updated(candidate, fact, "the view has changed")
+    return Judgement(Verdict.COEXIST, candidate, why="another aspect of it") if held else None
+
+
+def _opinion_of_speaker(candidate: Candidate, known: Sequence[Known]) -> Judgement:
+    """ "User loves Rust" was said of the user; "Rust is terrible" is said of Rust."""
+    for one in known:
+        fact = one.fact
+        liked = fact.predicate in ("likes", "dislikes") and same(
+            fact.object, candidate.subject.name
+        )
+        if liked and not candidate.aspect:
+            if fact.stance == candidate.stance:
+                return repeated(candidate, fact)
+            return updated(candidate, fact, "the view has changed")
+    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+
+
+def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
+    """ "Rusty is now called Comet" changes the fact that Rusty is the object of."""
+    before = candidate.subject.name
+    for one in known:
+        fact = one.fact
+        if same(fact.object, before) and before in fact.text:
+            thing = Thing(candidate.object, candidate.thing.kind if candidate.thing else "person")
+            renamed = replace(
+                candidate,
+                subject=Thing(fact.subject.name, fact.subject.kind),
+                predicate=fact.predicate,
+                object=candidate.object,
+                text=fact.text.replace(before, candidate.object),
+                thing=thing,
+            )
+            return updated(renamed, fact, "it has another name")
+    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+
+
+def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    if is_single(candidate.predicate) or candidate.type == "opinion":
+        return None
+    alike = [
+        one
+        for one in about
+        if one.fact.predicate == candidate.predicate and one.fact.aspect == candidate.aspect
+    ]
+    for one in alike:
+        judgement = _beside(candidate, one)
+        if judgement is not None:
+            return judgement
+    return None
+
+
+def _beside(candidate: Candidate, one: Known) -> Judgement | None:
+    """What becomes of it beside one fact with the same subject and predicate."""
+    fact = one.fact
+    if denies(fact.text):
+        return (
+            updated(candidate, fact, "it has changed")
+            if same(fact.object, candidate.object)
+            else None
+        )
+    if same(fact.object, candidate.object):
+        more = candidate.predicate != "did" and says_more(candidate.text, fact.text)
+        return (
+            updated(candidate, fact, "more is known", Change.REFINEMENT)
+            if more
+            else repeated(candidate, fact)
+        )
+    if candidate.predicate in _HOUSEHOLD:
+        return _household(candidate, fact)
+    if candidate.predicate in ("did", "visited", "likes", "dislikes", "speaks", "allergic_to"):
+        return _repeated(candidate, one)
+    about = without_figures(candidate.object)
+    if about and about == without_figures(fact.object):
+        return updated(candidate, fact, "the figure has changed")
+    if says_more(candidate.object, fact.object):
+        return updated(candidate, fact, "it is said more exactly", Change.REFINEMENT)
+    if says_more(fact.object, candidate.object):
+        return repeated(candidate, fact)
+    return _repeated(candidate, one)
+
+
+def _household(candidate: Candidate, fact: Fact) -> Judgement | None:
+    """ "A dog" is refined by "a dog named Rex"; a second dog is another one."""
+    unnamed_before, unnamed_now = not fact.object[:1].isupper(), not candidate.object[:1].isupper()
+    if unnamed_before and words_of(fact.object) <= words_of(candidate.text):
+        return updated(candidate, fact, "more is known", Change.REFINEMENT)
+    if unnamed_now and words_of(candidate.object) <= words_of(fact.text):
+        return repeated(candidate, fact)
+    if candidate.corrects and not unnamed_before and spelt_alike(fact.object, candidate.object):
+        return updated(candidate, fact, "it was put right", Change.CORRECTION)
+    return None
+
+
+def _repeated(candidate: Candidate, one: Known) -> Judgement | None:
+    if one.similarity >= SAME_BY_MEANING and denies(one.fact.text) == candidate.negated:
+        return repeated(candidate, one.fact)
+    return None
+
+
+def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "We bought the house" ends the plan to buy one, and takes its place."""
+    if candidate.predicate in (
+        "plans",
+        "wants",
+        "likes",
+        "dislikes",
+        "opinion",
+        "favourite",
+        "prefers",
+        "does",
+    ):
+        return None
+    told = words_of(f"{candidate.text} {candidate.object}")
+    for one in about:
+        fact = one.fact
+        if fact.predicate not in ("plans", "wants"):
+            continue
+        plan = words_of(fact.object) - _STEPS
+        if plan and len(plan & told) / len(plan) >= _MOST_OF_IT:
+            return updated(candidate, fact, "the plan was carried out")
+    return None
+
+
+_RULES: tuple[Rule, ...] = (
+    judge_past,
+    judge_work,
+    _opinion,
+    _relationship,
+    _stance,
+    _single,
+    _many,
+    _plan_done,
+)
+_RULES_OF_DENIALS: tuple[Rule, ...] = (
+    judge_denial,
+    judge_denied_before,
+    judge_denial_of_nothing,
+)

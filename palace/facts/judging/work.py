@@ -1,0 +1,117 @@
+"""Employer and role: often one statement, and each may change without the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from palace.facts.candidate import Candidate
+from palace.facts.judgement import Change, Judgement, Known
+from palace.facts.judging.likeness import overlap, same, says_more, words_of
+from palace.facts.judging.verdicts import repeated, updated
+from palace.models import Fact
+
+_NO_EMPLOYER = frozenset({"retired", "unemployed", "freelance", "self-employed", "freelancer"})
+_ROLE = re.compile(r" as (?:an? )?(?P<role>[^,]+)\Z")
+
+
+def judge_work(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """Employer and role are often one statement: each may come alone later."""
+    if candidate.predicate not in ("works_at", "works_as"):
+        return None
+    held = {
+        one.fact.predicate: one.fact
+        for one in reversed(about)
+        if one.fact.predicate in ("works_at", "works_as") and not one.fact.aspect
+    }
+    employer, role = held.get("works_at"), held.get("works_as")
+    if candidate.predicate == "works_as":
+        return _new_role(candidate, employer, role)
+    return None if candidate.aspect else _new_employer(candidate, employer, role)
+
+
+def _new_role(candidate: Candidate, employer: Fact | None, role: Fact | None) -> Judgement | None:
+    told = _role_of(employer)
+    if candidate.object.lower() in _NO_EMPLOYER:
+        before = employer or role
+        return _same_or_changed(candidate, before) if before else None
+    if employer is None or (role is not None and not told):
+        return None
+    if told and (words_of(candidate.object) <= words_of(told)):
+        return repeated(candidate, employer)
+    if not told:
+        return None
+    text = f"{_ROLE.sub('', employer.text)} as {_role_words(candidate)}"
+    merged = replace(candidate, predicate="works_at", object=employer.object, text=text, thing=None)
+    return updated(merged, employer, "the role has changed")
+
+
+def _same_or_changed(candidate: Candidate, before: Fact) -> Judgement:
+    if before.predicate == candidate.predicate and same(before.object, candidate.object):
+        return repeated(candidate, before)
+    return updated(candidate, before, "it has changed")
+
+
+def _role_words(candidate: Candidate) -> str:
+    told = _ROLE.search(candidate.text)
+    return f"{_article(told['role'])}{told['role']}" if told else candidate.object
+
+
+def _article(noun: str) -> str:
+    if noun.split()[0] in ("the", "their"):
+        return ""
+    return "an " if noun[:1].lower() in "aeio" else "a "
+
+
+def _role_of(employer: Fact | None) -> str:
+    told = _ROLE.search(employer.text) if employer else None
+    return told["role"] if told else ""
+
+
+def _new_employer(
+    candidate: Candidate, employer: Fact | None, role: Fact | None
+) -> Judgement | None:
+    if employer is None:
+        told = _ROLE.search(candidate.text)
+        if role is None or (told and not overlap(told["role"], role.object)):
+            return (
+                updated(candidate, role, "it has changed")
+                if role and role.object.lower() in _NO_EMPLOYER
+                else None
+            )
+        return updated(candidate, role, "more is known", Change.REFINEMENT) if told else None
+    told_before, told_now = _role_of(employer), _ROLE.search(candidate.text)
+    if _same_place(employer.object, candidate.object):
+        if told_now is None or (
+            told_before and words_of(told_now["role"]) <= words_of(told_before)
+        ):
+            return repeated(candidate, employer)
+        changed = bool(told_before) and not words_of(told_before) <= words_of(told_now["role"])
+        return updated(
+            candidate,
+            employer,
+            "the role has changed" if changed else "more is known",
+            Change.SHIFT if changed else Change.REFINEMENT,
+        )
+    if _is_field(employer) and not _is_field_name(candidate):
+        return updated(candidate, employer, "it is said more exactly", Change.REFINEMENT)
+    text = (
+        f"{candidate.text} as {_article(told_before)}{told_before}"
+        if told_before and told_now is None and not candidate.corrects
+        else ""
+    )
+    return updated(candidate, employer, "it has changed", text=text)
+
+
+def _same_place(one: str, other: str) -> bool:
+    return same(one, other) or says_more(one, other) or says_more(other, one)
+
+
+def _is_field(fact: Fact) -> bool:
+    """ "User works in tech" names no employer."""
+    return " works in " in f" {fact.text}"
+
+
+def _is_field_name(candidate: Candidate) -> bool:
+    return " works in " in f" {candidate.text}"
