@@ -76,23 +76,33 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     """What is known of one of them; `?as_of=` a day."""
     palace = Palace.objects.own(request.user)
     entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
-    day, error = _day(request.GET.get("as_of", ""))
+    lists = {"story": _story, "mentions": _mentions}
+    wanted = next((name for name in lists if name in request.GET), "about")
+    if request.htmx and not request.htmx.history_restore_request and wanted in lists:
+        # The next rows of one list need nothing of the rest of the page.
+        context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
+        return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
+    context = _about(palace, entity, request.GET.get("as_of", ""))
+    for name, rows_of in lists.items():
+        context |= rows_of(entity, request.GET.get(name))
+    status = 400 if context["error"] else 200
+    return render_page_or_part(
+        request, "palace/entity_detail.html", "about", context, status=status
+    )
+
+
+def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
+    day, error = _day(asked)
     facts = as_of(palace, true_at=end_of(day) if day else None)
-    part = next((name for name in ("story", "mentions") if name in request.GET), "about")
-    context = {
+    return {
         "entity": entity,
         "day": day,
-        "day_text": request.GET.get("as_of", "")[:40],
+        "day_text": asked[:40],
         "query": f"?as_of={day.isoformat()}" if day else "",
         "error": error,
         "known": Uncounted(_known(entity, facts), size=KNOWN_SHOWN),
         "connections": connections_of(entity, facts),
-        **_story(entity, request.GET.get("story")),
-        **_mentions(entity, request.GET.get("mentions")),
     }
-    return render_page_or_part(
-        request, "palace/entity_detail.html", part, context, status=400 if error else 200
-    )
 
 
 def _tabs(words: str, kind: str) -> list[tuple[str, str, bool]]:
