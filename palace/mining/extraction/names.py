@@ -93,7 +93,7 @@ def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:
 
 def _is_plain(line: str) -> bool:
     """Written in sentences: in headings and lists of titles every word has a capital."""
-    found = _LETTERS.findall(line)
+    found: list[str] = _LETTERS.findall(line)
     if len(found) <= 3:
         return True
     capitals = sum(word[0].isupper() for word in found)
