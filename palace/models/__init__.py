@@ -2,6 +2,7 @@
 
 from palace.models.activity import Activity
 from palace.models.cases import ExpectedDrawer, RecallCase
+from palace.models.changes import Change
 from palace.models.entities import Entity, Mention
 from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
 from palace.models.imports import ImportJob
@@ -12,6 +13,7 @@ from palace.models.traces import RecollectionTrace
 
 __all__ = [
     "Activity",
+    "Change",
     "Closet",
     "Drawer",
     "EmbeddingSpace",
