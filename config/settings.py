@@ -218,6 +218,8 @@ LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
 # Whoever waits for a recall waits for the model that puts it in order, and no longer than this.
 RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
+# Palaces that were asked last stay in the memory of each process, up to so many megabytes.
+RECALL_MEMORY_MB = env_number("LOCI_RECALL_MEMORY_MB", 256)
 # The folder of a cross-encoder that orders where no model of language is chosen; empty means none.
 RERANKER_PATH = env_text("LOCI_RERANKER_PATH")
 

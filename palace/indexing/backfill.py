@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 
@@ -14,6 +14,13 @@ from llm.errors import EmbedderUnavailable
 from palace.indexing import fact_vectors, passages
 from palace.indexing.spaces import activate, active_space, model_of, stays_active
 from palace.models import Drawer, EmbeddingSpace, FactVector, Palace, Passage
+
+_FILL = """
+UPDATE palace_passage p SET embedding = n.embedding::halfvec
+FROM unnest(%s::bigint[], %s::int[], %s::text[]) AS n (drawer_id, ordinal, embedding)
+WHERE p.palace_id = %s AND p.space_id = %s AND p.drawer_id = n.drawer_id
+  AND p.ordinal = n.ordinal AND p.embedding IS NULL
+"""
 
 
 def fill_missing(*, limit: int = 256) -> int:
@@ -38,11 +45,15 @@ def _fill(passages: list[Passage]) -> None:
     texts = [passage.drawer.text[passage.start : passage.end] for passage in passages]
     space, palace = passages[0].space, passages[0].palace
     vectors = embed(texts, model_of(space), owner_id=palace.owner_id)
+    columns = (
+        [passage.drawer_id for passage in passages],
+        [passage.ordinal for passage in passages],
+        [HalfVector(vector).to_text() for vector in vectors],
+    )
     with transaction.atomic():
-        for passage, vector in zip(passages, vectors, strict=True):
-            Passage.objects.filter(pk=passage.pk, embedding=None).update(
-                embedding=HalfVector(vector)
-            )
+        if palace.lock_if_there():
+            with connection.cursor() as cursor:
+                cursor.execute(_FILL, [*columns, palace.pk, space.pk])
 
 
 def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
@@ -84,10 +95,14 @@ def switch_to(space: EmbeddingSpace) -> None:
     # Until now others may have mined into the old space; from here on nobody does.
     for _ in build_space(space):
         pass
+    others = Passage.objects.exclude(space=space)
+    for palace in Palace.objects.filter(pk__in=others.values("palace")).order_by("pk"):
+        with transaction.atomic():
+            # Had somebody else switched to another meanwhile, that one's would be dropped.
+            if palace.lock_if_there() and stays_active(space):
+                others.filter(palace=palace).delete()
     with transaction.atomic():
-        # Had somebody else switched to another meanwhile, that one's would be dropped.
         if stays_active(space):
-            Passage.objects.exclude(space=space).delete()
             FactVector.objects.exclude(space=space).delete()
 
 
@@ -108,6 +123,8 @@ def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> 
         raise EmbedderUnavailable(embedded.note)
     keys = [drawer.pk for drawer in drawers]
     with transaction.atomic():
+        if not palace.lock_if_there():
+            return
         held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
         list(held.select_for_update(no_key=True).values_list("pk"))
         # Of two builders side by side, the second has waited: only a statement of its own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from palace.indexing.analyzer import analyze
 from palace.models import Drawer, Palace, Posting
 from palace.models.locks import hold_until_commit
-from palace.models.packed import pack, unpack
+from palace.models.packed import Kind, pack, unpack
 
 # The term that every drawer has: its segments give the number of drawers and their mean length.
 EVERY = ""
@@ -30,17 +30,19 @@ Columns = Sequence[npt.NDArray[np.int64]]
 
 def append(palace: Palace, terms: Terms) -> None:
     """Add drawers (key → its terms) that have no postings yet; call it in a transaction."""
-    postings: defaultdict[str, list[tuple[int, int, int]]] = defaultdict(list)
-    for drawer_id, counts in sorted(terms.items()):
-        length = min(counts.total(), MAX_COUNT)
-        postings[EVERY].append((drawer_id, 1, length))
-        for term, count in counts.items():
-            postings[term].append((drawer_id, min(count, MAX_COUNT), length))
-    _write(
-        palace,
-        {term: list(np.array(rows, dtype=np.int64).T) for term, rows in postings.items()},
-        merged=False,
+    drawers = sorted(terms)
+    said: list[Mapping[str, int]] = [{EVERY: 1, **terms[drawer]} for drawer in drawers]
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(term, len(numbers)) for counts in said for term in counts]
+    order = np.argsort(places, kind="stable")
+    sizes = [len(counts) for counts in said]
+    columns = (
+        np.repeat(np.array(drawers, np.int64), sizes),
+        np.minimum([count for counts in said for count in counts.values()], MAX_COUNT),
+        np.repeat([min(terms[drawer].total(), MAX_COUNT) for drawer in drawers], sizes),
     )
+    having = dict(zip(numbers, np.bincount(places, minlength=len(numbers)).tolist(), strict=True))
+    _write(palace, having, _only(columns, order), merged=False)
 
 
 def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
@@ -56,7 +58,7 @@ def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
     ]
     cut = _cut("id = ANY(%s)", [segments])
     left = {term: _only(columns, ~np.isin(columns[0], gone)) for term, columns in cut.items()}
-    _write(palace, left, merged=False)
+    _write(palace, *_strung(left), merged=False)
 
 
 def said_in(palace: Palace, terms: Collection[str], drawers: Iterable[int]) -> set[str]:
@@ -92,7 +94,7 @@ def compact(palace: Palace) -> None:
         " OR term = %s AND NOT merged)"
     )
     cut = _cut(crowded, [palace.pk, SEGMENT_SIZE, palace.pk, SEGMENT_SIZE, EVERY])
-    _write(palace, cut, merged=True)
+    _write(palace, *_strung(cut), merged=True)
 
 
 def _cut(condition: str, parameters: Sequence[Any]) -> dict[str, Columns]:
@@ -119,18 +121,43 @@ def _only(columns: Columns, places: npt.NDArray[np.generic]) -> Columns:
     return [column[places] for column in columns]
 
 
-def _write(palace: Palace, postings: Mapping[str, Columns], *, merged: bool) -> None:
-    statement = (
-        "COPY palace_posting (palace_id, term, drawers, counts, lengths, total, merged) FROM STDIN"
-    )
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for term, columns in postings.items():
-            for drawers, counts, lengths in _segments(columns):
-                total = int(lengths.sum()) if term == EVERY else 0
-                arrays = pack(drawers, "i8"), pack(counts, "i2"), pack(lengths, "i2")
-                copy.write_row((palace.pk, term, *arrays, total, merged))
+def _strung(postings: Mapping[str, Columns]) -> tuple[Mapping[str, int], Columns]:
+    """How many drawers each term has, and the columns of all terms, one after the other."""
+    sizes = {term: len(columns[0]) for term, columns in postings.items()}
+    return sizes, [np.concatenate(columns) for columns in zip(*postings.values(), strict=True)]
 
 
-def _segments(columns: Columns) -> Iterator[Columns]:
-    for first in range(0, len(columns[0]), SEGMENT_SIZE):
-        yield [column[first : first + SEGMENT_SIZE] for column in columns]
+_STATEMENT = (
+    "COPY palace_posting (palace_id, term, drawers, counts, lengths, total, merged) FROM STDIN"
+    " (FORMAT BINARY)"
+)
+_TYPES = ("int8", "varchar", "bytea", "bytea", "bytea", "int4", "bool")
+
+
+def _write(palace: Palace, sizes: Mapping[str, int], columns: Columns, *, merged: bool) -> None:
+    """
+    Args:
+        sizes: How many drawers each term has.
+        columns: Of all terms, one after the other.
+    """
+    if not sizes:
+        return
+    kinds: tuple[Kind, ...] = ("i8", "i2", "i2")
+    # All at once: most terms have one drawer or two.
+    packed = [pack(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    with connection.cursor() as cursor, cursor.copy(_STATEMENT) as copy:
+        copy.set_types(_TYPES)
+        for term, first, last in _segments(sizes):
+            drawers = packed[0][8 * first : 8 * last]
+            counts, lengths = (column[2 * first : 2 * last] for column in packed[1:])
+            total = int(columns[2][first:last].sum()) if term == EVERY else 0
+            copy.write_row((palace.pk, term, drawers, counts, lengths, total, merged))
+
+
+def _segments(sizes: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """Each term with the first and, exclusive, the last place of one of its segments."""
+    end = 0
+    for term, size in sizes.items():
+        start, end = end, end + size
+        for first in range(start, end, SEGMENT_SIZE):
+            yield term, first, min(first + SEGMENT_SIZE, end)

@@ -63,6 +63,7 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
             raise EmbedderUnavailable(embedded.note)
         keys = [drawer.pk for drawer in drawers]
         with transaction.atomic():
+            palace.lock()
             if not stays_active(space):
                 return
             held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")

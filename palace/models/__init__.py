@@ -2,6 +2,7 @@
 
 from palace.models.activity import Activity
 from palace.models.cases import ExpectedDrawer, RecallCase
+from palace.models.changes import Change
 from palace.models.entities import Entity, Mention
 from palace.models.facts import Evidence, Fact, FactEvent, FactVector
 from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
@@ -13,6 +14,7 @@ from palace.models.traces import RecollectionTrace
 
 __all__ = [
     "Activity",
+    "Change",
     "Closet",
     "Drawer",
     "EmbeddingSpace",

@@ -51,11 +51,17 @@ class Palace(models.Model):
         return self.subject or f"palace of {self.owner}"
 
     def lock(self) -> None:
-        """Make this transaction the only one that adds wings, rooms or numbers to this palace.
+        """Make this transaction the only one that writes to this palace; readers are not held up.
 
-        Readers, and writers of passages and postings, are not held up.
+        Whoever writes to drawers or passages does this first: the database does so itself after
+        each such statement, to note the change, and waiting then could be for one another.
         """
         Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
+
+    def lock_if_there(self) -> bool:
+        """`lock`, and whether there still is such a palace."""
+        held = Palace.objects.select_for_update(no_key=True).filter(pk=self.pk)
+        return bool(held.values_list("pk"))
 
 
 class InPalaceQuerySet(models.QuerySet[Row]):

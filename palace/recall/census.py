@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +26,15 @@ class Census:
         number: How many there are.
         total: How many terms they have together.
         trash: Keys of the others, ascending.
+        revision: The palace's last change, 0 before the first one.
+        log: Which table that was read from: each schema has its own.
     """
 
     number: int
     total: int
     trash: npt.NDArray[np.int64]
+    revision: int = 0
+    log: int = 0
 
     @property
     def mean_length(self) -> float:
@@ -39,16 +46,31 @@ class Census:
         return self.number + len(self.trash) + self.total // TERMS_A_PASSAGE
 
 
+# A row of six columns.
+CENSUS = (
+    "SELECT every.number, every.total, trash.total AS in_trash, trash.keys,"
+    " (SELECT coalesce(max(revision), 0) FROM palace_change WHERE palace_id = %s),"
+    " 'palace_change'::regclass::oid::bigint AS log FROM"
+    " (SELECT coalesce(sum(number), 0)::bigint AS number,"
+    " coalesce(sum(total), 0)::bigint AS total"
+    " FROM palace_posting WHERE palace_id = %s AND term = %s) every,"
+    " (SELECT coalesce(sum(least(terms, %s)), 0)::bigint AS total,"
+    " substring(array_send(array_agg(id ORDER BY id)) FROM 21) AS keys FROM palace_drawer"
+    " WHERE palace_id = %s AND trashed_at IS NOT NULL AND mined_at IS NOT NULL) trash"
+)
+
+
 def take_census(palace: Palace) -> Census:
-    [(number, total, in_trash, trash)] = fetch_rows(
-        "SELECT every.number, every.total, trash.total, trash.keys FROM"
-        " (SELECT coalesce(sum(number), 0)::bigint AS number,"
-        " coalesce(sum(total), 0)::bigint AS total"
-        " FROM palace_posting WHERE palace_id = %s AND term = %s) every,"
-        " (SELECT coalesce(sum(least(terms, %s)), 0)::bigint AS total,"
-        " substring(array_send(array_agg(id ORDER BY id)) FROM 21) AS keys FROM palace_drawer"
-        " WHERE palace_id = %s AND trashed_at IS NOT NULL AND mined_at IS NOT NULL) trash",
-        [palace.pk, EVERY, MAX_COUNT, palace.pk],
-    )
+    [row] = fetch_rows(CENSUS, census_parameters(palace))
+    return read_census(iter(row))
+
+
+def census_parameters(palace: Palace) -> list[object]:
+    return [palace.pk, palace.pk, EVERY, MAX_COUNT, palace.pk]
+
+
+def read_census(values: Iterator[Any]) -> Census:
+    """From the next six values."""
+    number, total, in_trash, trash, revision, log = islice(values, 6)
     keys = numbers(trash, "i8")
-    return Census(number - len(keys), total - in_trash, keys)
+    return Census(number - len(keys), total - in_trash, keys, revision, log)

@@ -12,9 +12,9 @@ import numpy as np
 from palace.indexing.spaces import active_space
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.candidates import find_candidates
-from palace.recall.census import Census, take_census
 from palace.recall.keyword import by_words
 from palace.recall.loading import load
+from palace.recall.opening import Opening, read_opening
 from palace.recall.packing import pack
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
@@ -23,7 +23,6 @@ from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, score
 from palace.recall.semantic import Meaning, by_meaning
 from palace.recall.tracing import keep_trace
-from settings_app.models import settings_of
 
 __all__ = ["Hit", "Recollection", "recall"]
 
@@ -61,12 +60,13 @@ def recall(
         UnknownRecipe: there is none of that name.
     """
     started = time.perf_counter()
-    choices = settings_of(palace.owner_id)
+    opening = read_opening(palace)
+    choices = opening.choices
     chosen = recipe_chosen(choices.recipe) if recipe is None else recipe_named(recipe)
     most = max(choices.top_k if top_k is None else top_k, 1)
-    now, census = now or choices.local_now(), take_census(palace)
-    space, question, meaning = _understand(palace, chosen, query, now, as_of, census)
-    words = by_words(palace, question.terms, census)
+    now = now or choices.local_now()
+    space, question, meaning = _understand(palace, opening, chosen, query, now, as_of)
+    words = by_words(palace, question.terms, opening.census)
     candidates = find_candidates(palace, question, meaning, words, best_each=chosen.best_each)
     meaning = meaning.with_all(candidates.with_neighbours())
     scored = score(question, chosen, candidates, meaning, words, leave_out)
@@ -96,24 +96,25 @@ def recall(
 
 def _understand(
     palace: Palace,
+    opening: Opening,
     recipe: Recipe,
     text: str,
     now: datetime,
     as_of: datetime | None,
-    census: Census,
 ) -> tuple[EmbeddingSpace, Query, Meaning]:
     """Read the question and compare it by meaning, both in the same space.
 
     While models are switched, the passages of the space just looked up may be gone already.
     """
+    space = opening.space
     while True:
-        space = active_space()
         question = read_query(
             palace, space, text, now=now, as_of=as_of, by_meaning=recipe.by_meaning
         )
-        meaning = by_meaning(palace, space, question.aim, census, as_asked=question.vector)
+        meaning = by_meaning(palace, space, question.aim, opening.census, as_asked=question.vector)
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning
+        space = active_space()
 
 
 def _hits(

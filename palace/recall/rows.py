@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ Kind = Literal["i2", "i4", "i8", "f4", "f8"]
 Keys = npt.NDArray[np.int64]
 
 
-def fetch_rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+def fetch_rows(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """All rows of a query, sent in binary."""
     connection.ensure_connection()
     # Django's own cursors bind on the client, and such cannot ask for binary.

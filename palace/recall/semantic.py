@@ -1,13 +1,14 @@
 """Meaning: the cosine of the question with the passages of the palace.
 
-In a palace of ordinary size every passage is compared. In a large one the sign bits of the vectors
-say which passages may be close, and only those are compared exactly, beside a sample that gives
-the palace's mean and spread; what else is looked at later is compared then. No index over all
-palaces is used: it would return too few rows for a small one.
+Of a palace of ordinary size all vectors are in memory, and every one is compared. Of a large one
+the sign bits of the vectors say which passages may be close, and only those are compared exactly,
+beside a sample that gives the palace's mean and spread; what else is looked at later is compared
+then. No index over all palaces is used: it would return too few rows for a small one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,21 +19,28 @@ from pgvector import HalfVector
 from palace.indexing.postings import EVERY
 from palace.models import EmbeddingSpace, Palace
 from palace.models.packed import unpack
+from palace.recall.atlas import Atlas, Stretches
 from palace.recall.census import Census, take_census
 from palace.recall.rows import among, distinct, fetch_rows, keys_literal, numbers
+from palace.recall.shelf import atlas_of, memory_bytes
+from palace.recall.survey import Vectors
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 
 # Below this spread a palace is too small, or too much of one kind, to standardise by its own.
 MIN_SPREAD = 0.05
-# With more passages than these it is quicker to look at the bits first.
-MANY_PASSAGES = 12_000
+# With more passages than these a palace takes too much memory, and the bits are looked at first.
+MANY_PASSAGES = 20_000
 # How many of the closest by bits are compared exactly: of 37,700 real passages, .9993 of the ten
 # that are truly closest are among so many.
 CLOSE_BY_BITS = 1000
 # From so many drawers the mean is known to 3 % of the spread, the spread itself to 2 %.
 SAMPLE = 1000
+# So many passages are compared at a time.
+PART = 500
+# A cosine is known in steps of a millionth; of halves of precision it means nothing below.
+STEPS = np.float32(2**20)
 
 # A drawer's key and its passage's ordinal are one number: sending takes longest.
 _EXACT = (
@@ -40,6 +48,7 @@ _EXACT = (
     # The vectors are of length 1: the inner product is the cosine, and cheaper.
     " substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21){as_asked}"
     " FROM palace_passage WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL"
+    " AND drawer_id = ANY(%s::bigint[])"
 )
 _AS_ASKED = ", substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
 _TRASH = "(SELECT id FROM palace_drawer WHERE palace_id = %s AND trashed_at IS NOT NULL)"
@@ -76,6 +85,7 @@ class Meaning:
         mean: Of `best` over the palace; likewise `spread`, the standard deviation.
         number: How many drawers the palace has, about.
         asked: Where the others are; None where all are here.
+        atlas: The palace in memory; None where it is too large, or was not looked at.
     """
 
     drawers: Ids
@@ -88,6 +98,7 @@ class Meaning:
     spread: float
     number: int = 0
     asked: Asked | None = None
+    atlas: Atlas | None = None
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -154,21 +165,45 @@ def by_meaning(
     if vector is None:
         return NOTHING
     census = census or take_census(palace)
-    also = "" if as_asked is None or as_asked is vector else HalfVector(as_asked).to_text()
-    asked = Asked(palace.pk, space.pk, HalfVector(vector).to_text(), also)
-    if census.passages > MANY_PASSAGES:
+    if as_asked is vector:
+        as_asked = None
+    if not _fits_in_memory(census, space):
+        also = "" if as_asked is None else HalfVector(as_asked).to_text()
+        asked = Asked(palace.pk, space.pk, HalfVector(vector).to_text(), also)
         return _by_bits(asked, census)
-    return _by_all(asked)
+    return _by_atlas(atlas_of(palace, space, census), vector, as_asked)
 
 
-def _by_all(asked: Asked) -> Meaning:
-    kept = f" AND drawer_id NOT IN {_TRASH}"
-    columns = _compared(asked, kept, asked.palace_id)
-    found = _per_drawer(*columns)
-    if not len(found.drawers):
-        return NOTHING
+def _fits_in_memory(census: Census, space: EmbeddingSpace) -> bool:
+    taken = 4 * space.dimensions * census.passages
+    return census.passages <= MANY_PASSAGES and taken <= memory_bytes()
+
+
+def _by_atlas(atlas: Atlas, vector: Scores, as_asked: Scores | None) -> Meaning:
+    """
+    Args:
+        as_asked: None where it is `vector`.
+    """
+    vectors = [vector] if as_asked is None else [vector, as_asked]
+    found = _per_drawer(atlas.stretches, *_compared(atlas.survey.vectors, vectors))
     mean, spread = _statistics(found.best)
-    return replace(found, mean=mean, spread=spread, number=len(found.drawers))
+    return replace(found, mean=mean, spread=spread, number=len(found.drawers), atlas=atlas)
+
+
+def _compared(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
+    """The cosine of each of the vectors with each passage, one row a vector.
+
+    A whole matrix would be shared out to as many threads as there are cores: that costs more than
+    it saves where others ask too, and a part that fits the cache is compared twice as fast.
+    """
+    # As the passages are kept, and as the database would compare with them.
+    halves = [vector.astype(np.float16).astype(np.float32) for vector in vectors]
+    cosines = np.empty((len(vectors), len(passages)), dtype=np.float32)
+    for first in range(0, len(passages), PART):
+        part = slice(first, first + PART)
+        for row, vector in zip(cosines, halves, strict=True):
+            np.dot(passages[part], vector, out=row[part])
+    return cosines
 
 
 def _by_bits(asked: Asked, census: Census) -> Meaning:
@@ -220,16 +255,15 @@ def _sample(palace_id: int, number: int) -> Ids:
 
 def _exactly(asked: Asked, drawers: Ids) -> Meaning:
     """Of these drawers; the mean and spread are left to whoever knows them."""
-    columns = _compared(asked, " AND drawer_id = ANY(%s::bigint[])", keys_literal(drawers))
-    return _per_drawer(*columns)
-
-
-def _compared(asked: Asked, which: str, parameter: int | str) -> tuple[bytes | None, ...]:
-    """Keys, cosines, and cosines with the question as it is if that is another; None if no row."""
     vectors = [asked.vector, asked.as_asked] if asked.as_asked else [asked.vector]
-    statement = _EXACT.format(as_asked=_AS_ASKED if asked.as_asked else "") + which
-    [columns] = fetch_rows(statement, [*vectors, asked.palace_id, asked.space_id, parameter])
-    return columns
+    statement = _EXACT.format(as_asked=_AS_ASKED if asked.as_asked else "")
+    [(sent, *columns)] = fetch_rows(
+        statement, [*vectors, asked.palace_id, asked.space_id, keys_literal(drawers)]
+    )
+    passages = numbers(sent, "i8")
+    order = np.argsort(passages, kind="stable")
+    cosines = [numbers(column, "f4")[order] for column in columns]
+    return _per_drawer(Stretches(passages[order]), *cosines)
 
 
 def _statistics(best: Scores) -> tuple[float, float]:
@@ -239,31 +273,31 @@ def _statistics(best: Scores) -> tuple[float, float]:
     return float(best.mean()), max(float(best.std()), MIN_SPREAD)
 
 
-def _per_drawer(
-    sent_keys: bytes | None, sent_cosines: bytes | None, sent_as_asked: bytes | None = None
-) -> Meaning:
-    if sent_keys is None:
+def _per_drawer(stretches: Stretches, cosines: Scores, as_asked: Scores | None = None) -> Meaning:
+    """
+    Args:
+        cosines: Of each passage; likewise `as_asked`, where that differs.
+    """
+    starts, counts = stretches.starts, stretches.counts
+    if not len(starts):
         return NOTHING
-    keys, cosines = numbers(sent_keys, "i8"), numbers(sent_cosines, "f4")
-    order = np.argsort(keys, kind="stable")
-    keys, cosines = keys[order], cosines[order]
-    drawers, ordinals = keys >> 16, (keys & 0xFFFF).astype(np.int16)
-    starts = np.flatnonzero(np.r_[True, drawers[1:] != drawers[:-1]])
-    counts = np.diff(np.r_[starts, len(drawers)])
+    cosines = _steady(cosines)
     best = np.maximum.reduceat(cosines, starts)
-    as_asked = best
-    if sent_as_asked is not None:
-        as_asked = np.maximum.reduceat(numbers(sent_as_asked, "f4")[order], starts)
     # The place of each drawer's best passage: the first row of the drawer that reaches its best.
     is_best = cosines == np.repeat(best, counts)
     rows = np.where(is_best, np.arange(len(cosines)), len(cosines))
     best_rows = np.minimum.reduceat(rows, starts)
     return replace(
         NOTHING,
-        drawers=drawers[starts],
+        drawers=stretches.drawers,
         first=cosines[starts],
         best=best,
-        best_passage=ordinals[best_rows],
+        best_passage=stretches.ordinals[best_rows],
         passages=counts.astype(np.int16),
-        as_asked=as_asked,
+        as_asked=best if as_asked is None else np.maximum.reduceat(_steady(as_asked), starts),
     )
+
+
+def _steady(cosines: Scores) -> Scores:
+    """Without the last bits, which depend on where a vector lies: the same text is as close."""
+    return np.asarray(np.rint(cosines * STEPS) / STEPS, dtype=np.float32)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def keep_trace(
     packed: Packed,
 ) -> None:
     """Put a recall on record, and from then on let a purge take its words out of it."""
-    cut = list(_cut(scored, recollection.hits))
+    cut = _cut(scored, recollection.hits)
     record = {
         "palace_id": palace.pk,
         "uuid": recollection.uuid,
@@ -136,29 +136,42 @@ def _hit(place: int, hit: Hit, packed: Packed) -> dict[str, Any]:
     return traced
 
 
-def _cut(scored: Scored, hits: Sequence[Hit]) -> Iterator[tuple[int, int | None, str]]:
-    """All candidates that are no hits: which, the place its score had, and why it was cut."""
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Candidates that are no hits: where they are, and at which place by their score, from 1."""
+
+    why: str
+    candidates: Sequence[int]
+    places: Sequence[int | None]
+
+
+def _cut(scored: Scored, hits: Sequence[Hit]) -> list[Cut]:
+    """By why they were cut, in the order in which they are told of."""
     taken = {hit.drawer.pk for hit in hits}
-    keys = scored.candidates.drawers
-    yield from ((which, None, KNOWN) for which in scored.left_out)
+    keys = scored.candidates.drawers[scored.order]
+    others = np.flatnonzero(~np.isin(keys, np.array(list(taken), dtype=np.int64)))
     reranked = any(hit.place_before is not None for hit in hits)
-    for place, which in enumerate(scored.order, start=1):
-        if int(keys[which]) not in taken:
-            put_lower = reranked and place <= len(hits)
-            yield which, place, PUT_LOWER if put_lower else RANKED_LOWER
-    yield from ((which, None, TOO_FAR) for which in scored.too_far)
+    put_lower = int(np.searchsorted(others, len(hits))) if reranked else 0
+    order = np.array(scored.order, dtype=np.int64)[others].tolist()
+    places = (others + 1).tolist()
+    return [
+        Cut(KNOWN, scored.left_out, [None] * len(scored.left_out)),
+        Cut(PUT_LOWER, order[:put_lower], places[:put_lower]),
+        Cut(RANKED_LOWER, order[put_lower:], places[put_lower:]),
+        Cut(TOO_FAR, scored.too_far, [None] * len(scored.too_far)),
+    ]
 
 
-def _candidates(scored: Scored, cut: Sequence[tuple[int, int | None, str]]) -> list[dict[str, Any]]:
+def _candidates(scored: Scored, cut: Sequence[Cut]) -> list[dict[str, Any]]:
     """The best of those that are no hits; `drawer` is its key, `place` that of its score."""
     room = {KNOWN: TRACED_KNOWN, TOO_FAR: TRACED_TOO_FAR}
-    kept: list[tuple[int, int | None, str]] = []
-    for which, place, why in cut:
-        if len(kept) == TRACED:
-            break
-        room[why] = room.get(why, TRACED) - 1
-        if room[why] >= 0:
-            kept.append((which, place, why))
+    kept = [
+        (which, place, each.why)
+        for each in cut
+        for which, place in islice(
+            zip(each.candidates, each.places, strict=True), room.get(each.why, TRACED)
+        )
+    ][:TRACED]
     places = [which for which, _place, _why in kept]
     return [
         {
@@ -193,11 +206,11 @@ def _figures(
     scored: Scored,
     hits: Sequence[Hit],
     packed: Packed,
-    cut: Sequence[tuple[int, int | None, str]],
+    cut: Sequence[Cut],
 ) -> dict[str, Any]:
     return {
         "looked_at": len(scored.candidates),
-        "cut": Counter(why for _which, _place, why in cut),
+        "cut": {each.why: len(each.candidates) for each in cut if each.candidates},
         "given": len(hits) - len(packed.left_out),
         "tokens": packed.tokens,
         "budget_tokens": packed.budget,

@@ -106,3 +106,21 @@ def test_a_crowded_palace_says_so(palace):
     assert postings.needs_compaction(palace)
     postings.compact(palace)
     assert not postings.needs_compaction(palace)
+
+
+def test_what_is_appended_at_once_is_read_back_term_by_term(palace):
+    terms = {key: Counter({f"only{key}": 2, "all": key}) for key in range(200, 0, -1)}
+    postings.append(palace, terms)
+    rows = Posting.objects.filter(palace=palace)
+    everywhere = list(rows.filter(term="all").order_by("pk"))
+    assert [len(row.drawers) for row in everywhere] == [postings.SEGMENT_SIZE, 40]
+    assert [key for row in everywhere for key in row.drawers] == list(range(1, 201))
+    assert [count for row in everywhere for count in row.counts] == list(range(1, 201))
+    assert sum(row.total for row in rows.filter(term=postings.EVERY)) == sum(range(3, 203))
+    alone = rows.get(term="only7")
+    assert [*alone.drawers, *alone.counts, *alone.lengths, alone.total] == [7, 2, 9, 0]
+
+
+def test_nothing_appended_is_nothing_written(palace):
+    postings.append(palace, {})
+    assert not Posting.objects.filter(palace=palace).exists()

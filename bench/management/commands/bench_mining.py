@@ -21,7 +21,7 @@ from bench.schema import own_schema
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
 from palace.indexing.passages import split
-from palace.mining.mine import mine, mine_many
+from palace.mining.mine import GROUP, mine, mine_many
 from palace.models import Palace
 from palace.transcripts import Transcript
 
@@ -33,7 +33,10 @@ ROUND = 10
 class Command(BaseCommand):
     help = (
         "Measure mining beside the bare embedder on the same text, in turns, both warm and with "
-        "none of the texts cached. One JSON line on standard output."
+        f"none of the texts cached. A turn is {ROUND} conversations, filed and mined together, "
+        f"about as many messages as an import mines at a time ({GROUP} or more); an import files "
+        "each conversation by itself, and keeps its job's progress, which is not measured here. "
+        "One JSON line on standard output."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

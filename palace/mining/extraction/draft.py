@@ -15,7 +15,7 @@ from palace.mining.extraction.segments import segments
 from palace.mining.extraction.speakers import is_personal
 from palace.mining.extraction.subjects import compared
 from palace.mining.extraction.text import prose
-from palace.mining.extraction.titles import Read, Shortlist, title_candidates
+from palace.mining.extraction.titles import Read, Shortlist, contested, title_candidates
 from palace.transcripts import Turn
 
 
@@ -38,8 +38,7 @@ class Draft:
         """What reading the window will have embedded, as far as can be told."""
         yield from self.compared
         for shortlist in self.shortlists:
-            for _, phrase in shortlist:
-                yield phrase.text
+            yield from contested(shortlist)
 
 
 def draft(window: Sequence[Turn], vectors: Vectors | None, context: Context) -> Draft:

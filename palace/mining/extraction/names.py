@@ -22,6 +22,8 @@ _JOINT = r"(?:(?:of|the|de|da|del|della|di|la|le|van|von|der|&|and)[ ]){0,2}"
 # Capitalised words in a row, with the small words that names are joined by.
 _RUN = re.compile(rf"(?<![\w’'@#/.-]){_WORD}(?:[ ]{_JOINT}(?:{_WORD}|\d{{1,4}}\b))*")
 _LETTERS = re.compile(r"[^\W\d_]+")
+_AND = re.compile(r"( and (?:the )?)")
+_GENITIVE = re.compile(r"['’]s?$")
 _TRAILING_JOINT = re.compile(r"(?: (?:of|the|de|da|la|le|van|von|der|di|&))+$")
 _LEADING_JOINT = re.compile(r"(?:of|the|de|da|la|le|van|von|der|di|&) ")
 # Of the words of a sentence; headings have more.
@@ -91,9 +93,11 @@ def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:
 
 def _is_plain(line: str) -> bool:
     """Written in sentences: in headings and lists of titles every word has a capital."""
-    found = _LETTERS.findall(line)
+    found: list[str] = _LETTERS.findall(line)
+    if len(found) <= 3:
+        return True
     capitals = sum(word[0].isupper() for word in found)
-    return len(found) <= 3 or capitals <= _MOST_CAPITALS * len(found)
+    return capitals <= _MOST_CAPITALS * len(found)
 
 
 def _is_shouted(prose: str) -> bool:
@@ -112,13 +116,14 @@ def _gather_from(line: str, evidence: dict[str, Evidence]) -> None:
                 seen.opening += 1
             else:
                 seen.within += 1
-            seen.cues.update(cues(before, after))
+            for cue in cues(before, after):
+                seen.cues[cue] += 1
 
 
 def _names_in(run: str, start: int, *, opens: bool) -> Iterator[tuple[int, str]]:
     """A run of capitalised words without what only opened the sentence; "A and B" are two."""
     offset = 0
-    for part in re.split(r"( and (?:the )?)", run):
+    for part in _AND.split(run) if " and " in run else (run,):
         begin, offset = start + offset, offset + len(part)
         if part.startswith(" and "):
             continue
@@ -141,7 +146,9 @@ def _is_listed(name: str) -> bool:
 
 
 def _without_tail(name: str) -> str:
-    name = re.sub(r"['’]s?$", "", name.rstrip(".&'’-"))
+    name = _GENITIVE.sub("", name.rstrip(".&'’-"))
+    if " " not in name:
+        return name
     while " " in name and not listed_kind(name) and _is_tail(name.rsplit(" ", 1)[1]):
         name = name.rsplit(" ", 1)[0]
     return _TRAILING_JOINT.sub("", name)

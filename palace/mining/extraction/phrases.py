@@ -78,6 +78,9 @@ _PHRASE = re.compile(
     r"([J]?)([NCGMEA]*[NCGE])(?:([ofiwt&])([DJ]?)([NCGMAE]*(?:[NCE]|(?<=[NCA])G)))?"
 )
 
+# The classes of words that depend on what stands around them.
+_BY_NEIGHBOURS = frozenset("?GgN")
+
 # "Looong", "sooo".
 _STRETCHED = re.compile(r"(.)\1{2,}")
 
@@ -87,6 +90,8 @@ _NOUN_ENDING = re.compile(
 )
 _ADVERB_OR_ADJECTIVE = re.compile(r"(?<=...)(?:ly|ful|ous|less|[ai]ble)$")
 _ADJECTIVE_ENDING = re.compile(r"(?:al|ive|ic|ish|iest)$")
+_ASIDE = ("by the way", "btw", "speaking of")
+_ASIDE_BEGINS = re.compile(rf"\b(?:{'|'.join(_ASIDE)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +123,10 @@ _NOTHING = _Token("", "", 0, 0)
 
 def candidate_phrases(prose: str) -> Iterator[Phrase]:
     """Noun phrases of up to five words in the order of the text, longer forms before shorter."""
+    read = prose[:READ_CHARS].replace("’", "'")
     tokens = [
-        _Token(word := match[0], word.lower().replace("’", "'"), *match.span())
-        for match in _TOKEN.finditer(prose[:READ_CHARS])
+        _Token(word := match[0], word.lower(), match.start(), match.end())
+        for match in _TOKEN.finditer(read)
     ]
     tags = _tags(tokens)
     aside = _aside_from(prose)
@@ -136,8 +142,11 @@ def candidate_phrases(prose: str) -> Iterator[Phrase]:
 
 def _aside_from(prose: str) -> int:
     """Where the message turns to something else in passing."""
-    found = re.search(r"\bby the way\b|\bbtw\b|\bspeaking of\b", prose, re.IGNORECASE)
-    return found.start() if found and found.start() > 0 else len(prose)
+    lower = prose.lower()
+    if any(words in lower for words in _ASIDE):
+        found = _ASIDE_BEGINS.search(prose)
+        return found.start() if found and found.start() > 0 else len(prose)
+    return len(prose)
 
 
 def _forms(tags: str, tokens: list[_Token], match: re.Match[str]) -> Iterator[tuple[int, int]]:
@@ -203,17 +212,19 @@ def _cue(tags: str, tokens: list[_Token], at: int) -> float:
 
 
 def _tags(tokens: list[_Token]) -> str:
-    tags = ""
+    tags: list[str] = []
     tag, before = ".", ""
     for token, following in zip_longest(tokens, tokens[1:], fillvalue=_NOTHING):
         known = _class_of(token.lower)
         if tag != "." and known in "JAE?" and _is_in_name(token, following):
             tag = "C"
-        else:
+        elif known in _BY_NEIGHBOURS:
             tag = _tag(token, known, before, following.lower, tag)
-        tags += tag
+        else:
+            tag = known
+        tags.append(tag)
         before = token.lower
-    return tags
+    return "".join(tags)
 
 
 def _is_in_name(token: _Token, following: _Token) -> bool:

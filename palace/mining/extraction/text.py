@@ -39,10 +39,11 @@ def prose(text: str) -> str:
 
 def is_english(text: str) -> bool:
     """Whether the beginning of `text` reads as English; what is too short to tell does."""
-    found = [word.lower().replace("’", "'") for word in _WORD.findall(text[:400])]
+    found = [word.lower() for word in _WORD.findall(text[:400].replace("’", "'"))]
     if len(found) < _ENOUGH_WORDS:
         return text.isascii() or len(found) > len(text) / 20
-    return sum(word in words("function") for word in found) >= _ENGLISH_SHARE * len(found)
+    function = words("function")
+    return sum(word in function for word in found) >= _ENGLISH_SHARE * len(found)
 
 
 def first_words(text: str, limit: int) -> str:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.extraction.titles import is_real_title
+from palace.mining.extraction.base import Context
+from palace.mining.extraction.draft import draft
+from palace.mining.extraction.titles import contested, is_real_title
 from palace.transcripts import Turn
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, between, read
 from tests.talk import START
@@ -158,3 +160,16 @@ def test_an_answer_alone_is_titled_by_its_own_words():
 def test_speakers_are_no_subject():
     window = between("Ann", "Melanie", "Mel! Melanie! Melanie?", "Ann! Ann, Ann.")
     assert read(window).topics[0].title not in ("Mel", "Melanie", "Ann")
+
+
+def test_only_phrases_that_may_win_by_their_meaning_are_embedded():
+    for window in (SHED, PORTO, FRIENDS):
+        for shortlist in draft(window, None, Context()).shortlists:
+            scores = [score for score, _ in shortlist]
+            assert scores == sorted(scores, reverse=True)
+            assert scores[0] - scores[-1] <= 0.3
+            assert len(contested(shortlist)) == len(shortlist)
+    window = asked("Can you give me some tips on pruning rose bushes?")
+    drafted = draft(window, None, Context())
+    assert [len(shortlist) for shortlist in drafted.shortlists] == [1]
+    assert list(drafted.texts()) == list(drafted.compared)

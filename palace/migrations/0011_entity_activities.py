@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("palace", "0009_facts"),
+        ("palace", "0010_facts"),
     ]
 
     operations = [

@@ -10,7 +10,7 @@ from palace.models.same_palace import belongs_to, goes_with_its_palace
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('palace', '0008_drawer_traits'),
+        ('palace', '0009_changes'),
     ]
 
     operations = [

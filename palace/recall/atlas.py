@@ -1,0 +1,115 @@
+"""The atlas: one palace in memory. Whatever recall asks of it is a look-up in arrays. No database.
+
+An atlas never changes, so that many may read it at once: what was written since is in the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from palace.recall.rows import Keys
+from palace.recall.survey import MESSAGE, Messages, Survey
+
+Rows = npt.NDArray[np.int64]
+
+# What stands before the first message of a conversation, and after its last: all is 0.
+NO_MESSAGE = np.zeros(1, MESSAGE)
+
+
+class Stretches:
+    """Which passages are whose.
+
+    Attributes:
+        ordinals: Of each passage; passages are by drawer, then by ordinal.
+        starts: The place of each drawer's first passage.
+        counts: How many passages each drawer has.
+        drawers: Keys of all that have any, ascending.
+    """
+
+    def __init__(self, passages: Keys) -> None:
+        """
+        Args:
+            passages: `drawer << 16 | ordinal`, ascending.
+        """
+        owners = passages >> 16
+        is_first = np.r_[True, owners[1:] != owners[:-1]][: len(owners)]
+        self.ordinals = (passages & 0xFFFF).astype(np.int16)
+        self.starts: Rows = np.flatnonzero(is_first)
+        self.counts: Rows = np.diff(np.r_[self.starts, len(owners)])
+        self.drawers: Keys = owners[self.starts]
+
+
+class Atlas:
+    """
+    Attributes:
+        survey: Of all kept drawers of the palace.
+        keys: Of the drawers, ascending: the place of one here is its row.
+        said_at: Of each row, in seconds since the epoch.
+        before: Of each row that of the message before it in its conversation, -1 at the start;
+            likewise `after`.
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self.keys: Keys = survey.messages["key"].copy()
+        self.said_at: npt.NDArray[np.float64] = survey.messages["said_at"].copy()
+        self.stretches = Stretches(survey.passages)
+        self.before, self.after = _beside(survey.messages)
+        self._messages = np.concatenate([survey.messages, NO_MESSAGE])
+        parted = [voice.partition(":") for voice in survey.voices]
+        self._roles = np.array([role for role, _, _ in parted], dtype=str)
+        self._speakers = np.array([speaker for _, _, speaker in parted], dtype=str)
+        for array in (self.keys, self.said_at, self._messages, survey.messages, survey.vectors):
+            array.flags.writeable = False
+
+    @property
+    def revision(self) -> int:
+        return self.survey.revision
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        own = (self.keys, self.said_at, self.before, self.after, self._messages)
+        of_stretches = 4 * self.stretches.drawers.nbytes
+        return self.survey.bytes + sum(array.nbytes for array in own) + of_stretches
+
+    def with_changes(self, drawers: Keys, left: Survey) -> Atlas:
+        """The next one.
+
+        Args:
+            drawers: Keys of all that were written to, ascending.
+            left: What there is of them now.
+        """
+        return Atlas(self.survey.without(drawers).joined(left))
+
+    def rows_of(self, drawers: Keys) -> Rows:
+        """Of those of the drawers that are here, in their order."""
+        if not len(self.keys):
+            return np.empty(0, np.int64)
+        rows: Rows = np.minimum(np.searchsorted(self.keys, drawers), len(self.keys) - 1)
+        return np.asarray(rows[self.keys[rows] == drawers])
+
+    def said_within(self, start: float, end: float) -> Keys:
+        """Drawers said from the first moment on and before the second, both in epoch seconds."""
+        return self.keys[(self.said_at >= start) & (self.said_at < end)]
+
+    def messages(self, rows: Rows) -> Messages:
+        """At these rows; `NO_MESSAGE` for -1."""
+        return self._messages[rows]
+
+    def roles(self, rows: Rows) -> npt.NDArray[np.str_]:
+        return np.asarray(self._roles[self.survey.messages["voice"][rows]])
+
+    def speakers(self, rows: Rows) -> npt.NDArray[np.str_]:
+        return np.asarray(self._speakers[self.survey.messages["voice"][rows]])
+
+
+def _beside(messages: Messages) -> tuple[Rows, Rows]:
+    order = np.lexsort((messages["position"], messages["conversation"]))
+    conversations = messages["conversation"][order]
+    follows = conversations[1:] == conversations[:-1]
+    before, after = np.full((2, len(messages)), -1, dtype=np.int64)
+    before[order[1:][follows]] = order[:-1][follows]
+    after[order[:-1][follows]] = order[1:][follows]
+    return before, after
