@@ -244,15 +244,18 @@ def _packed(
     )
 
 
-def without(context: str, hits: Sequence[Packable]) -> str:
+def without(context: str, hits: Sequence[Packable], cited: Sequence[Pointer] = ()) -> str:
     """The block as if these had not been put into it; empty if nothing else was.
 
     Facts that cite one of them go too. Empty also where one of them stands in it in words that
     can no longer be told from the rest.
+
+    Args:
+        cited: Pointers of what is no hit, but may be cited by facts.
     """
     head, facts, rest = _apart(context)
-    cited = tuple(f"- [{hit.pointer}] " for hit in hits)
-    facts = [line for line in facts if not line.startswith(cited)]
+    gone = tuple(f"- [{pointer}] " for pointer in (*cited, *(hit.pointer for hit in hits)))
+    facts = [line for line in facts if not line.startswith(gone)]
     for hit in hits:
         for line in _versions(hit):
             rest = rest.replace(f"\n{line}", "", 1)

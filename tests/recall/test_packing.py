@@ -219,6 +219,14 @@ def test_what_is_purged_goes_out_of_the_record_with_the_facts_that_cite_it():
     assert "Ben stayed." in left
 
 
+def test_facts_go_with_what_they_cite_though_that_was_no_hit():
+    facts = [Stated("Ana lives in Porto"), Stated("Ben lives in Oslo", pointer=Pointer(1, 1, 2))]
+    record = pack([], None, facts).on_record
+    assert without(record, [], [PLACE]) == pack([], None, facts[1:]).context
+    assert without(record, [], [PLACE, Pointer(1, 1, 2)]) == ""
+    assert without(record, [], [Pointer(1, 1, 20)]) == record
+
+
 def test_words_that_can_no_longer_be_told_apart_empty_the_record():
     first = hit(1, "Ana moved.")
     record = pack([first], None, [Stated("Ben is a nurse")]).on_record
