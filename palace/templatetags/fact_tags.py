@@ -30,6 +30,7 @@ TYPES = {
 # Whoever is not listed is a door that facts come in by, and goes by its own name.
 DOERS = {
     "mining": "Loci, reading what was said",
+    "chat": "Loci, reading what was said",
     "person": "you",
     "trash": "the trash",
     "api": "a program",

@@ -115,7 +115,7 @@ def _versions(palace: Palace, memory: UUID) -> list[Fact]:
 
 
 def _arc(palace: Palace, fact: Fact) -> Arc | None:
-    """Where the memory is an opinion: all opinions on its matter that were ever true."""
+    """Where the memory is an opinion, and not the only one: all on its matter that were ever so."""
     if fact.type != Fact.Type.OPINION:
         return None
     matter = Fact.objects.within(palace).filter(
@@ -127,6 +127,8 @@ def _arc(palace: Palace, fact: Fact) -> Arc | None:
         run=fact.run,
     )
     latest = list(matter.order_by("-recorded_at", "-pk")[:OPINIONS_SHOWN])
+    if len(latest) < 2:
+        return None
     in_time = sorted(latest, key=lambda one: (one.aspect, one.valid_from or one.recorded_at))
     return arc_of(in_time, timezone.now())
 
