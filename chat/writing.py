@@ -151,6 +151,8 @@ def _recall(
         said[-1].text,
         now=chosen.local_now(),
         budget_tokens=CONTEXT_TOKENS,
+        with_facts=True,
+        agent=agent.name if agent else "",
         leave_out=_not_wanted(reply, said),
     )
     draft.notes += found.notes

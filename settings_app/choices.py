@@ -40,6 +40,11 @@ RECIPES = (
         "By words alone",
         "Your question is not compared by meaning: what was said in other words is not found.",
     ),
+    RecipeChoice(
+        "facts-first",
+        "What is known first",
+        "As thorough; of what a model is given, most is what is held to be true.",
+    ),
 )
 
 # Beside the one in use, so that people see what they might ask their operator for.

@@ -10,12 +10,13 @@ from functools import lru_cache
 from typing import Any
 
 import redis
+from django.db.models import F
 from django.utils.safestring import SafeString
 
 from chat import live
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
-from palace.models import Drawer, Palace, RecollectionTrace
+from palace.models import Drawer, Fact, Palace, RecollectionTrace
 from palace.views.hits import SIGNALS
 
 # Messages shown at once; the earlier ones are a click away.
@@ -44,10 +45,15 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A message with all that stands beside it."""
+    """A message with all that stands beside it.
+
+    Attributes:
+        known: The facts that a reply was given, as they are now.
+    """
 
     message: Message
     html: SafeString | str
+    known: tuple[Fact, ...]
     remembered: tuple[Remembered, ...]
     recalled: bool
     tries: int
@@ -102,14 +108,16 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
     palace = conversation.palace
     for message in messages:
         message.conversation = conversation  # At hand already; not to be looked up one by one.
-    hits = _hits(palace, [m.recollection for m in messages if m.recollection])
-    drawers = _drawers(palace, [hit["drawer"] for found in hits.values() for hit in found])
+    given = _given(palace, [m.recollection for m in messages if m.recollection])
+    drawers = _drawers(palace, [hit["drawer"] for each in given.values() for hit in each.hits])
+    facts = _facts(palace, [fact["memory"] for each in given.values() for fact in each.facts])
     tries = _tries(conversation, messages)
     return [
         _row(
             message,
-            hits.get(message.recollection) if message.recollection else None,
+            given.get(message.recollection) if message.recollection else None,
             drawers,
+            facts,
             tries.get(message.position, 0),
             is_last=ends_here and message is messages[-1],
         )
@@ -119,14 +127,19 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
 
 def _row(
     message: Message,
-    hits: list[dict[str, Any]] | None,
+    given: _Given | None,
     drawers: dict[str, Drawer],
+    facts: dict[str, Fact],
     tries: int,
     *,
     is_last: bool,
 ) -> Row:
     text = _so_far(message) if message.is_writing else message.text
-    held = [(hit, drawers.get(hit["drawer"])) for hit in hits or ()]
+    hits = given.hits if given else []
+    held = [(hit, drawers.get(hit["drawer"])) for hit in hits]
+    known = (
+        [facts[fact["memory"]] for fact in given.facts if fact["memory"] in facts] if given else []
+    )
     remembered = tuple(
         Remembered(
             pointer=str(drawer.pointer) if drawer else hit["pointer"],
@@ -138,7 +151,7 @@ def _row(
     )
     places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in held if drawer}
     html = _drawn(text, places) if message.role == "assistant" else text
-    return Row(message, html, remembered, hits is not None, tries, is_last)
+    return Row(message, html, tuple(known), remembered, given is not None, tries, is_last)
 
 
 def _drawn(text: str, places: dict[str, str]) -> SafeString:
@@ -159,10 +172,28 @@ def _so_far(message: Message) -> str:
         return ""  # The whole text comes with the end of the reply.
 
 
-def _hits(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[dict[str, Any]]]:
-    """What each recollection found, best first."""
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a recollection brought, best first, as its trace has it."""
+
+    hits: list[dict[str, Any]]
+    facts: list[dict[str, Any]]
+
+
+def _given(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, _Given]:
     traces = RecollectionTrace.objects.filter(palace=palace, uuid__in=list(uuids))
-    return dict(traces.values_list("uuid", "hits"))
+    rows = traces.values_list("uuid", "hits", "facts")
+    return {key: _Given(hits, facts) for key, hits, facts in rows}
+
+
+def _facts(palace: Palace, memories: Iterable[str]) -> dict[str, Fact]:
+    """By memory the fact as it is now; of one that is no longer held, as it was last."""
+    wanted = list(memories)
+    if not wanted:
+        return {}
+    versions = Fact.objects.within(palace).filter(memory__in=wanted)
+    newest = versions.order_by("memory", F("retired_at").desc(nulls_first=True), "-pk")
+    return {str(fact.memory): fact for fact in newest.distinct("memory")}
 
 
 def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:

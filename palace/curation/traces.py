@@ -43,10 +43,12 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
     )
     passages = _passages(palace, drawers)
     changed = []
-    for trace in traces.only("query", "reading", "hits", "context").order_by("pk").iterator():
+    for trace in (
+        traces.only("query", "reading", "hits", "facts", "context").order_by("pk").iterator()
+    ):
         found = [
             (by_uuid[hit["drawer"]], Pointer.parse(hit["pointer"]))
-            for hit in trace.hits
+            for hit in (*trace.hits, *trace.facts)
             if hit["drawer"] in by_uuid
         ]
         trace.context = without(
@@ -77,11 +79,14 @@ def scrub_cases(palace: Palace, drawers: Sequence[Drawer]) -> None:
 
 
 def _concerned(palace: Palace, uuids: list[str], questions: list[str]) -> list[int]:
-    """Keys of the traces that found one of the drawers, or asked one of the questions."""
+    """Keys of the traces that found one of the drawers, or a fact that cites it.
+
+    And of those that asked one of the questions.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id FROM palace_recollectiontrace WHERE palace_id = %s AND (query = ANY(%s)"
-            " OR EXISTS (SELECT FROM jsonb_array_elements(hits) hit"
+            " OR EXISTS (SELECT FROM jsonb_array_elements(hits || facts) hit"
             " WHERE hit ->> 'drawer' = ANY(%s)))",
             [palace.pk, questions, uuids],
         )

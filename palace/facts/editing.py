@@ -75,7 +75,9 @@ def delete_all(palace: Palace, facts: FactQuerySet, scope: Scope) -> int:
     while True:
         with transaction.atomic():
             palace.lock()
-            batch = list(facts.within(palace).active().order_by("pk")[:BATCH])
+            batch = list(
+                facts.within(palace).active().select_related("palace").order_by("pk")[:BATCH]
+            )
             _drop(batch, scope, Fact.Fate.DELETED, "")
         count += len(batch)
         if len(batch) < BATCH:

@@ -14,6 +14,10 @@ class RecollectionTrace(InPalace):
     hits = models.JSONField(
         help_text="Best first: drawer, pointer, score, share of each signal, why not in the block."
     )
+    facts = models.JSONField(
+        default=list,
+        help_text="What stood before them as known: memory, drawer it cites, pointer, score.",
+    )
     candidates = models.JSONField(help_text="The best of those that were cut, each with why.")
     reading = models.JSONField(default=dict, help_text="How the question was understood.")
     figures = models.JSONField(default=dict, help_text="How many were looked at, and how many cut.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy as np
 from palace.indexing.spaces import active_space
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.candidates import find_candidates
+from palace.recall.facts import KnownFact, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.loading import load
 from palace.recall.opening import Opening, read_opening
-from palace.recall.packing import pack
+from palace.recall.packing import PackableTurn, Packed, pack
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
@@ -38,6 +39,10 @@ def recall(
     budget_tokens: int | None = None,
     leave_out: Collection[int] = (),
     rerank: bool | None = None,
+    with_facts: bool = False,
+    session: Sequence[PackableTurn] = (),
+    agent: str = "",
+    run: str = "",
     traced: bool = True,
 ) -> Recollection:
     """Find the drawers that answer `query` best, and say why.
@@ -53,6 +58,10 @@ def recall(
         budget_tokens: Length of the context block; without one it holds all hits.
         leave_out: Keys of drawers that whoever asks has before them anyway.
         rerank: Whether a model puts the best in order; the owner's own choice unless given.
+        with_facts: Whether what is known stands before the drawers in the context block, as
+            much of it as the recipe says.
+        session: The latest turns of the conversation, in order, to end the context block with.
+        agent: Facts kept for this agent may come too; likewise `run`.
         traced: Whether it goes on record; not where recall itself is tried, and nobody asked.
 
     Raises:
@@ -76,22 +85,38 @@ def recall(
         question, _hits(palace, space, scored, meaning, scored.order[:looked_at]), model
     )
     hits = hits[:most]
-    packed = pack(hits, budget_tokens)
-    notes = [note for note in (question.note, order_note) if note]
-    if packed.left_out:
-        notes.append(f"{len(packed.left_out)} of {len(hits)} did not fit the budget of tokens.")
+    known = _known(palace, space, question, chosen, agent, run) if with_facts else []
+    packed = pack(hits, budget_tokens, known, session, chosen.shares)
     recollection = Recollection(
         uuid=uuid.uuid4(),
         query=question.text,
         hits=hits,
+        facts=tuple(known[place] for place in packed.facts),
         context=packed.context,
         context_tokens=packed.tokens,
-        notes=tuple(notes),
+        citations=packed.citations,
+        notes=tuple(_notes(question.note, order_note, packed, len(hits))),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if traced:
         keep_trace(palace, question, chosen, scored, recollection, packed)
     return recollection
+
+
+def _known(
+    palace: Palace, space: EmbeddingSpace, question: Query, recipe: Recipe, agent: str, run: str
+) -> list[KnownFact]:
+    return facts_for(palace, space, question, agent=agent, run=run, limit=recipe.facts)
+
+
+def _notes(question_note: str, order_note: str, packed: Packed, hits: int) -> Iterator[str]:
+    """What was degraded or left out, in sentences."""
+    yield from (note for note in (question_note, order_note) if note)
+    if packed.left_out:
+        yield f"{len(packed.left_out)} of {hits} did not fit the budget of tokens."
+    if packed.facts_left_out:
+        facts = len(packed.facts_left_out) + len(packed.facts)
+        yield f"{len(packed.facts_left_out)} of {facts} facts did not fit the budget of tokens."
 
 
 def _understand(

@@ -10,6 +10,7 @@ from typing import Any
 
 from palace.errors import UnknownRecipe
 from palace.recall.adapter import FOLDER
+from palace.recall.packing import TIERS
 
 Weights = Mapping[str, float]
 
@@ -23,6 +24,8 @@ class Recipe:
         by_meaning: Whether the question is embedded and compared with the passages.
         best_each: How many of the best by each of meaning and words are looked at.
         rerank: Whether a model puts the best in order, where one can be asked.
+        facts: How many known facts may stand before the drawers, where they are asked for.
+        shares: Of the context block's budget, for facts, drawers and the latest turns.
     """
 
     name: str
@@ -31,6 +34,8 @@ class Recipe:
     by_meaning: bool = True
     best_each: int = 200
     rerank: bool = False
+    facts: int = 8
+    shares: Weights = field(default_factory=lambda: TIERS)
 
     def weights_for(self, kinds: Collection[str]) -> dict[str, float]:
         """The weights of features for a question of these kinds."""
@@ -79,6 +84,9 @@ RECIPES = {
         # No embedding of the question, so no model at all.
         _learnt("keyword", by_meaning=False),
         _learnt("rerank", rerank=True),
+        # What is known fills most of the block: for agents that need the state of things rather
+        # than how it was said.
+        _learnt("facts-first", facts=20, shares={"facts": 0.6, "hits": 0.3, "session": 0.1}),
     )
 }
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from palace.aaak import Pointer
 from palace.models import Drawer
+from palace.recall.facts import KnownFact
+from palace.recall.packing import Citation
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class Recollection:
     Attributes:
         uuid: Also of its stored trace.
         hits: Best first.
-        context: The `<memory_context>` block of those hits that fit the budget; may be empty.
+        facts: What is known and was put into the block, best first.
+        context: The `<memory_context>` block of what fits the budget; may be empty.
+        citations: What each record in the block rests on, in its order.
         notes: What was degraded or left out, in sentences.
     """
 
@@ -47,3 +51,5 @@ class Recollection:
     context_tokens: int
     notes: tuple[str, ...]
     duration_ms: float
+    facts: tuple[KnownFact, ...] = ()
+    citations: tuple[Citation, ...] = ()

@@ -14,11 +14,12 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from palace.models import Palace, RecollectionTrace
+from palace.recall.facts import KnownFact
 from palace.recall.packing import Packed, without
 from palace.recall.query import Query
 from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit, Recollection
-from palace.recall.rows import fetch_rows, keys_literal
+from palace.recall.rows import fetch_rows
 from palace.recall.scoring import Scored
 
 # How many of the candidates that are no hits a trace keeps, and at most how many of those that
@@ -55,17 +56,18 @@ def keep_trace(
         "recipe": recipe.name,
         "now": query.now,
         "hits": Jsonb([_hit(place, hit, packed) for place, hit in enumerate(recollection.hits)]),
+        "facts": Jsonb([_fact(known) for known in recollection.facts]),
         "candidates": Jsonb(_candidates(scored, cut)),
         "reading": Jsonb(read_as(query)),
         "figures": Jsonb(_figures(scored, recollection.hits, packed, cut)),
-        "context": recollection.context,
+        "context": packed.on_record,
         "notes": Jsonb(recollection.notes),
         "duration_ms": recollection.duration_ms,
         "created_at": timezone.now(),
     }
     _write(record)
     # Not before it is committed: until then a purge that runs meanwhile does not see it.
-    _take_out_purged(palace, recollection)
+    _take_out_purged(palace, recollection, packed.on_record)
 
 
 def _write(record: Mapping[str, Any]) -> None:
@@ -105,18 +107,21 @@ def read_as(query: Query) -> dict[str, Any]:
     return {name: value for name, value in read.items() if value}
 
 
-def _take_out_purged(palace: Palace, recollection: Recollection) -> None:
+def _take_out_purged(palace: Palace, recollection: Recollection, context: str) -> None:
     """A purge takes its words out of the traces there are; what it met too early, we take out."""
     hits = recollection.hits
-    keys = np.array([hit.drawer.pk for hit in hits], dtype=np.int64)
-    present = fetch_rows(
-        "SELECT id FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s::bigint[])",
-        [palace.pk, keys_literal(keys)],
+    cited = {known.drawer: known.pointer for known in recollection.facts if known.pointer}
+    wanted = [*(hit.drawer.uuid for hit in hits), *cited]
+    rows = fetch_rows(
+        "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])",
+        [palace.pk, wanted],
     )
-    gone = [hit for hit in hits if (hit.drawer.pk,) not in present]
-    if gone:
+    present = {uuid for (uuid,) in rows}
+    gone = [hit for hit in hits if hit.drawer.uuid not in present]
+    unfounded = [pointer for uuid, pointer in cited.items() if uuid not in present]
+    if gone or unfounded:
         trace = RecollectionTrace.objects.filter(palace=palace, uuid=recollection.uuid)
-        trace.update(context=without(recollection.context, gone))
+        trace.update(context=without(context, gone, unfounded))
 
 
 def _hit(place: int, hit: Hit, packed: Packed) -> dict[str, Any]:
@@ -143,6 +148,16 @@ class Cut:
     why: str
     candidates: Sequence[int]
     places: Sequence[int | None]
+
+
+def _fact(known: KnownFact) -> dict[str, Any]:
+    """Without its words, which are the fact's own to keep or to lose."""
+    return {
+        "memory": str(known.memory),
+        "drawer": str(known.drawer) if known.drawer else None,
+        "pointer": str(known.pointer) if known.pointer else None,
+        "score": round(known.score, 4),
+    }
 
 
 def _cut(scored: Scored, hits: Sequence[Hit]) -> list[Cut]:

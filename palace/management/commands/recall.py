@@ -54,6 +54,7 @@ class Command(BaseCommand):
                 recipe=options["recipe"],
                 budget_tokens=options["budget"],
                 rerank=options["rerank"],
+                with_facts=True,
             )
         except PalaceError as error:
             raise CommandError(str(error)) from error
@@ -113,6 +114,16 @@ def as_json(found: Recollection) -> dict[str, Any]:
                 "passage": list(hit.passage),
             }
             for hit in found.hits
+        ],
+        "facts": [
+            {
+                "memory": str(known.memory),
+                "pointer": str(known.pointer) if known.pointer else None,
+                "score": known.score,
+                "text": known.text,
+                "dates": known.dates,
+            }
+            for known in found.facts
         ],
         "context": found.context,
         "context_tokens": found.context_tokens,
