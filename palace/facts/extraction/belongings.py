@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from palace.facts.candidate import Candidate, FactType, Thing, Words
-from palace.facts.extraction.dates import read_when
+from palace.facts.extraction.dates import read_ahead
 from palace.facts.extraction.grammar import without_fillers
 from palace.facts.extraction.patterns_identity import is_name
 from palace.facts.extraction.people import Company, Person
@@ -226,7 +226,7 @@ def _measure(one: Belonging) -> Iterator[Candidate]:
 
 
 def _appointment(one: Belonging) -> Iterator[Candidate]:
-    left, when = read_when(one.value, one.said_at)
+    left, when = read_ahead(one.value, one.said_at)
     if when.at is None or when.at.date() < one.said_at.date() or len(left.split()) > 4:
         return
     day = f"{when.at.day} {when.at:%B %Y}"

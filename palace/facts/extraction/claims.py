@@ -9,7 +9,7 @@ from datetime import datetime
 
 from palace.facts.candidate import Candidate, Thing
 from palace.facts.extraction.claim import PAST_TENSES, Claim
-from palace.facts.extraction.dates import When, read_when
+from palace.facts.extraction.dates import When, read_ahead, read_when
 from palace.facts.extraction.grammar import Tense, Verb, without_fillers
 from palace.facts.extraction.habits import habits_of
 from palace.facts.extraction.patterns_events import EVENTS, MOVES
@@ -48,7 +48,8 @@ def candidates_of(claim: Claim) -> Iterator[Candidate]:
         return
     tail = f"{verb.tail} {claim.lead}".strip() if claim.lead else verb.tail
     tail = _MISSPOKEN.sub(" ", tail)
-    tail, when = read_when(tail, claim.said_at)
+    read = read_ahead if verb.tense is Tense.FUTURE or _tells_of_plans(verb) else read_when
+    tail, when = read(tail, claim.said_at)
     tail = without_fillers(tail)
     if verb.tense is Tense.FUTURE or (_is_ahead(when, claim) and _tells_of_plans(verb)):
         yield from plans_of(claim, tail, when)
@@ -165,6 +166,7 @@ def _filled(rule: Rule, said: str, match: re.Match[str]) -> _Filled | None:
     if rule.object == "{place}":
         said = _LATELY.sub("", said)
         place = _PLACE.match(said)
+        said = said.split(",")[0]
         shown = place[0] if place else said
         obj = re.sub(r"\A(?:the|a|an) (?=[a-z])", "", shown)
         if len(obj.split()) > 6:
@@ -218,11 +220,16 @@ def _said(rule: Rule, filled: _Filled, claim: Claim) -> tuple[str, str, str]:
     match = rule.tail.match(claim.verb.tail)
     role = match.groupdict().get("role") if match else None
     role = role or (match.groupdict().get("role2") if match else None)
-    if rule.predicate == "works_at" and role and (known := role_in(bare(role))):
+    if rule.predicate == "works_at" and role and (known := _any_role(role)):
         says = f"{says} as {article(known)}"
     if rule.predicate == "works_as" and rule.object == "{role}":
         return _role_at(says, filled, claim)
     return says, filled.object, rule.predicate
+
+
+def _any_role(words: str) -> str:
+    """What stands after "as" is a role, known as a trade or not."""
+    return role_in(bare(words)) or bare(phrase_of(words) or "")
 
 
 def _role_at(says: str, filled: _Filled, claim: Claim) -> tuple[str, str, str]:

@@ -41,8 +41,8 @@ _JOINT = re.compile(
     r"|plus|then|since|while"
     r"|whereas|yet|or|as|although|given that|now that|even though)?\s*"
     r"|\s+(?:given that|now that|even though|and|but|so|because|although|though|while"
-    r"|since|plus|whereas|or)\s+)"
-    rf"(?={_STARTS}(?![\w']))"
+    r"|plus|whereas|or)\s+)"
+    rf"(?={_STARTS}(?![\w']))|\s*:\s+(?=(?:since|in|on|last|next|from|this)\s)"
 )
 _ELISION = re.compile(r"(?:\s*,)?\s+(?:and|but)(?:\s+then)?\s+(?=[a-z])|\s*,\s*(?=[a-z]+\s)")
 _RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)\s)")
@@ -101,10 +101,21 @@ def spelt_out(text: str) -> str:
 def clauses_of(sentence: Sentence) -> Iterator[Clause]:
     start = 0
     for joint in _JOINT.finditer(sentence.text):
+        if "and" in joint[0] and _is_pair(sentence.text[start : joint.start()]):
+            continue
         if joint.start() > start:
             yield from _parts(sentence, start, joint.start())
         start = joint.end()
     yield from _parts(sentence, start, len(sentence.text))
+
+
+def _is_pair(before: str) -> bool:
+    """ "Piet | and I divorced": what stands before has no verb, so it is one subject."""
+    words = before.lower().split()
+    verbs = ("am", "are", "is", "was", "i'm", "were", "i've")
+    return 0 < len(words) <= 5 and not any(
+        word in BASE or word in PAST or word in THIRD or word in verbs for word in words
+    )
 
 
 def _parts(sentence: Sentence, start: int, end: int) -> Iterator[Clause]:

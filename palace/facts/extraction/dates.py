@@ -60,6 +60,25 @@ _MIGHT_TELL = re.compile(
 _FARTHEST = timedelta(days=365 * 100)
 
 
+def read_ahead(text: str, said_at: datetime) -> tuple[str, When]:
+    """As `read_when`, of what is still to come: "in November" is the next one."""
+    left, when = read_when(text, said_at)
+    if when.at is None or when.at >= said_at or _IS_FIXED.search(text):
+        return left, when
+    try:
+        return left, replace(when, at=when.at.replace(year=when.at.year + 1))
+    except ValueError:  # 29 February.
+        return left, when
+
+
+# It names its year, or the past.
+_IS_FIXED = re.compile(
+    r"\b(?:1[89]|20)\d\d\b|\b(?:ago|last|past|yesterday|today|tonight)\b"
+    r"|\bthis (?:morning|evening|week|month|year)\b",
+    re.IGNORECASE,
+)
+
+
 def read_when(text: str, said_at: datetime) -> tuple[str, When]:
     """What is left of `text`, and what it says of when, at `said_at`."""
     if not _MIGHT_TELL.search(text):

@@ -11,9 +11,12 @@ _SPEAKS = re.compile(
     r"\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b"
     r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved"
     r"|mum|mom|dad|grandma|grandpa|married"
-    r"|passed away|died|(?:cancelled|canceled)|renamed|is now called|live|works?|got|quit|had to|User's)\b",
+    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to)\b",
     re.IGNORECASE,
 )
+
+# "TypeScript is great": an opinion without an "I".
+_SOMETHING_IS = re.compile(r"(?:\A|[.!?]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b")
 
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
@@ -98,7 +101,7 @@ _OPEN = re.compile(
 _ASKS = re.compile(
     r"\A(?:and |but |so |also |please |then )*(?:what|how|why|when|where|who|which"
     r"|whose|is|are|am|was|were|do|does|did|can|could|would|should|shall"
-    r"|will|has|have|had|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b"
+    r"|will|has|have|had(?! to\b)|may|any|should|isn't|aren't|don't|doesn't|didn't|can't|won't)\b"
     r"(?! (?:I want|I need|I like|I love|I mean|I wanted|is|are) )",
     re.IGNORECASE,
 )
@@ -112,7 +115,7 @@ _ORDERS = re.compile(
 
 def speaks_of_itself(text: str) -> bool:
     """A cheap look before anything else is done."""
-    return _SPEAKS.search(text) is not None
+    return _SPEAKS.search(text) is not None or _SOMETHING_IS.search(text) is not None
 
 
 def begins_play(text: str) -> bool:

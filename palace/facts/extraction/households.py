@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from palace.facts.candidate import Candidate, Thing, Words
+from palace.facts.extraction.belongings import name_of
 from palace.facts.extraction.claim import Claim
 from palace.facts.extraction.dates import When, read_when
 from palace.facts.extraction.grammar import Tense
@@ -30,6 +31,7 @@ _ENDS = re.compile(
     r"\Z|\s*[,;.!()]|\s(?:and|with|at|in|on|from|who|that|called|named|last|this|but|so"
     r"|now|to|for|today|yesterday|since|as|too|already|because|living|\d)\b"
 )
+_CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z]\w+)")
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
 _NO_FAMILY = re.compile(
     r"\bany (?P<kind>siblings|children|kids|pets|brothers or sisters|brothers|sisters)\b",
@@ -112,6 +114,9 @@ def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
         yield from _members(claim, company)
     elif claim.person.relation is not None:
         yield from _gone(claim)
+        called = _CALLED.match(verb.tail) if verb.lemma == "be" else None
+        if called is not None and not verb.negated:
+            yield from name_of(claim.person, called["name"], claim.words, company)
     if verb.lemma == "name" and verb.tense in (Tense.PAST, Tense.PERFECT):
         yield from _named(claim, company)
 

@@ -59,6 +59,7 @@ class _Reading:
             self._playing = not guards.ends_play(turn.text)
             return
         if not guards.speaks_of_itself(turn.text):
+            self._playing = guards.begins_play(turn.text)
             return
         self._company.turn_to(turn.speaker)
         message = _Message(at, turn, self._company)
@@ -107,6 +108,7 @@ class _Message:
             yield from instructed
             return
         clauses = list(clauses_of(sentence))
+        self._company.hear(sentence.text)
         asked = blocked = False
         self._corrects = takes_back(sentence.text)
         subject: Subject | None = None

@@ -202,12 +202,20 @@ def _opinion(
         return
     subject, facet = _facet_of(whole)
     me = company.me
-    text = f"{me.label} thinks {third(whole)} {told}" if thought else f"{third(whole)} {told}"
+    if subject.lower().startswith(("its ", "his ", "her ", "their ")):
+        return
+    thing = Thing(third(bare(subject)), "item")
+    if not any(sign.isupper() for sign in subject):
+        # What has no name is no entity: the opinion is the speaker's, and the thing its aspect.
+        thing, facet, told = me.thing, third(bare(whole)), f"{third(whole)} {told}"
+        text = f"{me.label} thinks {told}" if thought else told
+    else:
+        text = f"{me.label} thinks {third(whole)} {told}" if thought else f"{third(whole)} {told}"
     yield Candidate(
         type="opinion",
-        subject=Thing(third(bare(subject)), "item"),
+        subject=thing,
         predicate="opinion",
-        object=told if thought else told.replace(f" {me.label}", " " + me.label),
+        object=told,
         text=text[:1].upper() + text[1:],
         words=(words,),
         aspect=(facet or aspect).lower(),

@@ -49,7 +49,7 @@ def _is_place(words: str) -> bool:
 
 
 def _rows() -> list[tuple[str, Rule]]:
-    lives = {"kind": "place", "accepts": _is_place, "object": "{place}"}
+    lives = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
     return [
         ("live reside", rule(_IN, "lives_in", "live in {o}", **lives)),
         ("live", rule(rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home")),

@@ -125,6 +125,9 @@ _SEVERAL = re.compile(
     rf"| are named|:)? "
     rf"(?P<names>{_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})"
 )
+_SPOKEN_OF = re.compile(
+    rf"\b(?:about|with|to|having|met|invited|having) (?P<name>{_ONE_NAME})\b(?!'|-)"
+)
 _FRIEND_OF_MINE = re.compile(r"(?:[Aa]|one of my) (?P<role>friend|colleague|cousin)s? of mine\b")
 
 
@@ -171,7 +174,15 @@ class Company:
         if (me := speaker(name)) != self.me:
             self.by_role.clear()
             self.me = me
-        self.last, self.topic = None, ""
+            self.last = None
+        self.topic = ""
+
+    def hear(self, text: str) -> None:
+        """Remember whom a sentence names, in case the next calls them "she"."""
+        named = _SPOKEN_OF.search(text)
+        if named is not None and named["name"] not in NOT_NAMES and self.last is None:
+            name = named["name"]
+            self.last = Person(Thing(name, "person"), name)
 
     def mentions(self, text: str) -> list[Mention]:
         """Whom the speaker calls theirs, in order; knowing them from now on."""

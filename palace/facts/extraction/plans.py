@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from palace.facts.candidate import Candidate
 from palace.facts.extraction.claim import PAST_TENSES, Claim, without_reasons
-from palace.facts.extraction.dates import When, read_when
+from palace.facts.extraction.dates import When, read_ahead
 from palace.facts.extraction.grammar import Tense, without_fillers
 from palace.facts.extraction.patterns_events import DATED_STEPS, GREAT_STEPS, is_life
 from palace.facts.extraction.phrasing import sentence, third
@@ -46,7 +46,7 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
             to = re.match(r"(?P<what>(?:an?|our|my) .+)", raw)
         if to is None:
             return
-    what, when = read_when(to["what"], claim.said_at)
+    what, when = read_ahead(to["what"], claim.said_at)
     said = without_reasons(without_fillers(what))
     if not said or re.search(r"\byou(?:r|rs)?\b|·", said) or len(said.split()) > 12:
         return

@@ -32,8 +32,8 @@ _TRADES = frozenset(
     representative researcher restaurateur roofer sailor salesman salesperson saleswoman scholar
     scientist sculptor secretary senator seamstress shipbroker shopkeeper singer smith
     sociologist soldier specialist statistician steward stewardess student stylist
-    superintendent supervisor surgeon surveyor tailor teacher technician technologist therapist
-    tiler trader trainee trainer translator treasurer truck-driver tutor undergraduate
+    superintendent supervisor surgeon surveyor tailor teacher technician tester technologist
+    therapist tiler trader trainee trainer translator treasurer truck-driver tutor undergraduate
     upholsterer vet veterinarian vicar violinist waiter waitress watchmaker weaver webmaster
     welder writer youtuber zoologist lead postgraduate sysadmin dba freelance grad dev luthier
     undertaker stonemason cellist guitarist drummer

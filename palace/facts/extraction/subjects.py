@@ -40,7 +40,8 @@ _CORRECTS = re.compile(
     re.IGNORECASE,
 )
 _TAKES_BACK = re.compile(
-    r"\A(?:no,? wait|no,? sorry|sorry,? (?:wrong|no|I meant?|it is|my)|wrong|correction"
+    r"\A(?:no,? wait|no,? sorry|sorry,? (?:wrong|no|I meant?|it is|my|I (?:live|work"
+    r"|am))|wrong|correction"
     r"|oops|scratch that|I misspoke|I meant)\b"
     r"|\bI (?:got|had) (?:that|it|this) wrong\b|\bI was mistaken\b|\bmy mistake\b"
     r"|\bnot [A-Z]\w+, (?:but|it is)\b",
@@ -130,8 +131,8 @@ def subject_of(text: str, company: Company) -> Subject | None:
     found = (
         _self(text, company)
         or _theirs(text, company)
-        or _known(text, company)
         or _left_out(text, company)
+        or _known(text, company)
     )
     if found is None:
         return None

@@ -24,13 +24,16 @@ def words_of(text: str) -> frozenset[str]:
 
 def _stem(word: str) -> str:
     """Enough of a stem for a plural and a gerund to meet what they come from."""
-    for ending in ("ing", "ies", "es", "ed", "s"):
+    if len(word) < 4 or word.endswith("ss"):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    for ending in ("ing", "ed", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            stem = word[: -len(ending)]
-            if ending == "ies":
-                return stem + "y"
-            return stem[:-1] if len(stem) > 3 and stem[-1] == stem[-2] else stem.removesuffix("e")
-    return word.removesuffix("e") if len(word) > 3 else word
+            word = word[: -len(ending)]
+            doubled = ending != "s" and word[-1] == word[-2] and word[-1] not in "lse"
+            return word[:-1] if doubled else word.rstrip("e")
+    return word.rstrip("e")
 
 
 def same(one: str, other: str) -> bool:

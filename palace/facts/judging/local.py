@@ -130,10 +130,16 @@ def _stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
             or not same(fact.object, candidate.object)
         ):
             continue
-        if fact.stance == candidate.stance:
+        turned = candidate.predicate == "prefers" and _is_turned(candidate.object, fact.object)
+        if fact.stance == candidate.stance and not turned:
             return repeated(candidate, fact)
         return updated(candidate, fact, "the view has changed")
     return None
+
+
+def _is_turned(one: str, other: str) -> bool:
+    """ "Tabs to spaces" says the opposite of "spaces to tabs", in the same words."""
+    return words_of(one.split()[0]) != words_of(other.split()[0])
 
 
 def _opinion(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
