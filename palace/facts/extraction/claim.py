@@ -19,7 +19,7 @@ class Claim:
 
     Attributes:
         lead: What stood before the subject: "Last year".
-        future: `said_at` and later.
+        said_at: When it was said, from which "yesterday" counts.
     """
 
     person: Person

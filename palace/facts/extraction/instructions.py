@@ -68,6 +68,7 @@ def instructions_of(
     what = re.split(r"(?:[;]|,? (?:because|I prefer|I hate|I like|since I|thanks|ok)\b)", what)[
         0
     ].strip(" ,.")
+    what = re.sub(r"\bwhen(?:ever)? I ask\b", "when asked", what)
     me = company.me
     yield Candidate(
         type="preference",

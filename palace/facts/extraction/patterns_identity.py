@@ -17,7 +17,6 @@ _NUMBERS = (
 _AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{_NUMBERS})"
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][a-zà-öø-ÿā-ž'’-]{1,14}(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ'’-]+){0,2}")
 _NATION = re.compile(NATION, re.IGNORECASE)
-_SPOUSE = r"(?P<o>(?:my |an? |the |our )?[\w'-]+(?: [A-Z][\w'-]+)*)"
 
 
 def is_name(words: str) -> bool:

@@ -105,7 +105,3 @@ def role_in(words: str) -> str | None:
 
 def is_learner(role: str) -> bool:
     return role.lower().split()[-1] in _STATES
-
-
-def speaks_of_language(words: str) -> bool:
-    return re.fullmatch(rf"(?:{LANGUAGE})", words.strip(), re.IGNORECASE) is not None

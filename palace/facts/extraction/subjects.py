@@ -67,9 +67,6 @@ _HURRIED = re.compile(
     r"|graduated|retired|left my|lost my|gave up|broke up|broke my|ran my|took up"
     r"|signed up|became)\b(?! (?:it|that|this|you|your|to work|to be)\b)"
 )
-_BULLET = re.compile(
-    r"\A(?:live|work|love|like|hate|prefer|have|own|drive|play|speak|use|study|eat)\s"
-)
 _BARE_STATE = re.compile(
     r"\A(?:married to|allergic to|based in|born in|living in|vegetarian\Z|vegan\Z"
     r"|pescatarian\Z|lactose intolerant|retired\Z|divorced\Z|diabetic\Z|coeliac\Z"
