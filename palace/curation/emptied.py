@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
+from palace.curation.entities import forget_changes
 from palace.curation.naming import forget_names
 from palace.mining.reports import summary_of
 from palace.models import Activity, Drawer, Palace, Room, Wing
@@ -69,9 +70,13 @@ def _delete_unknown(palace: Palace, entities: Iterable[int]) -> None:
                 WHERE f.palace_id = e.palace_id AND f.subject_id = e.id)
             AND NOT EXISTS (SELECT FROM palace_fact f
                 WHERE f.palace_id = e.palace_id AND f.object_entity_id = e.id)
+            RETURNING uuid
             """,
             [palace.pk, list(set(entities))],
         )
+        gone = [uuid for (uuid,) in cursor.fetchall()]
+    if gone:
+        forget_changes(palace, gone)
 
 
 def _keep_numbers(purged: Sequence[Drawer]) -> None:

@@ -106,7 +106,9 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     new = _copy_of(fact)
     new.supersedes, new.recorded_at = fact, timezone.now()
     if fact.fate in Fact.WAS_TRUE:
-        new.valid_to = None
+        # It had no end after all: the row that says so would tell the same time twice.
+        new.valid_to, fact.fate = None, Fact.Fate.CORRECTED
+        fact.save(update_fields=["fate"])
     new.save()
     take_over_evidence(fact, new)
     take_over_vectors(fact, new)

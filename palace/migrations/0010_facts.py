@@ -134,7 +134,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='fact',
-            index=models.Index(fields=['palace', 'memory'], name='fact_versions'),
+            index=models.Index(fields=['memory', 'palace'], name='fact_versions'),
         ),
         migrations.AddIndex(
             model_name='fact',
@@ -182,7 +182,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='factevent',
-            index=models.Index(fields=['palace', 'memory', 'at'], name='fact_event_history'),
+            index=models.Index(fields=['memory', 'palace', 'at'], name='fact_event_history'),
         ),
         migrations.AddConstraint(
             model_name='factevent',

@@ -153,7 +153,8 @@ class Fact(InPalace):
             ),
         ]
         indexes = [
-            models.Index(fields=["palace", "memory"], name="fact_versions"),
+            # Programs name a memory, and not whose it is.
+            models.Index(fields=["memory", "palace"], name="fact_versions"),
             models.Index(fields=["palace", "subject", "valid_from"], name="fact_by_subject"),
             models.Index(
                 fields=["palace", "object_entity"],
@@ -246,7 +247,8 @@ class FactEvent(models.Model):
     class Meta:
         ordering = ["at", "pk"]
         constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="fact_event_uuid")]
-        indexes = [models.Index(fields=["palace", "memory", "at"], name="fact_event_history")]
+        # As facts: programs name a memory, and not whose it is.
+        indexes = [models.Index(fields=["memory", "palace", "at"], name="fact_event_history")]
 
     def __str__(self) -> str:
         return f"{self.event} {self.memory}"

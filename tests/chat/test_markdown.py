@@ -91,10 +91,11 @@ HARD = ["[", "*_", "`", "> ", "a\n", "|a\n|-\n", "[a](", "*a **b ", "![", "- - "
 
 @pytest.mark.parametrize("text", HARD)
 def test_nothing_takes_longer_than_a_moment(text):
-    started = time.perf_counter()
+    started = time.thread_time()
     assert render_markdown((text * 200_000)[:200_000])
-    # A moment here is half a second; computers differ, but what takes for ever takes longer.
-    assert time.perf_counter() - started < 5
+    # A moment here is half a second of this thread's own, however busy the machine is;
+    # computers differ, but what takes for ever takes longer.
+    assert time.thread_time() - started < 5
 
 
 def test_what_is_too_long_to_be_drawn_is_shown_as_it_was_written():

@@ -69,8 +69,8 @@ def test_without_takes_out_whole_signals_or_single_features():
     assert PLAIN.without([]) == PLAIN
 
 
-def test_there_are_four_recipes():
-    assert set(RECIPES) == {"default", "fast", "keyword", "rerank"}
+def test_there_are_five_recipes():
+    assert set(RECIPES) == {"default", "fast", "keyword", "rerank", "facts-first"}
     assert [name for name, recipe in RECIPES.items() if recipe.rerank] == ["rerank"]
     assert [name for name, recipe in RECIPES.items() if not recipe.by_meaning] == ["keyword"]
 
