@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
+from palace.filing.file import file_transcript
 
 from bench.scale_fill import palace_named
 from bench.schema import own_schema
@@ -18,7 +19,6 @@ from palace.curation.trash import move_to_trash, restore
 from palace.indexing.backfill import build_space, fill_missing
 from palace.indexing.rebuild import rebuild_passages, rebuild_postings
 from palace.indexing.spaces import active_space, model_of, space_for
-from palace.mining.filing import file_transcript
 from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.recall import shelf, surveying

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def link(one, other, predicate="knows", **values):
 def chain(palace):
     """Ana – Biscuit – Cora – Dov – Eli, each with the next."""
     people = [entity(palace, name) for name in ("Ana", "Biscuit", "Cora", "Dov", "Eli")]
-    for one, other in zip(people, people[1:], strict=False):
+    for one, other in pairwise(people):
         link(one, other)
     return people
 
