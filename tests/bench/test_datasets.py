@@ -18,7 +18,7 @@ def write(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(value).encode()
-        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+        path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
         return path
 
     return write
@@ -206,8 +206,8 @@ def test_a_chat_without_questions_and_a_folder_without_chats_get_a_sentence(chat
         ("data.json", b"\xff\xfe\x00"),
         ("data.json", b"[" * 100_000),
         ("data.json.gz", b"[]"),
-        ("data.json.gz", gzip.compress(b"[1, 2, 3]")[:-9]),
-        ("data.json.gz", gzip.compress(b"[1, 2, 3]" * 999)[:-20] + b"\x00" * 20),
+        ("data.json.gz", gzip.compress(b"[1, 2, 3]", mtime=0)[:-9]),
+        ("data.json.gz", gzip.compress(b"[1, 2, 3]" * 999, mtime=0)[:-20] + b"\x00" * 20),
     ],
 )
 def test_a_broken_file_gets_a_sentence(tmp_path, name, content):

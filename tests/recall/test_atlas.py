@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
-from palace.filing.file import file_transcript
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from bench.scale_fill import palace_named
 from bench.schema import own_schema
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
+from palace.filing.file import file_transcript
 from palace.indexing.backfill import build_space, fill_missing
 from palace.indexing.rebuild import rebuild_passages, rebuild_postings
 from palace.indexing.spaces import active_space, model_of, space_for
@@ -480,3 +482,71 @@ def test_an_atlas_cannot_be_written_to(lived_in):
     for array in (atlas.survey.vectors, atlas.keys, atlas.said_at, atlas.survey.messages):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[-1]
+
+
+# Whatever is done, in whatever order.
+
+
+def trash_one(palace, number):
+    drawers = list(Drawer.objects.within(palace).kept().order_by("pk"))
+    if drawers:
+        move_to_trash(drawers[number % len(drawers)])
+
+
+def restore_one(palace, number):
+    trashed = list(Drawer.objects.within(palace).trashed().order_by("pk"))
+    if trashed:
+        restore(palace, Drawer.objects.filter(pk=trashed[number % len(trashed)].pk))
+
+
+def purge_all(palace, number):
+    Purge(palace).run(Drawer.objects.all())
+
+
+def mine_part(palace, number):
+    whole = long_transcript(12, id=f"talk {number % 3}")
+    mine(palace, dataclasses.replace(whole, turns=whole.turns[number % 5 :: 1 + number % 2]))
+
+
+def lose_vector(palace, number):
+    keys = list(Passage.objects.filter(palace=palace).values_list("drawer_id", flat=True))
+    if keys:
+        chosen = keys[number % len(keys)]
+        Passage.objects.filter(palace=palace, drawer=chosen).update(embedding=None)
+
+
+def fill(palace, number):
+    fill_missing()
+
+
+def rename(palace, number):
+    Drawer.objects.within(palace).filter(number=number % 12).update(speaker=f"Ann {number}")
+
+
+def think_better_of_it(palace, number):
+    with transaction.atomic():
+        mine_part(palace, number)
+        trash_one(palace, number)
+        held(palace)
+        transaction.set_rollback(True)
+
+
+DONE = st.sampled_from(
+    [
+        *(trash_one, restore_one, purge_all, mine_part, mine_part),
+        *(lose_vector, fill, rename, think_better_of_it),
+    ]
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(DONE, st.integers(0, 40), st.booleans()), min_size=3, max_size=12))
+def test_whatever_is_done_it_says_what_the_tables_say(palace, done):
+    with transaction.atomic():
+        mine(palace, long_transcript(12, id="talk 0"))
+        for do, number, is_asked in done:
+            do(palace, number)
+            if is_asked:
+                assert is_as_read_anew(palace)
+        assert is_as_read_anew(palace)
+        transaction.set_rollback(True)

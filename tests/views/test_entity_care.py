@@ -71,7 +71,7 @@ def test_two_are_merged_and_taken_apart_again(alices, ann, annie, tea):
         ("", 400, "Choose the one that is meant as well."),
         ("itself", 400, "cannot be merged with itself"),
         ("nonsense", 404, ""),
-        (str(uuid.uuid4()), 404, ""),
+        ("7e1f0a52-3a5c-4c6b-9f0e-5b8f2f1c9d10", 404, ""),
     ],
 )
 def test_what_cannot_be_merged_is_said(alices, ann, annie, other, status, sentence):
