@@ -96,10 +96,11 @@ def test_what_is_no_json_is_said_with_its_line(tmp_path):
 # The scenarios themselves
 
 
-def test_the_parts_are_drawn_alike():
+def test_the_parts_are_of_use_and_share_nothing():
+    """The part for development may grow; what is set aside stays large enough to say something."""
     dev, aside = (read(PARTS[part]) for part in (DEV, SET_ASIDE))
-    assert len(dev) + len(aside) >= 130
-    assert len(aside) / (len(dev) + len(aside)) == pytest.approx(1 / 3, abs=0.02)
+    assert len(aside) >= 70
+    assert len(dev) >= 2 * len(aside)
     assert {one.id for one in dev}.isdisjoint(one.id for one in aside)
     texts = [{message.text for one in part for message in one.messages} for part in (dev, aside)]
     assert texts[0].isdisjoint(texts[1])
