@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +123,9 @@ def survey_changes(place: Place, atlas: Atlas) -> Atlas:
     keys = _changed(atlas, changes)
     if keys is None:
         return survey(place)
-    return atlas.with_changes(keys, _read(place, _SOME, keys))
+    # What is written between the two statements may be in what is read, but not all of it.
+    left = replace(_read(place, _SOME, keys), revision=changes[-1][0])
+    return atlas.with_changes(keys, left)
 
 
 def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> Atlas:

@@ -279,6 +279,23 @@ def test_a_change_of_too_many_drawers_does_not_name_them(lived_in):
     assert is_as_read_anew(lived_in)
 
 
+def test_what_is_written_while_changes_are_read_is_not_missed(lived_in, monkeypatch):
+    held(lived_in)
+    first, second, *_ = Drawer.objects.order_by("pk")
+    Drawer.objects.filter(pk=first.pk).update(preference=0.25)
+    read = surveying._read
+
+    def read_after_another_write(*arguments):
+        Drawer.objects.filter(pk=second.pk).update(preference=0.75)
+        return read(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(surveying, "_read", read_after_another_write)
+        held(lived_in)
+    assert is_as_read_anew(lived_in)
+    assert held(lived_in).survey.messages["preference"][:2].tolist() == [0.25, 0.75]
+
+
 # Transactions, other processes, and threads.
 
 
