@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Of a candidate that amends what is known without saying what it is of; no fact is kept with it.
+UNRESOLVED = ""
+# The confidence in what is said of a name that nobody has introduced in the same messages.
+HEARSAY = 0.5
+# The object of a denial of whoever one is married to or together with.
+SPOUSE = "spouse"
+
 
 @dataclass(frozen=True, slots=True)
 class Predicate:

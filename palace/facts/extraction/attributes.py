@@ -23,7 +23,7 @@ from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.rules import phrase_of
 from palace.facts.extraction.subjects import corrects, without_openers
 
-_WHOSE = r"(?:my|our|(?:the )?user's|(?P<theirs>his|her|its)|(?:my |our )?(?P<whose>[\w-]+)'s)"
+_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its))"
 _ATTRIBUTE = re.compile(
     rf"\A{_WHOSE} (?P<what>[\w' -]{{2,40}}?) (?P<verb>is|are|was|used to be|will be"
     rf"|has always been)"
@@ -40,7 +40,7 @@ _LISTED_FAVOURITE = re.compile(
     r"\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z", re.IGNORECASE
 )
 _CALLED = re.compile(
-    r"\A(?:please |just |you can |feel free to )*(?:call me|(?:everyone|everybody"
+    r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
     r"|people|friends|my friends) calls? me|I go by|I am called"
     r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
 )
@@ -132,9 +132,8 @@ def _by_themselves(
         )
     yield from _introduced(text, me, words)
     spelt = _SPELT.match(text)
-    if spelt is not None:
-        owner = company.last or me
-        for one in name_of(owner, spelt["value"], words, company):
+    if spelt is not None and company.last is not None:
+        for one in name_of(company.last, spelt["value"], words, company):
             yield replace(one, corrects=True)
     if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
         yield fact_of(

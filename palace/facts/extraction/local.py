@@ -7,10 +7,19 @@ from dataclasses import replace
 
 from palace.facts.candidate import Candidate, Words
 from palace.facts.extraction import guards
+from palace.facts.extraction.amendments import (
+    Setting,
+    amendments_of,
+    is_signal,
+    may_amend,
+    puts_right,
+    said_wrongly,
+)
+from palace.facts.extraction.asides import asides_of, is_parted, parted
 from palace.facts.extraction.attributes import attributes_of
 from palace.facts.extraction.claim import Claim
 from palace.facts.extraction.claims import candidates_of
-from palace.facts.extraction.clauses import Clause, clauses_of
+from palace.facts.extraction.clauses import Clause, clauses_of, spelt_out
 from palace.facts.extraction.grammar import read_verb
 from palace.facts.extraction.households import households_of, introductions_of
 from palace.facts.extraction.instructions import instructions_of
@@ -19,6 +28,7 @@ from palace.facts.extraction.people import Company
 from palace.facts.extraction.sentences import Sentence, sentences_of
 from palace.facts.extraction.subjects import FRAGMENT, Subject, subject_of, takes_back
 from palace.facts.extraction.turns_of_phrase import said_in_passing
+from palace.facts.predicates import HEARSAY, is_single
 from palace.transcripts import Turn
 
 _MACHINES = frozenset(
@@ -58,7 +68,7 @@ class _Reading:
         if self._playing:
             self._playing = not guards.ends_play(turn.text)
             return
-        if not guards.speaks_of_itself(turn.text):
+        if not guards.speaks_of_itself(turn.text) and not may_amend(turn.text):
             self._playing = guards.begins_play(turn.text)
             return
         self._company.turn_to(turn.speaker)
@@ -86,6 +96,7 @@ class _Message:
         self._found: list[Candidate] = []
         self._lead = ""
         self._corrects = False
+        self._announced, self._before = False, ""
 
     def read(self) -> list[Candidate]:
         before: list[Candidate] = []
@@ -99,8 +110,43 @@ class _Message:
                 continue
             before = list(self._found)
             if not guards.asks_for_text(sentence.text):
-                self._found += self._sentence(sentence)
+                self._found += self._said(sentence)
         return self._found
+
+    def _said(self, sentence: Sentence) -> list[Candidate]:
+        """What it says by itself, and what it amends."""
+        self._corrects = (
+            takes_back(sentence.text) or puts_right(sentence.text) or bool(self._announced)
+        )
+        said = [*self._asides(sentence), *self._sentence(sentence)]
+        blocked = guards.is_reported(sentence.text) or guards.is_open(sentence.text)
+        if not blocked and not sentence.question:
+            words = self._words(sentence.start, sentence.end)
+            said += amendments_of(sentence.text, words, self._setting(sentence, said))
+        self._announced = is_signal(sentence.text)
+        self._before = said_wrongly(sentence.text)
+        return said
+
+    def _setting(self, sentence: Sentence, said: Sequence[Candidate]) -> Setting:
+        about = None
+        if not puts_right(sentence.text):
+            about = subject_of(spelt_out(sentence.text), self._company)
+        return Setting(
+            me=self._company.me,
+            about=about.person if about else self._company.me,
+            announced=self._announced or self._turn.text[: sentence.start].endswith("*"),
+            before=self._before,
+            plain=not said,
+            ended=any(one.negated for one in said),
+        )
+
+    def _asides(self, sentence: Sentence) -> Iterator[Candidate]:
+        """What a sentence takes for granted, though it is about something else, or asks."""
+        for clause in asides_of(sentence):
+            if not guards.is_open(clause.text) and not guards.is_reported(clause.text):
+                yield from self._clause(clause, None)
+        if is_parted(sentence.text):
+            yield parted(self._company.me, self._words(sentence.start, sentence.end))
 
     def _sentence(self, sentence: Sentence) -> Iterator[Candidate]:
         instructed = list(instructions_of(sentence, self._words, self._company))
@@ -110,7 +156,6 @@ class _Message:
         clauses = list(clauses_of(sentence))
         self._company.hear(sentence.text)
         asked = blocked = False
-        self._corrects = takes_back(sentence.text)
         subject: Subject | None = None
         for number, clause in enumerate(clauses):
             asks = guards.asks(clause.text)
@@ -171,11 +216,11 @@ class _Message:
         if opinions:
             return
         found = list(households_of(claim, self._company)) or candidates_of(claim)
-        yield from (
-            one
-            for one in found
-            if not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
-        )
+        for one in found:
+            corrects = one.corrects and (is_single(one.predicate) or self._corrects)
+            plain = not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
+            confidence = one.confidence if plain else min(one.confidence, HEARSAY)
+            yield replace(one, corrects=corrects, confidence=confidence)
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
         if clause.elided:
@@ -192,7 +237,7 @@ class _Message:
         return subject_of(clause.text, self._company)
 
     def _remember(self, subject: Subject) -> None:
-        if subject.person is not self._company.me and not subject.stranger:
+        if subject.person is not self._company.me:
             self._company.last = subject.person
 
     def _words(self, start: int, end: int) -> Words:

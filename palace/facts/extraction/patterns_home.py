@@ -138,7 +138,7 @@ def _rows() -> list[tuple[str, Rule]]:
         ),
         ("own have", rule(_OWNED, "owns", "own {o}")),
         ("own", rule(r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}")),
-        ("drive", rule(rf"{_MAKES}\Z", "drives", "drive {o}", confidence=0.85)),
+        ("drive", rule(rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85)),
         ("buy purchase get", rule(_OWNED, "owns", "own {o}", mode=Mode.BEGAN)),
         ("sell", rule(r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED)),
         ("need", rule(r"(?P<o>a wheelchair)\Z", "uses", "use {o}")),

@@ -30,8 +30,7 @@ def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
         r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said
     ):
         return
-    if not verb.negated:
-        yield _plan(claim, "plans", f"{verb.lemma} {said}", when, negated=False)
+    yield _plan(claim, "plans", f"{verb.lemma} {said}", when, negated=verb.negated)
 
 
 def wishes_of(claim: Claim) -> Iterator[Candidate]:

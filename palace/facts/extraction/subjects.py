@@ -162,7 +162,10 @@ def _known(text: str, company: Company) -> _Found | None:
     pronoun = _PRONOUN.match(text)
     if pronoun is not None:
         person = company.they(pronoun["who"])
-        return (person, text[pronoun.end() :], False) if person else None
+        if person is None:
+            return None
+        unknown = not person.role and company.named(person.thing.name) is None
+        return person, text[pronoun.end() :], unknown
     named = _NAMED.match(text)
     if named is None or re.split(r"[\s'’]", named["name"])[0] in NOT_NAMES:
         return None

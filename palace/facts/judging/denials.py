@@ -9,7 +9,7 @@ from palace.facts.candidate import Candidate
 from palace.facts.judgement import Change, Judgement, Known, Verdict
 from palace.facts.judging.likeness import denies, overlap, same, words_of
 from palace.facts.judging.verdicts import are_related, repeated, rival_of, updated
-from palace.facts.predicates import is_single
+from palace.facts.predicates import SPOUSE, is_single
 from palace.models import Fact
 
 # Denied, these say something even where nothing was known: "User does not smoke".
@@ -26,6 +26,7 @@ _TELLING = frozenset(
         "speaks",
     }
 )
+_COUPLES = frozenset({"married_to", "engaged_to", "partner"})
 _VEHICLES = frozenset({"car", "van", "truck", "motorbike", "motorcycle", "bike"})
 _PAST = re.compile(
     r"\b(?:used to|was|were|had|did|\w+ed|taught|drove|went|ran|led|wrote|kept|spoke"
@@ -61,6 +62,8 @@ def _is_denied_by(candidate: Candidate, fact: Fact) -> bool:
         and candidate.predicate in ("smokes", "drinks_alcohol")
     ):
         return True
+    if candidate.object == SPOUSE:
+        return fact.predicate in _COUPLES
     if candidate.object in ("job", "my job", "their job"):
         return fact.predicate in ("works_at", "works_as")
     if fact.predicate == "drives" and words_of(candidate.object) & words_of(" ".join(_VEHICLES)):

@@ -58,6 +58,12 @@ def overlap(one: str, other: str) -> float:
     return len(first & second) / min(len(first), len(second))
 
 
+_COUNTS = words_of(
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty once twice"
+)
+
+
 def without_figures(text: str) -> frozenset[str]:
     """What it is about, whatever the amount: "sertraline" of "50 mg of sertraline"."""
     units = {
@@ -76,7 +82,11 @@ def without_figures(text: str) -> frozenset[str]:
         "day",
         "month",
     }
-    return frozenset(word for word in words_of(text) if not word[0].isdigit() and word not in units)
+    return frozenset(
+        word
+        for word in words_of(text)
+        if not word[0].isdigit() and word not in units and word not in _COUNTS
+    )
 
 
 def spelt_alike(one: str, other: str) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from palace.facts.candidate import Candidate, Thing
+from palace.facts.extraction.values import NUMBER_WORD
 from palace.facts.judgement import Change, Judgement, Known, Verdict
+from palace.facts.judging.amendments import judge_amendment
 from palace.facts.judging.denials import (
     judge_denial,
     judge_denial_of_nothing,
@@ -25,7 +28,7 @@ from palace.facts.judging.likeness import (
 )
 from palace.facts.judging.verdicts import Rule, is_about, repeated, rival_of, updated
 from palace.facts.judging.work import judge_work
-from palace.facts.predicates import is_single
+from palace.facts.predicates import HEARSAY, UNRESOLVED, is_single
 from palace.models import Fact
 
 # Two statements with one subject and predicate, so close by meaning, say the same.
@@ -37,6 +40,8 @@ _STEPS = words_of("buy get move visit go learn run take")
 _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
+_ALONE = frozenset({"single", "divorced", "separated", "widowed"})
+_IS_COUNTED = re.compile(rf"(?:\d+|{NUMBER_WORD}) ", re.IGNORECASE)
 _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
 _MEATLESS = re.compile(
     r"\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b", re.IGNORECASE
@@ -55,8 +60,12 @@ def judge_locally(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     Args:
         known: Active facts, the closest by meaning first.
     """
+    if candidate.predicate == UNRESOLVED:
+        return judge_amendment(candidate, known)
     rules = _RULES_OF_DENIALS if candidate.negated else _RULES
     about = [one for one in known if is_about(candidate, one.fact)]
+    if candidate.confidence <= HEARSAY and not about and not _is_met(candidate, known):
+        return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
     for rule in rules:
         judgement = rule(candidate, about)
         if judgement is not None:
@@ -66,6 +75,11 @@ def judge_locally(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     if candidate.predicate == "name":
         return _renamed(candidate, known)
     return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+
+
+def _is_met(candidate: Candidate, known: Sequence[Known]) -> bool:
+    """Whether somebody was told of, though nothing was said of them yet."""
+    return any(same(one.fact.object, candidate.subject.name) for one in known)
 
 
 def _single(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -100,8 +114,12 @@ def _diet(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
 def _relationship(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     """From a partner to somebody engaged or married is one story."""
     steps = ("partner", "engaged_to", "married_to")
-    if candidate.predicate not in steps:
+    alone = candidate.predicate == "relationship_status" and candidate.object in _ALONE
+    if candidate.predicate not in steps and not alone:
         return None
+    for one in about:
+        if one.fact.predicate in steps if alone else one.fact.object in _ALONE:
+            return updated(candidate, one.fact, "it has changed")
     for one in about:
         fact = one.fact
         if (
@@ -203,26 +221,58 @@ def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     return None
 
 
+def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "I'm allergic to cashews. Sorry, pistachios": of many, the one spelt alike or the latest."""
+    if not candidate.corrects or is_single(candidate.predicate) or candidate.type == "opinion":
+        return None
+    alike = [
+        one.fact
+        for one in about
+        if one.fact.predicate == candidate.predicate
+        and one.fact.aspect == candidate.aspect
+        and not denies(one.fact.text)
+    ]
+    if not alike or any(same(fact.object, candidate.object) for fact in alike):
+        return None
+    meant = max(
+        alike,
+        key=lambda fact: (
+            spelt_alike(fact.object, candidate.object),
+            fact.pk or 0,
+        ),
+    )
+    return updated(candidate, meant, "it was put right", Change.CORRECTION)
+
+
 def _beside(candidate: Candidate, one: Known) -> Judgement | None:
     """What becomes of it beside one fact with the same subject and predicate."""
     fact = one.fact
     if denies(fact.text):
-        return (
-            updated(candidate, fact, "it has changed")
-            if same(fact.object, candidate.object)
-            else None
-        )
+        if same(fact.object, candidate.object):
+            return updated(candidate, fact, "it has changed")
+        return None
     if same(fact.object, candidate.object):
-        more = candidate.predicate != "did" and says_more(candidate.text, fact.text)
-        return (
-            updated(candidate, fact, "more is known", Change.REFINEMENT)
-            if more
-            else repeated(candidate, fact)
-        )
+        return _said_again(candidate, fact)
     if candidate.predicate in _HOUSEHOLD:
         return _household(candidate, fact)
+    if _excludes(candidate, fact):
+        return updated(candidate, fact, "it has changed")
     if candidate.predicate in ("did", "visited", "likes", "dislikes", "speaks", "allergic_to"):
         return _repeated(candidate, one)
+    return _figures(candidate, fact) or _repeated(candidate, one)
+
+
+def _said_again(candidate: Candidate, fact: Fact) -> Judgement:
+    """The same object: known already, unless it is told with more, or of another day."""
+    if candidate.predicate == "plans" and _is_moved(candidate, fact):
+        return updated(candidate, fact, "it is at another time")
+    if candidate.predicate != "did" and says_more(candidate.text, fact.text):
+        return updated(candidate, fact, "more is known", Change.REFINEMENT)
+    return repeated(candidate, fact)
+
+
+def _figures(candidate: Candidate, fact: Fact) -> Judgement | None:
+    """ "Two hours of chess" beside "one hour of chess", or the same said more exactly."""
     about = without_figures(candidate.object)
     if about and about == without_figures(fact.object):
         return updated(candidate, fact, "the figure has changed")
@@ -230,11 +280,31 @@ def _beside(candidate: Candidate, one: Known) -> Judgement | None:
         return updated(candidate, fact, "it is said more exactly", Change.REFINEMENT)
     if says_more(fact.object, candidate.object):
         return repeated(candidate, fact)
-    return _repeated(candidate, one)
+    return None
+
+
+def _excludes(candidate: Candidate, fact: Fact) -> bool:
+    """Nobody lives alone and with somebody, or gets to work in two ways."""
+    if candidate.predicate == "lives_with":
+        return "nobody" in (candidate.object, fact.object)
+    to_work = _TO_WORK.search(candidate.object) and _TO_WORK.search(fact.object)
+    return candidate.predicate == "does" and bool(to_work)
+
+
+_TO_WORK = re.compile(r"\bto work\b")
+
+
+def _is_moved(candidate: Candidate, fact: Fact) -> bool:
+    """Whether a plan is told with another day than before."""
+    now, before = candidate.valid_from, fact.valid_from
+    return now is not None and before is not None and abs(now - before) >= timedelta(days=1)
 
 
 def _household(candidate: Candidate, fact: Fact) -> Judgement | None:
     """ "A dog" is refined by "a dog named Rex"; a second dog is another one."""
+    about = without_figures(candidate.object)
+    if _IS_COUNTED.match(candidate.object) and about == without_figures(fact.object):
+        return updated(candidate, fact, "the figure has changed")
     unnamed_before, unnamed_now = not fact.object[:1].isupper(), not candidate.object[:1].isupper()
     if unnamed_before and words_of(fact.object) <= words_of(candidate.text):
         return updated(candidate, fact, "more is known", Change.REFINEMENT)
@@ -249,6 +319,19 @@ def _repeated(candidate: Candidate, one: Known) -> Judgement | None:
     if one.similarity >= SAME_BY_MEANING and denies(one.fact.text) == candidate.negated:
         return repeated(candidate, one.fact)
     return None
+
+
+def _drinks_again(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "I drink wine again" beside "does not drink alcohol"."""
+    if candidate.predicate != "does" or not _ALCOHOL.match(candidate.object):
+        return None
+    for one in about:
+        if one.fact.predicate == "drinks_alcohol" and denies(one.fact.text):
+            return updated(candidate, one.fact, "it has changed")
+    return None
+
+
+_ALCOHOL = re.compile(r"drink .*\b(?:wine|beers?|alcohol|whisky|gin|cocktails?|cider)\b")
 
 
 def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -282,6 +365,8 @@ _RULES: tuple[Rule, ...] = (
     _relationship,
     _stance,
     _single,
+    _put_right,
+    _drinks_again,
     _many,
     _plan_done,
 )

@@ -13,6 +13,9 @@ from palace.facts.judging.verdicts import repeated, updated
 from palace.models import Fact
 
 _NO_EMPLOYER = frozenset({"retired", "unemployed", "freelance", "self-employed", "freelancer"})
+_BY_ONESELF = re.compile(
+    r"\b(?:freelanc\w*|self-employed|unemployed|retired|between jobs|out of work)\b", re.IGNORECASE
+)
 _ROLE = re.compile(r" as (?:an? )?(?P<role>[^,]+)\Z")
 
 
@@ -74,10 +77,14 @@ def _new_employer(
 ) -> Judgement | None:
     if employer is None:
         told = _ROLE.search(candidate.text)
-        if role is None or (told and not overlap(told["role"], role.object)):
+        if (
+            role is None
+            or _BY_ONESELF.search(role.object)
+            or (told and not overlap(told["role"], role.object))
+        ):
             return (
                 updated(candidate, role, "it has changed")
-                if role and role.object.lower() in _NO_EMPLOYER
+                if role and _BY_ONESELF.search(role.object)
                 else None
             )
         return updated(candidate, role, "more is known", Change.REFINEMENT) if told else None
