@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from palace.facts.candidate import Candidate, Words
 from palace.facts.extraction.clauses import spelt_out
+from palace.facts.extraction.dates import read_ahead
 from palace.facts.extraction.people import NOT_NAMES, Person
 from palace.facts.extraction.phrasing import third
-from palace.facts.extraction.values import FIGURE, WEEKDAY
+from palace.facts.extraction.values import DAY, FIGURE, WEEKDAY
 from palace.facts.predicates import UNRESOLVED
 
 _SIGNAL = (
@@ -22,7 +24,8 @@ _SIGNAL = (
     r"|(?:damn )?autocorrect|scrap (?:that|this|it)|scratch (?:that|this|it)|strike that"
     r"|make (?:that|it)|ignore (?:that|the last one)|I (?:meant|mean|misspoke|mistyped"
     r"|misremembered|misread (?:it|that)|mixed (?:that|it|them) up|stand corrected"
-    r"|got (?:that|it|this) wrong|made a mistake|was wrong|should have said|lied)"
+    r"|mixed up (?:my|the) \w+|got (?:that|it|this|them) (?:wrong|mixed up"
+    r"|muddled|backwards)|made a mistake|was wrong|should have said|lied)"
     r"|(?:that|it|this) was (?:wrong|a typo|a mistake|not right)|(?:that|this) is (?:wrong"
     r"|not right)|my (?:mistake|bad|error)|wrong|mistake|edit|to correct myself|or rather"
     r"|(?:it|that|he|she) (?:is )?(?:spelt|spelled|written|spells it)"
@@ -89,11 +92,12 @@ _BEFORE = re.compile(rf"\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}", re.
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
     r"|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped|climbed|crept) "
-    r"(?:\w+ ){0,4}?to)\b"
+    r"(?:\w+ ){0,4}?to|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
 )
 _VALUE = re.compile(rf"{FIGURE}|{WEEKDAY}", re.IGNORECASE)
+_IS_DAY = re.compile(DAY, re.IGNORECASE)
 _GIVEN_UP = re.compile(
-    r"\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|[A-Z]\w+)(?:'s)? (?:have |has "
+    r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|[A-Z]\w+)(?:'s)? |\A)(?:have |has "
     r"|had to |had "
     r"|am |are |is )?(?:(?:finally|just|recently|now|completely"
     r"|officially|already|also|both|so) )*(?:gave up|given up|give up|dropped|drop|ditched|quit"
@@ -106,6 +110,11 @@ _GIVEN_UP = re.compile(
     rf"|fell out with|parted ways with) (?:on )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
     re.IGNORECASE,
 )
+_TAKEN_OFF = re.compile(
+    rf"\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)(?: of)? {_PREP}"
+    rf"(?P<o>{_NOUN}{_FEW}){_END}",
+    re.IGNORECASE,
+)
 _NOTICE = re.compile(
     r"\b(?:handed in|gave|given) (?:my|our) (?:notice|resignation) (?:at|to) "
     rf"(?P<o>{_FEW}){_END}",
@@ -115,14 +124,16 @@ _LOST = re.compile(
     r"\b(?:put (?P<down>[A-Z]\w+) (?:down|to sleep)|said goodbye to (?P<bye>[A-Z]\w+)"
     r"|lost (?P<lost>[A-Z]\w+)|(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out|left me"
     r"|dumped me|is gone|broke up with me)"
+    r"|(?P<off>[A-Z]\w+)(?:'s| is) (?:off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
     r"|(?P<and>[A-Z]\w+) and I (?:have |are |have now )?"
     r"(?:split|broke|broken|separated|no longer|not))\b"
 )
 # A longer sentence amends nothing in passing.
 _LONGEST = 300
+_MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
     rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|no|rather than|now|went|gone|up|down"
-    r"|is off|spelt|spelled)\b",
+    r"|is off|'s (?:off|out|history|over)|spelt|spelled)\b",
     re.IGNORECASE,
 )
 
@@ -159,6 +170,7 @@ class Setting:
     """What a sentence stands in.
 
     Attributes:
+        said_at: When it was said, from which "the 12th" counts.
         me: Who speaks.
         about: Whom the sentence is about.
         announced: The sentence before announced a correction.
@@ -167,6 +179,7 @@ class Setting:
         ended: They say that something is so no longer.
     """
 
+    said_at: datetime
     me: Person
     about: Person
     announced: bool = False
@@ -208,14 +221,24 @@ def _put_right(text: str, words: Words, setting: Setting) -> Iterator[Candidate]
     if strong or opening:
         said = (starred["new"] or starred["then"]) if starred else text
         said = said[opening.end() :] if opening and not starred else said
-        value = _value(_ENDING.sub("", said), strong=strong)
+        meant = _MEANT.search(text)
+        value = _value(_ENDING.sub("", said), strong=strong) or (meant["new"] if meant else "")
         if value:
             yield _amendment(
                 setting.about, value, text, words, old=setting.before, corrects=True, sure=strong
             )
             return
-    if _CHANGES.search(text) and (figure := _last(_VALUE, text)):
-        yield _amendment(setting.about, figure, text, words, corrects=False)
+    change = _CHANGES.search(text)
+    if change is not None:
+        after = _VALUE.search(text, change.start())
+        figure = after[0] if after else _last(_VALUE, text)
+        if figure:
+            found = _amendment(setting.about, figure, text, words, corrects=False)
+            yield replace(found, valid_from=_day_of(figure, setting.said_at))
+
+
+def _day_of(value: str, said_at: datetime) -> datetime | None:
+    return read_ahead(f"on {value}", said_at)[1].at if _IS_DAY.search(value) else None
 
 
 def _value(said: str, *, strong: bool) -> str:
@@ -237,9 +260,13 @@ def _last(pattern: re.Pattern[str], text: str) -> str:
     return found[-1] if found else ""
 
 
+def _gives_up(text: str) -> re.Match[str] | None:
+    return _GIVEN_UP.search(text) or _TAKEN_OFF.search(text) or _NOTICE.search(text)
+
+
 def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     """ "I'm done with keto", "Rex died": whatever is known of it holds no longer."""
-    given = None if setting.ended else _GIVEN_UP.search(text) or _NOTICE.search(text)
+    given = None if setting.ended else _gives_up(text)
     if given is not None:
         yield _amendment(setting.about, given["o"], text, words, corrects=False, negated=True)
     lost = _LOST.search(text)

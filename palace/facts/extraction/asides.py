@@ -26,11 +26,9 @@ _STEPS = frozenset(
     "leave sell move quit stop start buy adopt retire divorce marry break lose finish become turn"
     " join change switch give get graduate drop relocate settle resign".split()
 )
-_STOP = (
-    r"(?=\s*(?:[,;:.!?)]|\Z|\s(?:I|we|my|our|and|but|so|it|the|which|is|are|has|have|was|now)\b))"
-)
+_STOP = r"(?=\s*(?:[,;:.!?)]|\Z|\s(?:I|we|and|but|so|which|is|are|has|have|was|now)\b))"
 _SINCE = re.compile(
-    rf"(?:\A|[,;:(–—-] ?|\b(?:and|but|so|ever) )(?:ever since|since|after|now that|when"
+    rf"(?:\A|[,;:(–—-] ?|\b\w+ )(?:ever since|since|after|now that|when"
     rf"|because|as) (?P<who>I|we)(?: have|'ve| had|'d)? (?P<rest>(?:just |finally |recently )?"
     rf"(?P<verb>{_VERB})\b[^,;:.!?]{{0,60}}?){_STOP}",
     re.IGNORECASE,
@@ -39,7 +37,12 @@ _DOING = re.compile(
     rf"\b(?:since|after|before|upon) (?P<verb>{_VERB}ing) (?P<rest>[^,;:.!?]{{2,50}}?){_STOP}",
     re.IGNORECASE,
 )
+_GONE = re.compile(
+    r"\b(?i:since|after|now that|when|before) (?P<o>[A-Z]\w+) (?:has |had )?"
+    r"(?P<how>died|passed away|moved out|left me)\b"
+)
 _OTHERS = re.compile(r"\b(?:he|she|they|you|[A-Z]\w+)(?:'s| is| are| has)\b|'s \Z")
+_IT = re.compile(r"\bit\Z")
 _BACK_WHEN = re.compile(
     rf"\b(?:back when|when|back in the days when|in the days when|from when) (?:I|we) "
     rf"(?:still (?P<still>{_VERB})|used to (?P<used>{_VERB}))(?P<rest>[^,;:.!?]{{0,40}}?){_STOP}",
@@ -77,7 +80,7 @@ _BACK_IN = re.compile(
     r"(?=,? (?:since|for good|permanently|to stay|now|again)\b)"
 )
 _CLEFT = re.compile(
-    r"\b(?:it|that) (?:is|was) (?P<o>[\w'][\w' -]{1,40}?) (?:that |which |who )?"
+    r"\b(?:[Ii]t|[Tt]hat) (?:is|was) (?P<o>[\w'][\w' -]{1,40}?) (?:that |which |who )?"
     r"(?P<who>I|we) (?P<rest>(?:am|are|was|have|live|work|use|like|love|hate|speak|play|drive|eat"
     r"|drink|take|study|learn|prefer|need|want)\b[^,;:.!?]{0,40}?)\Z"
 )
@@ -128,11 +131,19 @@ def _told(text: str) -> Iterator[str]:
         yield f"{cleft['who']} {cleft['rest']} {cleft['o']}"
 
 
+def _spoken_of(before: str) -> str:
+    """What "it" stands for: what was named last."""
+    named = re.findall(r"\b(?:the|my|our) [\w-]+", before)
+    return named[-1] if named else "it"
+
+
 def _steps(text: str) -> Iterator[str]:
     """ "Since I sold the Volvo", "since moving to Graz", "back when I still smoked"."""
     since = _SINCE.search(text)
     if since is not None and PAST.get(since["verb"].lower()) in _STEPS:
-        yield f"{since['who']} {since['rest']}"
+        yield f"{since['who']} {_IT.sub(_spoken_of(text[: since.start()]), since['rest'])}"
+    if (gone := _GONE.search(text)) is not None:
+        yield f"{gone['o']} {gone['how']}"
     doing = _DOING.search(text)
     if (
         doing is not None

@@ -24,6 +24,7 @@ from palace.facts.extraction.rules import phrase_of
 from palace.facts.extraction.subjects import corrects, without_openers
 
 _WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its))"
+_AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
 _ATTRIBUTE = re.compile(
     rf"\A{_WHOSE} (?P<what>[\w' -]{{2,40}}?) (?P<verb>is|are|was|used to be|will be"
     rf"|has always been)"
@@ -66,6 +67,7 @@ def attributes_of(
     text: str, words: Words, said_at: datetime, company: Company
 ) -> Iterator[Candidate]:
     text, opening = without_openers(text)
+    text = _AFTER.sub("", text)
     yield from _by_themselves(text, words, company, corrected=corrects(opening))
     found = _ATTRIBUTE.match(text)
     if found is None:

@@ -12,7 +12,7 @@ from palace.facts.extraction.claim import PAST_TENSES, Claim
 from palace.facts.extraction.dates import When, read_ahead, read_when
 from palace.facts.extraction.grammar import Tense, Verb, without_fillers
 from palace.facts.extraction.habits import habits_of
-from palace.facts.extraction.patterns_events import EVENTS, MOVES
+from palace.facts.extraction.patterns_events import EVENTS, GREAT_STEPS, MOVES
 from palace.facts.extraction.patterns_health import HEALTH
 from palace.facts.extraction.patterns_home import HOME
 from palace.facts.extraction.patterns_identity import IDENTITY
@@ -51,7 +51,8 @@ def candidates_of(claim: Claim) -> Iterator[Candidate]:
     read = read_ahead if verb.tense is Tense.FUTURE or _tells_of_plans(verb) else read_when
     tail, when = read(tail, claim.said_at)
     tail = without_fillers(tail)
-    if verb.tense is Tense.FUTURE or (_is_ahead(when, claim) and _tells_of_plans(verb)):
+    dropped = verb.negated and verb.tense is Tense.PROGRESSIVE and verb.lemma in GREAT_STEPS
+    if verb.tense is Tense.FUTURE or dropped or (_is_ahead(when, claim) and _tells_of_plans(verb)):
         yield from plans_of(claim, tail, when)
         return
     found = False

@@ -34,7 +34,8 @@ _STARTS = (
     r"|[Tt]hat's|[Yy]ou|[Yy]our|call me"
     r"|[Hh]is|[Hh]er|what|how|which|why|where|can|could|would|should|do|does|did|is|are"
     r"|any|please|if"
-    r"|unless|when|whether|let|not)"
+    r"|unless|when|whether|let|not|worth|tips|ideas|advice|thoughts|suggestions|y'all|best"
+    r"|[A-Z][a-z]+(?= (?:is|has|lives|works|moved|goes|loves|hates|studies)\b))"
 )
 _JOINT = re.compile(
     r"(?:\s*(?:;|:|--|—|–|\s-\s|,|\()\s*(?:and|but|so|because|cause|although|though"

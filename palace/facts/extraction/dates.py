@@ -35,7 +35,7 @@ _DURATION = re.compile(
 _SINCE_THEN = re.compile(
     r"[,\s]*\b(?:ever since(?! [\dA-Z])|since (?:I was|childhood|birth|college"
     r"|university|high school|then|forever)"
-    r"(?: (?:a |an )?\w+)?|since (?:a|the|my|our|we|I|he|she) [\w' ]{2,30}|all my life"
+    r"(?: (?:a |an )?\w+)?|since (?:a|the|my|our|we|I|he|she|they) [\w' ]{2,30}|all my life"
     r"|my (?:whole|entire) life"
     r"|(?:for )?(?:a long time|ages|a while|years|decades|as long as I can remember))\b",
     re.IGNORECASE,

@@ -16,7 +16,9 @@ _SPEAKS = re.compile(
 )
 
 # "TypeScript is great": an opinion without an "I".
-_SOMETHING_IS = re.compile(r"(?:\A|[.!?]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b")
+_SOMETHING_IS = re.compile(
+    r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
+)
 
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(

@@ -132,6 +132,7 @@ class _Message:
         if not puts_right(sentence.text):
             about = subject_of(spelt_out(sentence.text), self._company)
         return Setting(
+            said_at=self._turn.said_at,
             me=self._company.me,
             about=about.person if about else self._company.me,
             announced=self._announced or self._turn.text[: sentence.start].endswith("*"),
@@ -217,7 +218,7 @@ class _Message:
             return
         found = list(households_of(claim, self._company)) or candidates_of(claim)
         for one in found:
-            corrects = one.corrects and (is_single(one.predicate) or self._corrects)
+            corrects = self._corrects or (one.corrects and is_single(one.predicate))
             plain = not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)

@@ -175,7 +175,7 @@ def _rows() -> list[tuple[str, Rule]]:
             "smoke vape",
             rule(
                 r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes"
-                r"|cigarettes|weed|cigars|a pipe)?(?: an? day)?)\Z",
+                r"|cigarettes|weed|cigars|a pipe)?(?: an? day)?)(?=\Z|,)",
                 "smokes",
                 "{verb} {o}",
                 object="smokes",

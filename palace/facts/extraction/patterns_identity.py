@@ -14,6 +14,10 @@ _NUMBERS = (
     r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three"
     r"|four|five|six|seven|eight|nine))?)"
 )
+_SUM = (
+    r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
+    r"(?: ?(?:€|euros?|dollars|pounds|quid|francs))?"
+)
 _AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{_NUMBERS})"
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][a-zà-öø-ÿā-ž'’-]{1,14}(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ'’-]+){0,2}")
 _NATION = re.compile(NATION, re.IGNORECASE)
@@ -134,6 +138,41 @@ def _rows() -> list[tuple[str, Rule]]:
                 r"|\d'\d+\"?)(?: tall)?",
                 "height",
                 "be {o} tall",
+            ),
+        ),
+        (
+            "earn make",
+            rule(
+                rf"(?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
+                r"(?=\Z|,| and | before | as )",
+                "salary",
+                "{verb} {o}",
+            ),
+        ),
+        (
+            "be",
+            rule(
+                rf"on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,| and | as )",
+                "salary",
+                "be on {o}",
+            ),
+        ),
+        (
+            "pay",
+            rule(
+                rf"(?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?"
+                r"(?: (?:in|of|for))?(?: my)? rent",
+                "rent",
+                "pay {o} in rent",
+            ),
+        ),
+        (
+            "work",
+            rule(
+                r"(?P<o>\d+ hours (?:a|per) week)\b",
+                "does",
+                "work {o}",
+                past=False,
             ),
         ),
         (

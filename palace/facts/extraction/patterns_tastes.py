@@ -27,7 +27,7 @@ _DONE = (
 _HABITS = (
     "run swim cycle bike jog walk hike climb meditate journal dance paint draw garden"
     " knit sew cook bake row ski surf fish sing pray "
-    "lift stretch practise practice train commute volunteer work exercise read write"
+    "take lift stretch practise practice train commute volunteer work exercise read write"
     " sketch sail skate box wake get go ride drink eat play do crochet"
 )
 OFTEN = re.compile(

@@ -106,7 +106,8 @@ NOT_NAMES = frozenset(
     English Spanish French German Thanks Hi Hey Hello Ok Okay Yes No Well Oh Just Really
     Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
     Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
-    Japanese Italian Dreamt Dreamed""".split()
+    Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
+    Moved Left Lost Gave Stopped Started""".split()
 )
 _OF_MINE = re.compile(
     rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"

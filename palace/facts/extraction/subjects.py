@@ -65,7 +65,8 @@ _HURRIED = re.compile(
     r"\A(?:just |finally |recently |also )*(?:moved|got|had to|quit|started|bought|sold"
     r"|passed|finished|turned|adopted|stopped|switched|joined"
     r"|graduated|retired|left my|lost my|gave up|broke up|broke my|ran my|took up"
-    r"|signed up|became)\b(?! (?:it|that|this|you|your|to work|to be)\b)"
+    r"|signed up|became)\b(?! (?:it|that|this|you|your|to work|to be)\b)",
+    re.IGNORECASE,
 )
 _BARE_STATE = re.compile(
     r"\A(?:married to|allergic to|based in|born in|living in|vegetarian\Z|vegan\Z"

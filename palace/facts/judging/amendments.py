@@ -16,6 +16,7 @@ from palace.facts.extraction.values import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT
 from palace.facts.judgement import Change, Judgement, Known, Verdict
 from palace.facts.judging.likeness import denies, spelt_alike, words_of
 from palace.facts.judging.verdicts import is_about
+from palace.facts.predicates import HEARSAY
 from palace.models import Fact
 
 _DAY = re.compile(rf"{DAY}|\b{MONTH} \d{{4}}\b", re.IGNORECASE)
@@ -30,6 +31,11 @@ _NAMED = frozenset(
     "name lives_in from works_at studies_at graduated_from has_pet has_child has_sibling"
     " has_parent has_relative friend_of colleague_of reports_to married_to engaged_to partner"
     " knows lives_with visited speaks learns favourite".split()
+)
+# The day of a plan that does not stand in its text.
+_UNTOLD = ""
+_NOUNS = frozenset(
+    "allergic_to likes dislikes studies learns has_condition takes diet works_as favourite".split()
 )
 # These are not given up: blood, and what has happened.
 _LASTING = frozenset(
@@ -125,9 +131,13 @@ def _likelihood(
     """How likely a fact is the one that is meant; 0: it is not."""
     value = candidate.object
     alike = spelt_alike(span, value)
+    if value.islower() and span == fact.object and _NUMBER.search(value) is None:
+        return 1.0 if _is_sure(candidate) and (age == 0 or alike) else 0
+    if span == _UNTOLD and not topic:
+        return 0
     unit = _unit_of(value) != "" and _unit_of(value) == _unit_of(span)
     named = _NAME.fullmatch(value) is not None and _WEEKDAY.search(value) is None
-    sure = candidate.corrects and candidate.confidence > 0.6
+    sure = _is_sure(candidate)
     if other and not (topic or (alike and named and sure)):
         return 0
     if named:
@@ -136,6 +146,11 @@ def _likelihood(
     elif not (topic or (unit and _are_near(span, value)) or (sure and age < _RECENT)):
         return 0
     return 1 + 2 * topic + unit + alike * named * 2 - 0.1 * age
+
+
+def _is_sure(candidate: Candidate) -> bool:
+    """Whether it was announced as a correction in so many words."""
+    return candidate.corrects and candidate.confidence > HEARSAY
 
 
 def _unit_of(value: str) -> str:
@@ -164,7 +179,9 @@ def _same_kind(value: str, fact: Fact) -> str | None:
             found = [match[0] for match in spans(text)]
             if found:
                 return _best(found, value)
-        return None
+        return _UNTOLD if spans is _DAYS and fact.predicate == "plans" else None
+    if value.islower() and fact.predicate in _NOUNS and fact.object.islower():
+        return fact.object
     if fact.predicate in _NAMED and _NAME.fullmatch(value) and _NAME.match(fact.object):
         return fact.object
     return None
@@ -179,24 +196,35 @@ def _all(pattern: re.Pattern[str]) -> _Kind:
     return lambda text: list(pattern.finditer(text))
 
 
-_KINDS: tuple[_Kind, ...] = tuple(map(_all, (_DAY, _WEEKDAY, _OFTEN, _YEAR, _FIGURE)))
+_DAYS = _all(_DAY)
+_KINDS: tuple[_Kind, ...] = (_DAYS, *map(_all, (_WEEKDAY, _OFTEN, _YEAR, _FIGURE)))
 
 
 def _amended(candidate: Candidate, fact: Fact, span: str, held: Sequence[Fact]) -> Judgement:
     value = _fitted(candidate.object, span)
-    text = _put(fact.text, span, value)
-    obj = _put(fact.object, span, value)
-    change = Change.CORRECTION if candidate.corrects else Change.SHIFT
-    said_already = any(
-        other.predicate == fact.predicate and words_of(value) <= words_of(other.object)
-        for other in held
-        if other is not fact
-    )
-    if said_already or text == fact.text:
+    text = f"{fact.text} on {value}" if span == _UNTOLD else _put(fact.text, span, value)
+    obj = fact.object if span == _UNTOLD else _put(fact.object, span, value)
+    wrong = candidate.corrects or _is_sooner(candidate, fact)
+    change = Change.CORRECTION if wrong else Change.SHIFT
+    if (span != _UNTOLD and _is_held(value, fact, held)) or text == fact.text:
         return Judgement(Verdict.DELETE, candidate, fact, change, why="something else was meant")
     why = "it was put right" if candidate.corrects else "it has changed"
     return Judgement(
         Verdict.UPDATE, _as_said_of(candidate, fact, obj), fact, change, text=text, why=why
+    )
+
+
+def _is_sooner(candidate: Candidate, fact: Fact) -> bool:
+    """What was going to be later never was so: the plan is put right, and not followed by one."""
+    now, before = candidate.valid_from, fact.valid_from
+    return now is not None and before is not None and now < before
+
+
+def _is_held(value: str, beside: Fact, held: Sequence[Fact]) -> bool:
+    return any(
+        fact.predicate == beside.predicate and words_of(value) <= words_of(fact.object)
+        for fact in held
+        if fact is not beside
     )
 
 
@@ -214,6 +242,7 @@ def _as_said_of(candidate: Candidate, fact: Fact, obj: str) -> Candidate:
         category=fact.category,
         tags=tuple(fact.tags),
         confidence=fact.confidence,
+        valid_from=candidate.valid_from or (fact.valid_from if fact.predicate == "plans" else None),
     )
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 _EMPTY = frozenset(
     "a an the of in at on to for and or with my their his her our is are be was named"
     " called new very really some any it"
-    " as by from into user s own also now still just".split()
+    " every each as by from into user s own also now still just".split()
 )
 _SIMILAR_NAMES = 0.7
 _NOT = re.compile(r"\b(?:not|no longer|never|cannot|nobody)\b", re.IGNORECASE)

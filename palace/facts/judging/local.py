@@ -221,6 +221,21 @@ def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     return None
 
 
+def _redated(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "I got the year wrong: we married in 2008": the same, since another day."""
+    if not candidate.corrects or candidate.valid_from is None:
+        return None
+    for one in about:
+        fact = one.fact
+        if (
+            fact.predicate == candidate.predicate
+            and same(fact.object, candidate.object)
+            and _is_moved(candidate, fact)
+        ):
+            return updated(candidate, fact, "it was put right", Change.CORRECTION)
+    return None
+
+
 def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     """ "I'm allergic to cashews. Sorry, pistachios": of many, the one spelt alike or the latest."""
     if not candidate.corrects or is_single(candidate.predicate) or candidate.type == "opinion":
@@ -274,7 +289,8 @@ def _said_again(candidate: Candidate, fact: Fact) -> Judgement:
 def _figures(candidate: Candidate, fact: Fact) -> Judgement | None:
     """ "Two hours of chess" beside "one hour of chess", or the same said more exactly."""
     about = without_figures(candidate.object)
-    if about and about == without_figures(fact.object):
+    counted = candidate.object[:1].isdigit() and fact.object[:1].isdigit()
+    if (about or counted) and about == without_figures(fact.object):
         return updated(candidate, fact, "the figure has changed")
     if says_more(candidate.object, fact.object):
         return updated(candidate, fact, "it is said more exactly", Change.REFINEMENT)
@@ -323,7 +339,7 @@ def _repeated(candidate: Candidate, one: Known) -> Judgement | None:
 
 def _drinks_again(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
     """ "I drink wine again" beside "does not drink alcohol"."""
-    if candidate.predicate != "does" or not _ALCOHOL.match(candidate.object):
+    if candidate.predicate != "does" or not _ALCOHOL.search(candidate.text):
         return None
     for one in about:
         if one.fact.predicate == "drinks_alcohol" and denies(one.fact.text):
@@ -331,7 +347,7 @@ def _drinks_again(candidate: Candidate, about: Sequence[Known]) -> Judgement | N
     return None
 
 
-_ALCOHOL = re.compile(r"drink .*\b(?:wine|beers?|alcohol|whisky|gin|cocktails?|cider)\b")
+_ALCOHOL = re.compile(r"\bdrinks .*\b(?:wine|beers?|alcohol|whisky|gin|cocktails?|cider)\b")
 
 
 def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
@@ -360,6 +376,7 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
 
 _RULES: tuple[Rule, ...] = (
     judge_past,
+    _redated,
     judge_work,
     _opinion,
     _relationship,

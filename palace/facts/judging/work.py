@@ -44,7 +44,7 @@ def _new_role(candidate: Candidate, employer: Fact | None, role: Fact | None) ->
     if told and (words_of(candidate.object) <= words_of(told)):
         return repeated(candidate, employer)
     if not told:
-        return None
+        return updated(candidate, employer, "it was put right") if candidate.corrects else None
     text = f"{_ROLE.sub('', employer.text)} as {_role_words(candidate)}"
     merged = replace(candidate, predicate="works_at", object=employer.object, text=text, thing=None)
     return updated(merged, employer, "the role has changed")
