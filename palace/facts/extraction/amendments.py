@@ -24,12 +24,13 @@ _SIGNAL = (
     r"|(?:damn )?autocorrect|scrap (?:that|this|it)|scratch (?:that|this|it)|strike that"
     r"|make (?:that|it)|ignore (?:that|the last one)|I (?:meant|mean|misspoke|mistyped"
     r"|misremembered|misread (?:it|that)|mixed (?:that|it|them) up|stand corrected"
-    r"|mixed up (?:my|the) \w+|got (?:that|it|this|them) (?:wrong|mixed up"
+    r"|mixed up (?:my|the) \w+|got the \w+ wrong|got (?:that|it|this|them) (?:wrong|mixed up"
     r"|muddled|backwards)|made a mistake|was wrong|should have said|lied)"
     r"|(?:that|it|this) was (?:wrong|a typo|a mistake|not right)|(?:that|this) is (?:wrong"
     r"|not right)|my (?:mistake|bad|error)|wrong|mistake|edit|to correct myself|or rather"
     r"|(?:it|that|he|she) (?:is )?(?:spelt|spelled|written|spells it)"
-    r"|rather|I have to correct myself|let me correct (?:that|myself)|it should (?:be|say|read))"
+    r"|rather|I have to correct myself|let me (?:fix|correct) (?:that|myself)"
+    r"|it should (?:be|say|read))"
 )
 _WEAK = r"(?:actually|no|nope|hang on|hold on|hm+|ah|oh|well|ok|okay|I just (?:checked|noticed))"
 _OPENING = re.compile(
@@ -77,6 +78,12 @@ _PAIRS = tuple(
         rf"\A(?P<old>{_FEW}) ?(?:->|=>|→) ?(?P<new>{_FEW}){_END}",
     )
 )
+# One of these is in every pair, and is looked for much quicker than the patterns.
+_SIGNS_OF_PAIRS = (
+    " not ", "Not ", "not ", "rather ", "no ", "said ", "say ", "wrote ", "write ", "typed ",
+    "told ", "should ", "supposed ", "->", "=>", "→", " from ", " for ", " with ", " by ", " to ",
+    "favour", "put ",
+)  # fmt: skip
 _SHIFTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -132,15 +139,15 @@ _LOST = re.compile(
 _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
-    rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|no|rather than|now|went|gone|up|down"
-    r"|is off|'s (?:off|out|history|over)|spelt|spelled)\b",
+    rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
+    r"|down to|up to|(?-i:now)|is off|'s (?:off|out|history|over)|spelt|spelled)\b",
     re.IGNORECASE,
 )
 
 
 def may_amend(message: str) -> bool:
     """A cheap look whether a message may put something right, though it speaks of nobody."""
-    return len(message) < 200 and _MAY.search(message) is not None
+    return len(message) < 160 and _MAY.search(message) is not None
 
 
 def puts_right(sentence: str) -> bool:
@@ -204,6 +211,8 @@ def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Can
 
 
 def _paired(text: str, words: Words, me: Person) -> Iterator[Candidate]:
+    if not any(sign in text for sign in _SIGNS_OF_PAIRS):
+        return
     for patterns, corrects in ((_PAIRS, True), (_SHIFTS, False)):
         for pattern in patterns:
             found = pattern.search(text)

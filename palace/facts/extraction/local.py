@@ -115,22 +115,21 @@ class _Message:
 
     def _said(self, sentence: Sentence) -> list[Candidate]:
         """What it says by itself, and what it amends."""
-        self._corrects = (
-            takes_back(sentence.text) or puts_right(sentence.text) or bool(self._announced)
-        )
+        right = puts_right(sentence.text)
+        self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
-        blocked = guards.is_reported(sentence.text) or guards.is_open(sentence.text)
-        if not blocked and not sentence.question:
+        if not sentence.question and self._is_meant(sentence.text):
             words = self._words(sentence.start, sentence.end)
-            said += amendments_of(sentence.text, words, self._setting(sentence, said))
-        self._announced = is_signal(sentence.text)
+            said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
+        self._announced = right and is_signal(sentence.text)
         self._before = said_wrongly(sentence.text)
         return said
 
-    def _setting(self, sentence: Sentence, said: Sequence[Candidate]) -> Setting:
-        about = None
-        if not puts_right(sentence.text):
-            about = subject_of(spelt_out(sentence.text), self._company)
+    def _is_meant(self, text: str) -> bool:
+        return not (guards.is_reported(text) or guards.is_open(text))
+
+    def _setting(self, sentence: Sentence, said: Sequence[Candidate], *, right: bool) -> Setting:
+        about = None if right else subject_of(spelt_out(sentence.text), self._company)
         return Setting(
             said_at=self._turn.said_at,
             me=self._company.me,
