@@ -19,7 +19,7 @@ from chat.ending import end_if_abandoned
 from chat.models import Conversation, Message
 from palace.indexing import postings
 from palace.mining import taking_up
-from palace.tasks import compact_postings, learn_facts
+from palace.tasks import compact_postings, have_learnt
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def mine_conversation(conversation_id: int) -> None:
     try:
         conversation = conversations.get(pk=conversation_id)
         remembering.remember_if_due(conversation, timezone.now())
-        learn_facts.delay(conversation.palace_id)
+        have_learnt(conversation.palace_id)
         if postings.needs_compaction(conversation.palace):
             compact_postings.delay(conversation.palace_id)
     except (IntegrityError, ObjectDoesNotExist):

@@ -63,7 +63,7 @@ def mine_room(room_id: int) -> None:
     with _unless_gone(rooms):
         room = rooms.get()
         mine_room_now(room)
-        learn_facts.delay(room.palace_id)
+        have_learnt(room.palace_id)
         taking_up.done("room", room_id)
         if postings.needs_compaction(room.palace):
             compact_postings.delay(room.palace_id)
@@ -84,10 +84,16 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             return
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
-        learn_facts.delay(job.palace_id)
+        have_learnt(job.palace_id)
         taking_up.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
+
+
+def have_learnt(palace_id: int) -> None:
+    """Queue the reading of what was mined for facts, where there is anything to read."""
+    if Drawer.objects.unread().filter(palace=palace_id).exists():
+        learn_facts.delay(palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)

@@ -36,14 +36,14 @@ RECIPES = (
         "The same among a third as many: enough where a question has one answer.",
     ),
     RecipeChoice(
-        "keyword",
-        "By words alone",
-        "Your question is not compared by meaning: what was said in other words is not found.",
-    ),
-    RecipeChoice(
         "facts-first",
         "What is known first",
         "As thorough; of what a model is given, most is what is held to be true.",
+    ),
+    RecipeChoice(
+        "keyword",
+        "By words alone",
+        "Your question is not compared by meaning: what was said in other words is not found.",
     ),
 )
 

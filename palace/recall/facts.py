@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -20,14 +20,15 @@ from pgvector.django import MaxInnerProduct
 from palace.aaak import Pointer
 from palace.models import EmbeddingSpace, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet
-from palace.recall.graph import named_entities
+from palace.recall.graph import near_entities
 from palace.recall.query import Query
 from palace.recall.temporal import Period, TimeIntent
 
 # As the memory service has it: the facts it is sure enough of, and how many at most.
 CONFIDENT = 0.7
 MOST = 20
-# What it is worth, in cosines, that the question names whom or what a fact is about.
+# What it is worth, in cosines, that the question names whom or what a fact is about; of those that
+# facts lead to from there, as much less as they are further away.
 NAMED = 0.2
 # What happened is no standing fact; who asks about the past gets it too.
 _STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
@@ -91,7 +92,7 @@ def facts_for(
         palace,
         space,
         question.vector,
-        named_entities(palace, question.text),
+        near_entities(palace, question.text, as_of=question.as_of),
         now=question.now,
         as_of=question.as_of,
         known_at=known_at,
@@ -106,7 +107,7 @@ def known_facts(
     palace: Palace,
     space: EmbeddingSpace,
     vector: npt.NDArray[np.float32] | None,
-    named: Collection[int],
+    near: Mapping[int, float],
     *,
     now: datetime,
     as_of: datetime | None = None,
@@ -122,8 +123,9 @@ def known_facts(
     the dates it held for. What has an end to come tells that, too.
 
     Args:
-        vector: Of the question, in `space`; without one the newest come first, the named before.
-        named: Keys of the entities that the question names.
+        vector: Of the question, in `space`; without one the newest come first, the near before.
+        near: Entities by their keys: 1 for those that the question names, less for those that
+            facts lead to from there.
         as_of: What was so then, and was said by then; what is so `now` unless given.
         known_at: As we knew it then, on the other clock.
         past: What of the past is asked about, if anything.
@@ -132,7 +134,7 @@ def known_facts(
     """
     facts = _so(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
     facts = facts.filter(confidence__gte=CONFIDENT, agent__in={"", agent}, run__in={"", run})
-    ranked = _ranked(palace, space, facts, vector, named)
+    ranked = _ranked(palace, space, facts, vector, near)
     return [
         KnownFact(fact, score, *cited, _dates(fact, now, known_at, asked=past is not None))
         for fact, score, cited in _with_words(palace, ranked, as_of, limit)
@@ -187,13 +189,10 @@ def _ranked(
     space: EmbeddingSpace,
     facts: FactQuerySet,
     vector: npt.NDArray[np.float32] | None,
-    named: Collection[int],
+    near: Mapping[int, float],
 ) -> Ranked:
     """Keys and scores, best first; nothing else, as all of them are sorted."""
-    about = Q(subject__in=named) | Q(object_entity__in=named)
-    score: Combinable = Case(
-        When(about, then=Value(NAMED)), default=Value(0.0), output_field=FloatField()
-    )
+    score: Combinable = Case(*_worth(near), default=Value(0.0), output_field=FloatField())
     if vector is not None:
         facts = facts.annotate(
             vector=FilteredRelation(
@@ -207,6 +206,14 @@ def _ranked(
         .order_by("-score", "-recorded_at", "-pk")
         .values_list("pk", "score")
     )
+
+
+def _worth(near: Mapping[int, float]) -> Iterator[When]:
+    """What it is worth to be about an entity, the nearest first."""
+    for nearness in sorted(set(near.values()), reverse=True):
+        keys = [key for key, value in near.items() if value == nearness]
+        about = Q(subject__in=keys) | Q(object_entity__in=keys)
+        yield When(about, then=Value(NAMED * nearness))
 
 
 # Where a fact was said, or that it never was.

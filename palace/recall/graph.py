@@ -228,6 +228,19 @@ def _is_within(span: tuple[int, int], other: tuple[int, int]) -> bool:
     return span != other and other[0] <= span[0] and span[1] <= other[1]
 
 
+def near_entities(
+    palace: Palace, question: str, *, as_of: datetime | None = None
+) -> dict[int, float]:
+    """Entities that a question names, by their keys, with 1; what facts lead to, with less.
+
+    Args:
+        as_of: Follow what was so then; what is held now unless given.
+    """
+    seeds = dict.fromkeys(named_entities(palace, question), 1.0)
+    edges = walk(_facts(palace, as_of, None), seeds.keys()).edges
+    return {**expand(seeds, edges).entities, **seeds}
+
+
 def seeds_of(
     palace: Palace, named: Collection[int], best: Ids, shares: npt.NDArray[np.floating]
 ) -> dict[int, float]:

@@ -61,7 +61,7 @@ def known(palace, space):
     """Whatever it is about; texts with their dates."""
 
     def known(**times):
-        found = known_facts(palace, space, None, [], **{"now": NOW, **times})
+        found = known_facts(palace, space, None, {}, **{"now": NOW, **times})
         return sorted(f"{one.text} ({one.dates})" if one.dates else one.text for one in found)
 
     return known
@@ -95,7 +95,7 @@ def test_without_a_vector_the_named_come_first_then_the_newest(palace, space, us
     state("First", said_at=JANUARY, subject=dov)
     state("Second", said_at=MARCH)
     state("Third", said_at=MAY)
-    found = known_facts(palace, space, None, [dov.pk], now=NOW)
+    found = known_facts(palace, space, None, {dov.pk: 1.0}, now=NOW)
     assert [one.text for one in found] == ["First", "Third", "Second"]
 
 
@@ -223,7 +223,7 @@ def test_those_behind_what_the_trash_holds_move_up(palace, space, state):
         fact = state(f"Fact {n}", said_at=MARCH + timedelta(days=n))
         if n > 3:
             fact.evidence.get().drawer.trash()
-    found = known_facts(palace, space, None, [], now=NOW, limit=2)
+    found = known_facts(palace, space, None, {}, now=NOW, limit=2)
     assert [one.text for one in found] == ["Fact 3", "Fact 2"]
 
 
@@ -240,7 +240,7 @@ def test_it_takes_the_same_queries_however_many_there_are(
     for n in range(5):
         state(f"Fact {n}")
     with django_assert_num_queries(3):
-        assert len(known_facts(palace, space, None, [], now=NOW)) == 5
+        assert len(known_facts(palace, space, None, {}, now=NOW)) == 5
 
 
 def test_a_known_fact_is_packed_with_its_pointer_and_dates(moved, ask):
