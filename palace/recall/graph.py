@@ -1,4 +1,4 @@
-"""Graph: over facts from one entity to the next, and to the drawers where those are spoken of."""
+"""Graph: over facts from one entity to the next."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import numpy as np
-import numpy.typing as npt
 from django.db.models import F, Q
 
 from palace.indexing.analyzer import analyze
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
-from palace.recall.rows import fetch_rows, keys_literal, numbers
-from palace.recall.semantic import Ids, Scores
+from palace.recall.rows import fetch_rows
 from palace.slugs import slug_of
 
 # The memory service's multi-hop expansion: hop n from a seed gets the seed's score times 0.6^n.
@@ -37,17 +34,6 @@ _NAMED = """
     UNION ALL
     SELECT id, '', lower(alias) FROM palace_entity CROSS JOIN unnest(aliases) AS alias
     WHERE palace_id = %s AND aliases <> '{}' AND lower(alias) = ANY(%s)
-"""
-_SPOKEN_OF = """
-    SELECT substring(array_send(array_agg(drawer_id)) FROM 21),
-           substring(array_send(array_agg(entity_id)) FROM 21)
-    FROM palace_mention
-    WHERE palace_id = %s AND drawer_id = ANY(%s::bigint[]) AND entity_id = ANY(%s::bigint[])
-    UNION ALL
-    SELECT substring(array_send(array_agg(drawer_id)) FROM 21),
-           substring(array_send(array_agg(-fact_id)) FROM 21)
-    FROM palace_evidence
-    WHERE palace_id = %s AND drawer_id = ANY(%s::bigint[]) AND fact_id = ANY(%s::bigint[])
 """
 
 
@@ -239,56 +225,3 @@ def near_entities(
     seeds = dict.fromkeys(named_entities(palace, question), 1.0)
     edges = walk(_facts(palace, as_of, None), seeds.keys()).edges
     return {**expand(seeds, edges).entities, **seeds}
-
-
-def seeds_of(
-    palace: Palace, named: Collection[int], best: Ids, shares: npt.NDArray[np.floating]
-) -> dict[int, float]:
-    """Where expansion begins: at named entities with 1, and at those of the best drawers.
-
-    Args:
-        best: Keys of the drawers that were found so far.
-        shares: How good each is, from 0 to 1: what the entities it mentions begin with.
-    """
-    good = dict(zip(best.tolist(), shares.tolist(), strict=True))
-    rows = fetch_rows(
-        "SELECT drawer_id, entity_id FROM palace_mention"
-        " WHERE palace_id = %s AND drawer_id = ANY(%s::bigint[])",
-        [palace.pk, keys_literal(best)],
-    )
-    seeds: dict[int, float] = {}
-    for drawer, entity in rows:
-        seeds[entity] = max(seeds.get(entity, 0.0), good[drawer])
-    return {**seeds, **dict.fromkeys(named, 1.0)}
-
-
-def graph_scores(
-    palace: Palace, seeds: Mapping[int, float], drawers: Ids, *, as_of: datetime | None = None
-) -> Scores:
-    """How close each drawer is to the seeds over facts, 0 to 0.6 where seeds are up to 1.
-
-    A drawer has the best score of the entities it mentions and of the facts that rest on it.
-
-    Args:
-        drawers: Keys of the candidates, ascending.
-        as_of: Follow what was so then; what is held now unless given.
-    """
-    scores = np.zeros(len(drawers), dtype=np.float32)
-    if not seeds or not len(drawers):
-        return scores
-    edges = walk(_facts(palace, as_of, None), seeds.keys()).edges
-    if not edges:
-        return scores
-    expanded = expand(seeds, edges)
-    # Facts are told from entities by their sign.
-    values = {**expanded.entities, **{-key: score for key, score in expanded.facts.items()}}
-    wanted = keys_literal(drawers)
-    entities, facts = (np.array([*part], np.int64) for part in (expanded.entities, expanded.facts))
-    for in_drawers, of in fetch_rows(
-        _SPOKEN_OF,
-        [palace.pk, wanted, keys_literal(entities), palace.pk, wanted, keys_literal(facts)],
-    ):
-        places = np.searchsorted(drawers, numbers(in_drawers, "i8"))
-        reached = [values[key] for key in numbers(of, "i8").tolist()]
-        np.maximum.at(scores, places, np.array(reached, dtype=np.float32))
-    return scores

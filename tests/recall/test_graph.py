@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +14,12 @@ from palace.recall import graph
 from palace.recall.graph import (
     Edge,
     expand,
-    graph_scores,
     named_entities,
+    near_entities,
     neighbours,
     relations,
-    seeds_of,
 )
-from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory
+from tests.factories import EntityFactory, FactFactory
 
 MARCH, MAY, JULY = (datetime(2024, month, 1, tzinfo=UTC) for month in (3, 5, 7))
 
@@ -189,46 +187,18 @@ def test_a_question_names_nobody_of_another_palace(palace, bob):
     assert named_entities(palace, "Where is Dov?") == []
 
 
-def test_drawers_have_the_best_of_what_they_mention_and_what_rests_on_them(palace, chain):
-    ana, biscuit, cora, _, _ = chain
-    of_biscuit, of_cora, of_ana = (
-        MentionFactory(entity=one).drawer_id for one in (biscuit, cora, ana)
-    )
-    rests = EvidenceFactory(fact=Fact.objects.get(subject=biscuit)).drawer_id
-    nothing = MentionFactory(entity=entity(palace, "Zoe")).drawer_id
-    keys = np.sort(np.array([of_biscuit, of_cora, of_ana, rests, nothing]))
-    scores = dict(
-        zip(keys.tolist(), graph_scores(palace, {ana.pk: 1.0}, keys).tolist(), strict=True)
-    )
-    assert scores == pytest.approx(
-        {of_biscuit: 0.6, of_cora: 0.36, of_ana: 0.0, rests: 0.36, nothing: 0.0}
-    )
-
-
-def test_without_seeds_or_edges_all_is_nothing(palace, chain):
-    keys = np.array([1, 2], dtype=np.int64)
-    assert graph_scores(palace, {}, keys).tolist() == [0, 0]
-    alone = entity(palace, "Zoe")
-    assert graph_scores(palace, {alone.pk: 1.0}, keys).tolist() == [0, 0]
-    assert graph_scores(palace, {chain[0].pk: 1.0}, keys[:0]).tolist() == []
+def test_what_a_question_names_is_nearest_and_what_facts_lead_to_is_near(palace, chain):
+    ana, biscuit, cora, dov, eli = chain
+    near = near_entities(palace, "Where does Ana's dog live?")
+    assert near == pytest.approx({ana.pk: 1.0, biscuit.pk: 0.6, cora.pk: 0.36, dov.pk: 0.216})
+    assert eli.pk not in near
+    assert near_entities(palace, "Where do I live?") == {}
 
 
 def test_the_past_is_followed_as_of_then(palace, moved):
     porto = Fact.objects.get(object="Porto").object_entity
-    drawer = MentionFactory(entity=porto).drawer_id
-    keys = np.array([drawer])
-    assert graph_scores(palace, {moved.pk: 1.0}, keys).tolist() == [0]
-    assert graph_scores(palace, {moved.pk: 1.0}, keys, as_of=APRIL).tolist() == pytest.approx([0.6])
-
-
-def test_seeds_are_named_or_stand_in_the_best_drawers(palace, chain):
-    ana, biscuit, cora = chain[:3]
-    first = MentionFactory(entity=ana)
-    MentionFactory(entity=biscuit, drawer=first.drawer)
-    second = MentionFactory(entity=biscuit)
-    best = np.array([first.drawer_id, second.drawer_id])
-    seeds = seeds_of(palace, [ana.pk, cora.pk], best, np.array([0.5, 0.8]))
-    assert seeds == pytest.approx({ana.pk: 1.0, biscuit.pk: 0.8, cora.pk: 1.0})
+    assert porto.pk not in near_entities(palace, f"{moved.name}?")
+    assert near_entities(palace, f"{moved.name}?", as_of=APRIL)[porto.pk] == pytest.approx(0.6)
 
 
 def test_of_what_everything_is_about_the_newest_facts_are_followed(palace, chain, monkeypatch):
