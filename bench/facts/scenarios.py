@@ -1,7 +1,7 @@
 """Scenarios in our own words: what people say, and which facts must be held when they are done.
 
 A part is a file of JSON lines, one scenario each, as the classes below have it. Most are for
-development; the others are set aside: nobody looks at their misses, so that nothing is tuned on them.
+development; the others are set aside: nobody looks at their misses, and nothing is tuned on them.
 """
 
 from __future__ import annotations
