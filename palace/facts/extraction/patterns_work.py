@@ -18,32 +18,16 @@ _FIELDS = (
 )
 
 
+_NO_NAME = frozenset(
+    "home night nights weekends least all myself him her hours first full once a"
+    " an the my our various different several".split()
+)
+
+
 def _is_employer(words: str) -> bool:
     """Somewhere one is employed: a name, or a place of work; not "home" or "night"."""
     low = words.lower()
-    if low.split()[0] in (
-        "home",
-        "night",
-        "nights",
-        "weekends",
-        "least",
-        "all",
-        "myself",
-        "him",
-        "her",
-        "hours",
-        "first",
-        "full",
-        "once",
-        "a",
-        "an",
-        "the",
-        "my",
-        "our",
-        "various",
-        "different",
-        "several",
-    ):
+    if low.split()[0] in _NO_NAME:
         return low.split()[0] in ("a", "an", "the", "my", "our") and not low.startswith(
             (
                 "the moment",
