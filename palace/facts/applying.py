@@ -56,8 +56,14 @@ class Writer:
         self._drawers = drawers
         self._now = timezone.now()
 
-    def write(self, judgement: Judgement, vector: Vector | None) -> Remembered | None:
-        """None where a statement takes back what was never known."""
+    def write(self, judgement: Judgement, text: str, vector: Vector | None) -> Remembered | None:
+        """None where a statement takes back what was never known.
+
+        Args:
+            text: What `vector` was made of: a judge may have put it otherwise.
+        """
+        if judgement.candidate.text != text:
+            vector = None
         if judgement.verdict is Verdict.NONE:
             return self._support(judgement)
         if judgement.verdict is Verdict.DELETE:
@@ -102,8 +108,10 @@ class Writer:
         new.supersedes = old
         if judgement.change is Change.SHIFT and _is_earlier(new, old):
             return self._was_before(candidate, new, old, vector)
-        if judgement.change is not Change.SHIFT:
+        if judgement.change is Change.REFINEMENT:
             new.valid_from = _earliest(old.valid_from, candidate.valid_from or old.valid_from)
+        if judgement.change is Change.CORRECTION:
+            new.valid_from = candidate.valid_from or old.valid_from
         retire(old, _FATES[judgement.change], self._now, ended_at=new.valid_from)
         self._make_way(new)
         self._open(new, candidate.words, vector if new.text == candidate.text else None)

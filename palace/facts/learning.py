@@ -107,7 +107,7 @@ def write_read(
             line
             for candidate, vector in zip(candidates, vectors, strict=True)
             if all(drawers[span.turn].pk in kept for span in candidate.words)
-            and (line := writer.write(judge.judge(candidate, vector), vector))
+            and (line := writer.write(judge.judge(candidate, vector), candidate.text, vector))
         ]
     # What was merged says something else than the statement whose vector there is.
     fill_missing(palace, space, [line.fact for line in lines if line.fact])

@@ -53,7 +53,7 @@ def tell(palace):
         with transaction.atomic():
             palace.lock()
             writer = Writer(palace, space, scope, [drawer])
-            line = writer.write(judge.judge(candidate, vector), vector)
+            line = writer.write(judge.judge(candidate, vector), candidate.text, vector)
         if line and line.fact:
             fill_missing(palace, space, [line.fact])
         return line

@@ -10,6 +10,7 @@ from palace.facts.candidate import Candidate
 from palace.facts.judgement import Judgement, Known
 from palace.facts.judging.local import judge_locally
 from palace.facts.judging.model import judge_with_model
+from palace.facts.predicates import UNRESOLVED
 from palace.facts.scope import Scope
 from palace.indexing.fact_vectors import Vector, nearest
 from palace.models import EmbeddingSpace, Fact, Palace
@@ -41,12 +42,16 @@ class Judge:
 
     def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
         """Ask the model about all of them; call it outside of a transaction."""
-        if self._endpoint is None or not candidates:
+        if self._endpoint is None:
             return
-        known = [
-            self._known(candidate, vector)
+        # What a correction is about is found among the facts that are held, by the local rules.
+        told = [
+            (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
+            if candidate.predicate != UNRESOLVED
         ]
+        candidates = [candidate for candidate, _ in told]
+        known = [self._known(candidate, vector) for candidate, vector in told]
         if not any(known):
             return
         try:
