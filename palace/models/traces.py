@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 
 from palace.models.palace import InPalace
@@ -18,7 +20,10 @@ class RecollectionTrace(InPalace):
         default=list,
         help_text="What stood before them as known: memory, drawer it cites, pointer, score.",
     )
-    candidates = models.JSONField(help_text="The best of those that were cut, each with why.")
+    candidates = models.JSONField(
+        help_text="The best of those that were cut: the names of the signals, and of each a row of "
+        "its drawer's key, score, why it was cut, place by score, and share of each signal."
+    )
     reading = models.JSONField(default=dict, help_text="How the question was understood.")
     figures = models.JSONField(default=dict, help_text="How many were looked at, and how many cut.")
     context = models.TextField(blank=True, help_text="The block given to a model; may be empty.")
@@ -33,3 +38,17 @@ class RecollectionTrace(InPalace):
 
     def __str__(self) -> str:
         return self.query[:80]
+
+    def cut(self) -> list[dict[str, Any]]:
+        """The best of those that were cut: drawer, score, cut (why), signals, and maybe place."""
+        signals = self.candidates["signals"]
+        return [
+            {
+                "drawer": drawer,
+                "score": score,
+                "cut": why,
+                "signals": dict(zip(signals, shares, strict=True)),
+                **({} if place is None else {"place": place}),
+            }
+            for drawer, score, why, place, *shares in self.candidates["rows"]
+        ]

@@ -32,11 +32,6 @@ class Term:
     counts: npt.NDArray[np.float32]
     idf: float
 
-    def counts_in(self, groups: list[Ids]) -> Scores:
-        """How often it is in the drawers of each group together; a key of 0 has none."""
-        counts = look_up(self.drawers, self.counts, np.concatenate(groups))
-        return np.asarray(counts.reshape(len(groups), -1).sum(axis=0))
-
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -65,25 +60,22 @@ class Words:
     def at(self, drawers: Ids) -> Scores:
         return look_up(self.drawers, self.scores, drawers)
 
-    def of_groups(self, groups: list[Ids], lengths: Scores) -> Scores:
-        """BM25 of drawers read as one text: column g of the groups' arrays makes text g.
+    def of_groups(self, groups: list[Ids], lengths: Scores) -> tuple[Scores, Scores]:
+        """Of drawers read as one text BM25, and the share of the question, 0 to 1, that it holds.
+
+        Column g of the groups' arrays makes text g.
 
         Args:
             groups: Arrays of equal length; a key of 0 stands for no drawer.
             lengths: Of each text, in terms.
         """
-        total = np.zeros(len(lengths), dtype=np.float32)
+        keys, relative = np.concatenate(groups), lengths / self.mean_length
+        scores, covered = np.zeros((2, len(lengths)), dtype=np.float32)
         for term in self.terms:
-            counts = term.counts_in(groups)
-            total += term.idf * _saturated(counts, lengths / self.mean_length)
-        return total
-
-    def coverage_of_groups(self, groups: list[Ids]) -> Scores:
-        """The share of the question, 0 to 1, that the terms of drawers read as one text make up."""
-        covered = np.zeros(len(groups[0]), dtype=np.float32)
-        for term in self.terms:
-            covered += term.idf * (term.counts_in(groups) > 0)
-        return np.asarray(covered / self.weight, dtype=np.float32)
+            counts = look_up(term.drawers, term.counts, keys).reshape(len(groups), -1).sum(axis=0)
+            scores += term.idf * _saturated(counts, relative)
+            covered += term.idf * (counts > 0)
+        return scores, np.asarray(covered / self.weight, dtype=np.float32)
 
 
 NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0, 0.0)

@@ -7,18 +7,17 @@ import numpy as np
 from palace.indexing.traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.semantic import Ids, Scores
+from palace.recall.semantic import Scores
 
 
-def exchange_words(candidates: Candidates, words: Words) -> Scores:
-    """BM25 of each drawer read together with the messages before and after it."""
+def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:
+    """Of each drawer, read together with the messages before and after it, BM25 and coverage.
+
+    Coverage is the share of the question, 0 to 1, that is in any of the three.
+    """
     lengths = candidates.terms + candidates.before_terms + candidates.after_terms
-    return words.of_groups(_exchange(candidates), lengths)
-
-
-def exchange_coverage(candidates: Candidates, words: Words) -> Scores:
-    """The share of the question, 0 to 1, that is in a drawer or in those before and after it."""
-    return words.coverage_of_groups(_exchange(candidates))
+    exchange = [candidates.before, candidates.drawers, candidates.after]
+    return words.of_groups(exchange, lengths)
 
 
 def answers(candidates: Candidates, before: Scores) -> Scores:
@@ -29,10 +28,6 @@ def answers(candidates: Candidates, before: Scores) -> Scores:
     """
     after_question = (candidates.before_traits & Trait.ENDS_ASKING) > 0
     return np.where(after_question, before, np.float32(0))
-
-
-def _exchange(candidates: Candidates) -> list[Ids]:
-    return [candidates.before, candidates.drawers, candidates.after]
 
 
 def room_best(candidates: Candidates, scores: Scores) -> Scores:

@@ -58,9 +58,10 @@ def _of_meaning(candidates: Candidates, meaning: Meaning) -> dict[str, Scores]:
 
 def _of_words(candidates: Candidates, words: Words) -> dict[str, Scores]:
     message = words.standardised(words.at(candidates.drawers))
+    exchange, coverage = neighbours.exchange_words(candidates, words)
     return {
         "words.message": message,
-        "exchange.words": words.standardised(neighbours.exchange_words(candidates, words)),
-        "exchange.coverage": neighbours.exchange_coverage(candidates, words),
+        "exchange.words": words.standardised(exchange),
+        "exchange.coverage": coverage,
         "room.words": neighbours.room_best(candidates, message),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -177,8 +177,8 @@ def _cut(scored: Scored, hits: Sequence[Hit]) -> list[Cut]:
     ]
 
 
-def _candidates(scored: Scored, cut: Sequence[Cut]) -> list[dict[str, Any]]:
-    """The best of those that are no hits; `drawer` is its key, `place` that of its score."""
+def _candidates(scored: Scored, cut: Sequence[Cut]) -> dict[str, Any]:
+    """The best of those that are no hits, as `RecollectionTrace.candidates` says."""
     room = {KNOWN: TRACED_KNOWN, TOO_FAR: TRACED_TOO_FAR}
     kept = [
         (which, place, each.why)
@@ -187,34 +187,26 @@ def _candidates(scored: Scored, cut: Sequence[Cut]) -> list[dict[str, Any]]:
             zip(each.candidates, each.places, strict=True), room.get(each.why, TRACED)
         )
     ][:TRACED]
-    places = [which for which, _place, _why in kept]
-    return [
-        {
-            "drawer": key,
-            "score": score,
-            "signals": signals,
-            "cut": why,
-            **({} if place is None else {"place": place}),
-        }
-        for (_which, place, why), key, score, signals in zip(
-            kept,
-            scored.candidates.drawers[places].tolist(),
-            scored.scores[places].astype(float).round(4).tolist(),
-            _signals(scored, places),
-            strict=True,
-        )
+    which = [which for which, _place, _why in kept]
+    keys = scored.candidates.drawers[which].tolist()
+    scores = scored.scores[which].astype(float).round(4).tolist()
+    signals, shares = _signals(scored, which)
+    rows = [
+        [key, score, why, place, *row]
+        for (_which, place, why), key, score, row in zip(kept, keys, scores, shares, strict=True)
     ]
+    return {"signals": signals, "rows": rows}
 
 
-def _signals(scored: Scored, places: list[int]) -> Iterator[dict[str, float]]:
-    """As `scored.signals`, of many at once."""
+def _signals(scored: Scored, which: list[int]) -> tuple[list[str], list[list[float]]]:
+    """The names, and of each of these candidates the shares, as `scored.signals` has them."""
     columns: dict[str, Any] = {}
     for name, shares in scored.shares.items():
         signal = name.partition(".")[0]
-        columns[signal] = columns.get(signal, 0.0) + shares[places].astype(float)
-    rounded = {signal: column.round(4).tolist() for signal, column in columns.items()}
-    for row in range(len(places)):
-        yield {signal: column[row] for signal, column in rounded.items()}
+        columns[signal] = columns.get(signal, 0.0) + shares[which].astype(float)
+    if not columns:
+        return [], [[] for _ in which]
+    return list(columns), np.column_stack(list(columns.values())).round(4).tolist()
 
 
 def _figures(

@@ -142,15 +142,15 @@ def shown(trace: RecollectionTrace) -> TraceShown:
 
 class _Rows:
     def __init__(self, trace: RecollectionTrace, expected: set[int]) -> None:
-        self._trace, self._expected = trace, expected
+        self._trace, self._cut_ones, self._expected = trace, trace.cut(), expected
         self._terms = set(analyze(trace.query))
         self._scale = Scale(
-            (float(each["score"]), each["signals"]) for each in (*trace.hits, *trace.candidates)
+            (float(each["score"]), each["signals"]) for each in (*trace.hits, *self._cut_ones)
         )
         drawers = Drawer.objects.within(trace.palace).with_place()
         uuids = [UUID(hit["drawer"]) for hit in trace.hits]
         self._hit = {str(drawer.uuid): drawer for drawer in drawers.filter(uuid__in=uuids)}
-        keys = [candidate["drawer"] for candidate in trace.candidates]
+        keys = [candidate["drawer"] for candidate in self._cut_ones]
         self._cut: dict[int, Any] = with_preview(drawers.filter(pk__in=keys)).in_bulk()
 
     def hits(self) -> Iterator[TraceRow]:
@@ -163,7 +163,7 @@ class _Rows:
             yield self._row(hit, place, drawer, (text, (start, end)), url, note)
 
     def cut(self) -> Iterator[TraceRow]:
-        for candidate in self._trace.candidates:
+        for candidate in self._cut_ones:
             drawer = self._cut.get(candidate["drawer"])
             text = drawer.preview if drawer else ""
             url = drawer.get_absolute_url() if drawer else ""

@@ -13,7 +13,7 @@ from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
-from palace.recall.neighbours import answers, exchange_coverage, exchange_words, room_best
+from palace.recall.neighbours import answers, exchange_words, room_best
 from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
 from tests.talk import EVERYTHING, START, transcript
@@ -54,10 +54,11 @@ def test_a_message_knows_the_ones_before_and_after(looked_at):
 
 def test_an_exchange_holds_the_words_of_three_messages(looked_at):
     candidates, words = looked_at
-    whole, half = exchange_coverage(candidates, words)[[1, 3]]
+    scores, coverage = exchange_words(candidates, words)
+    whole, half = coverage[[1, 3]]
     assert whole == pytest.approx(1)
     assert 0 < half < whole
-    assert exchange_words(candidates, words)[1] > words.at(candidates.drawers)[1]
+    assert scores[1] > words.at(candidates.drawers)[1]
 
 
 def test_nothing_is_covered_by_a_message_whose_exchange_has_none_of_the_words(palace, looked_at):
@@ -73,8 +74,8 @@ def test_nothing_is_covered_by_a_message_whose_exchange_has_none_of_the_words(pa
         before_terms=np.zeros(1, np.float32),
         after_terms=np.zeros(1, np.float32),
     )
-    assert exchange_coverage(alone, words).tolist() == [0]
-    assert exchange_words(alone, words).tolist() == [0]
+    scores, coverage = exchange_words(alone, words)
+    assert scores.tolist() == coverage.tolist() == [0]
 
 
 def test_only_what_comes_right_after_a_question_answers_it(looked_at):

@@ -131,7 +131,7 @@ def test_the_trace_is_stored(lived_in):
     found = recall(lived_in, "silicone wire overheated", top_k=2)
     trace = RecollectionTrace.objects.get(palace=lived_in, uuid=found.uuid)
     assert [hit["pointer"] for hit in trace.hits] == [str(hit.pointer) for hit in found.hits]
-    assert {cut["cut"] for cut in trace.candidates} <= {"ranked lower", "too far from the question"}
+    assert {cut["cut"] for cut in trace.cut()} <= {"ranked lower", "too far from the question"}
     assert trace.context == found.context
 
 
@@ -178,7 +178,7 @@ def test_what_the_asker_has_before_him_makes_room_for_others(lived_in):
     assert [hit.pointer for hit in found.hits] == [second.pointer]
     assert str(first.pointer) not in found.context
     trace = RecollectionTrace.objects.get(palace=lived_in, uuid=found.uuid)
-    why = {cut["drawer"]: cut["cut"] for cut in trace.candidates}
+    why = {cut["drawer"]: cut["cut"] for cut in trace.cut()}
     assert why[first.drawer.pk] == "already in the conversation"
     assert second.drawer.pk not in why
 

@@ -83,10 +83,10 @@ def test_a_drawer_below_top_k_can_be_promoted_into_it(reranking, model_server):
     assert pointers(found) == pointers(before)[2:]
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
     assert [hit["place_before"] for hit in trace.hits] == [3]
-    cut = [candidate["drawer"] for candidate in trace.candidates]
+    cut = [candidate["drawer"] for candidate in trace.cut()]
     assert cut[:2] == [hit.drawer.pk for hit in before.hits[:2]]
     assert found.hits[0].drawer.pk not in cut
-    assert trace.candidates[0]["cut"] == "put lower by a model"
+    assert trace.cut()[0]["cut"] == "put lower by a model"
 
 
 def test_a_trace_without_a_model_knows_no_place_before(lived_in):

@@ -74,21 +74,21 @@ def test_every_candidate_is_counted_once(lived_in):
     cut = trace.figures["cut"]
     assert cut[KNOWN] == 1
     assert trace.figures["looked_at"] == len(trace.hits) + sum(cut.values())
-    assert Counter(each["cut"] for each in trace.candidates) == cut
+    assert Counter(each["cut"] for each in trace.cut()) == cut
     assert trace.figures["given"] == len(trace.hits)
     assert trace.figures["tokens"] == found.context_tokens
 
 
 def test_places_go_on_from_the_hits(lived_in):
     trace = trace_of(recall(lived_in, "Which wire overheated?", top_k=2))
-    lower = [each for each in trace.candidates if each["cut"] == RANKED_LOWER]
+    lower = [each for each in trace.cut() if each["cut"] == RANKED_LOWER]
     assert [each["place"] for each in lower] == list(range(3, 3 + len(lower)))
-    assert all("place" not in each for each in trace.candidates if each["cut"] == TOO_FAR)
+    assert all("place" not in each for each in trace.cut() if each["cut"] == TOO_FAR)
 
 
 def test_shares_add_up_to_the_score_of_hits_and_of_those_that_were_cut(lived_in):
     trace = trace_of(recall(lived_in, "Did Derek say in March which wire to use?", top_k=2))
-    for each in (*trace.hits, *trace.candidates):
+    for each in (*trace.hits, *trace.cut()):
         assert sum(each["signals"].values()) == pytest.approx(each["score"], abs=0.001)
 
 
@@ -97,7 +97,7 @@ def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):
     held_back = list(Drawer.objects.order_by("pk").values_list("pk", flat=True)[:60])
     question = "Did the bicycle chain, the rehearsal, the receipt or the board come up?"
     trace = trace_of(recall(palace, question, top_k=1, leave_out=held_back))
-    kept = Counter(each["cut"] for each in trace.candidates)
+    kept = Counter(each["cut"] for each in trace.cut())
     assert trace.figures["cut"][KNOWN] > kept[KNOWN] == TRACED_KNOWN
     assert sum(kept.values()) <= TRACED
 

@@ -124,7 +124,7 @@ def trace(palace, query, drawer_uuid):
         recipe="default",
         now=datetime(2025, 1, 1, tzinfo=UTC),
         hits=[{"drawer": str(uuid.uuid4())}, {"drawer": str(drawer_uuid), "score": 1.5}],
-        candidates=[],
+        candidates={"signals": [], "rows": []},
         duration_ms=1,
     )
 

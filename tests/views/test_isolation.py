@@ -183,7 +183,7 @@ def recollection(drawer):
         recipe="default",
         now=drawer.said_at,
         hits=[hit],
-        candidates=[],
+        candidates={"signals": [], "rows": []},
         duration_ms=1,
     )
     return made

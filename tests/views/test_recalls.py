@@ -59,7 +59,7 @@ def figures(card):
 def test_the_shares_shown_add_up_to_the_score_to_the_last_digit(alices, trace):
     text = alices.get(address(trace)).text
     shown = cards(text)
-    assert len(shown) == len(trace.hits) + len(trace.candidates)
+    assert len(shown) == len(trace.hits) + len(trace.cut())
     for hit in trace.hits:
         steps = figures(shown[hit["drawer"]])
         total = steps.pop("Score")
@@ -95,7 +95,7 @@ def test_what_was_left_out_as_said_later_is_told(alices, lived_in):
 def test_those_that_were_cut_are_there_with_why(alices, trace):
     text = alices.get(address(trace)).text
     _, cut = text.split("What was cut, and why")
-    for candidate in trace.candidates:
+    for candidate in trace.cut():
         drawer = Drawer.objects.get(pk=candidate["drawer"])
         assert f'id="drawer-{drawer.uuid}"' in cut
     assert "Ranked lower" in cut
@@ -177,7 +177,7 @@ def test_a_trace_from_before_all_this_still_has_its_page(alices, drawer):
                 "signals": {"meaning": 2.0, "dreams": -0.25},
             }
         ],
-        candidates=[{"drawer": 0, "score": 1, "signals": {}, "cut": "left for tomorrow"}],
+        candidates={"signals": [], "rows": [[0, 1, "left for tomorrow", None]]},
         duration_ms=1,
     )
     text = alices.get(address(old)).text
@@ -278,7 +278,7 @@ def test_a_strangers_drawer_is_not_found(alices, trace):
 def test_what_became_of_an_expected_drawer_is_told(alices, lived_in):
     found = recall(lived_in, QUESTION, top_k=1, now=NOW)
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
-    lower = next(each for each in trace.candidates if each["cut"] == "ranked lower")
+    lower = next(each for each in trace.cut() if each["cut"] == "ranked lower")
     drawer = Drawer.objects.get(pk=lower["drawer"])
     alices.post(address(trace), {"drawer": drawer.uuid})
     text = alices.get(address(trace)).text
