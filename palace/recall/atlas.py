@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from palace.recall.rows import Keys
+from palace.recall.rows import Keys, among, distinct
 from palace.recall.survey import MESSAGE, Messages, Survey
 
 Rows = npt.NDArray[np.int64]
@@ -50,12 +50,16 @@ class Atlas:
             likewise `after`.
     """
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, beside: tuple[Rows, Rows] | None = None) -> None:
+        """
+        Args:
+            beside: `before` and `after`, where they are known.
+        """
         self.survey = survey
         self.keys: Keys = survey.messages["key"].copy()
         self.said_at: npt.NDArray[np.float64] = survey.messages["said_at"].copy()
         self.stretches = Stretches(survey.passages)
-        self.before, self.after = _beside(survey.messages)
+        self.before, self.after = beside or _beside(survey.messages)
         self._messages = np.concatenate([survey.messages, NO_MESSAGE])
         parted = [voice.partition(":") for voice in survey.voices]
         self._roles = np.array([role for role, _, _ in parted], dtype=str)
@@ -81,7 +85,29 @@ class Atlas:
             drawers: Keys of all that were written to, ascending.
             left: What there is of them now.
         """
-        return Atlas(self.survey.without(drawers).joined(left))
+        survey = self.survey.without(drawers).joined(left)
+        return Atlas(survey, self._beside_anew(drawers, left.messages, survey.messages))
+
+    def _beside_anew(self, gone: Keys, come: Messages, messages: Messages) -> tuple[Rows, Rows]:
+        """What `_beside` says of these messages, looking only where something was written.
+
+        Args:
+            gone: Keys of those of ours that are left out, ascending.
+            come: Those that are not ours.
+        """
+        leave = among(self.keys, gone)
+        rows = np.full(len(self.keys) + 1, -1, dtype=np.int64)  # The last is that of no message.
+        stayed = np.searchsorted(messages["key"], self.keys[~leave])
+        rows[:-1][~leave] = stayed
+        before, after = np.full((2, len(messages)), -1, dtype=np.int64)
+        before[stayed], after[stayed] = rows[self.before[~leave]], rows[self.after[~leave]]
+        left_in = self._messages[:-1]["conversation"][leave]
+        touched = distinct(left_in, come["conversation"])
+        written = np.flatnonzero(among(messages["conversation"], touched))
+        own = np.append(written, -1)
+        before_written, after_written = _beside(messages[written])
+        before[written], after[written] = own[before_written], own[after_written]
+        return before, after
 
     def rows_of(self, drawers: Keys) -> Rows:
         """Of those of the drawers that are here, in their order."""

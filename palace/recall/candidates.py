@@ -13,7 +13,8 @@ from palace.recall.atlas import Atlas, Rows
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.rows import among, distinct, fetch_rows, keys_literal, numbers
-from palace.recall.semantic import Ids, Meaning, Scores, closest_by_bits
+from palace.recall.semantic import Ids, Meaning, Scores
+from palace.recall.signs import closest_by_bits
 from palace.recall.surveying import survey_around
 
 # Of the best by each of meaning and words, as many as are looked at unless a recipe says else.

@@ -40,7 +40,7 @@ def load(palace: Palace, space: EmbeddingSpace, drawers: Ids, ordinals: Ids) -> 
     Args:
         ordinals: Of the best passage of each.
     """
-    parameters = {
+    parameters: dict[str, str | int] = {
         "palace": palace.pk,
         "space": space.pk,
         "drawers": keys_literal(drawers),

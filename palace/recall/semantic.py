@@ -1,7 +1,7 @@
 """Meaning: the cosine of the question with the passages of the palace.
 
 Of a palace of ordinary size all vectors are in memory, and every one is compared. Of a large one
-the sign bits of the vectors say which passages may be close, and only those are compared exactly,
+the signs of the vectors say which passages may be close, and only those are compared exactly,
 beside a sample that gives the palace's mean and spread; what else is looked at later is compared
 then. No index over all palaces is used: it would return too few rows for a small one.
 """
@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
 from pgvector import HalfVector
 
-from palace.indexing.postings import EVERY
 from palace.models import EmbeddingSpace, Palace
-from palace.models.packed import unpack
 from palace.recall.atlas import Atlas, Stretches
 from palace.recall.census import Census, take_census
 from palace.recall.rows import among, distinct, fetch_rows, keys_literal, numbers
 from palace.recall.shelf import atlas_of, memory_bytes
-from palace.recall.survey import Vectors
+from palace.recall.signs import Asked, closest_by_bits, sample
+from palace.recall.survey import Vectors, signs_of
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -32,11 +30,11 @@ Scores = npt.NDArray[np.float32]
 MIN_SPREAD = 0.05
 # With more passages than these a palace takes too much memory, and the bits are looked at first.
 MANY_PASSAGES = 20_000
-# How many of the closest by bits are compared exactly: of 37,700 real passages, .9993 of the ten
-# that are truly closest are among so many.
-CLOSE_BY_BITS = 1000
-# From so many drawers the mean is known to 3 % of the spread, the spread itself to 2 %.
-SAMPLE = 1000
+# With more than these also the bits are left to the database: to read them takes seconds, and to
+# copy them after each change as long as a recall may.
+MOST_PASSAGES = 200_000
+# What an atlas keeps of each message takes about so much.
+MESSAGE_BYTES = 120
 # So many passages are compared at a time.
 PART = 500
 # A cosine is known in steps of a millionth; of halves of precision it means nothing below.
@@ -51,23 +49,6 @@ _EXACT = (
     " AND drawer_id = ANY(%s::bigint[])"
 )
 _AS_ASKED = ", substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
-_TRASH = "(SELECT id FROM palace_drawer WHERE palace_id = %s AND trashed_at IS NOT NULL)"
-# The index of the primary key holds all that this needs, in the order of the drawers.
-_BY_BITS = (
-    "SELECT substring(array_send(ARRAY(SELECT drawer_id FROM palace_passage"
-    " WHERE palace_id = %s AND space_id = %s AND bits IS NOT NULL AND {among}"
-    " ORDER BY bits <~> binary_quantize(%s::halfvec) LIMIT %s)) FROM 21)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Where to look for the cosines of more drawers; `as_asked` is empty if it is the same."""
-
-    palace_id: int
-    space_id: int
-    vector: str
-    as_asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +66,8 @@ class Meaning:
         mean: Of `best` over the palace; likewise `spread`, the standard deviation.
         number: How many drawers the palace has, about.
         asked: Where the others are; None where all are here.
-        atlas: The palace in memory; None where it is too large, or was not looked at.
+        atlas: The palace in memory; None where it is too large, or was not looked at. Of a large
+            one it has the signs only.
     """
 
     drawers: Ids
@@ -167,16 +149,29 @@ def by_meaning(
     census = census or take_census(palace)
     if as_asked is vector:
         as_asked = None
-    if not _fits_in_memory(census, space):
-        also = "" if as_asked is None else HalfVector(as_asked).to_text()
-        asked = Asked(palace.pk, space.pk, HalfVector(vector).to_text(), also)
-        return _by_bits(asked, census)
-    return _by_atlas(atlas_of(palace, space, census), vector, as_asked)
+    if _are_few(census, space):
+        return _by_atlas(atlas_of(palace, space, census), vector, as_asked)
+    in_memory = _signs_fit(census, space)
+    asked = Asked(
+        palace.pk,
+        space.pk,
+        HalfVector(vector).to_text(),
+        "" if as_asked is None else HalfVector(as_asked).to_text(),
+        signs_of(vector.astype(np.float16)[None])[0],
+        atlas_of(palace, space, census, of_signs=True) if in_memory else None,
+    )
+    return _by_bits(asked, census)
 
 
-def _fits_in_memory(census: Census, space: EmbeddingSpace) -> bool:
+def _are_few(census: Census, space: EmbeddingSpace) -> bool:
+    """Whether all vectors may be in memory."""
     taken = 4 * space.dimensions * census.passages
     return census.passages <= MANY_PASSAGES and taken <= memory_bytes()
+
+
+def _signs_fit(census: Census, space: EmbeddingSpace) -> bool:
+    taken = (space.dimensions // 8 + MESSAGE_BYTES) * census.passages
+    return census.passages <= MOST_PASSAGES and taken <= memory_bytes()
 
 
 def _by_atlas(atlas: Atlas, vector: Scores, as_asked: Scores | None) -> Meaning:
@@ -208,49 +203,14 @@ def _compared(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
 
 def _by_bits(asked: Asked, census: Census) -> Meaning:
     close = closest_by_bits(asked, without_trash=bool(len(census.trash)))
-    sample = _sample(asked.palace_id, census.number)
-    sample = sample[~among(sample, census.trash)]
-    found = _exactly(asked, distinct(close, sample))
+    sampled = sample(asked, census.number, census.trash)
+    found = _exactly(asked, distinct(close, sampled))
     if not len(found.drawers):
         return NOTHING
-    mean, spread = _statistics(found.best[among(found.drawers, sample)])
-    return replace(found, mean=mean, spread=spread, number=census.number, asked=asked)
-
-
-def closest_by_bits(
-    asked: Asked, *, without_trash: bool, period: tuple[datetime, datetime] | None = None
-) -> Ids:
-    """Drawers of the passages that are closest as far as their bits tell.
-
-    Args:
-        period: Only those said from the first moment on and before the second.
-    """
-    which, parameters = "true", []
-    if period:
-        which = (
-            "drawer_id IN (SELECT id FROM palace_drawer WHERE palace_id = %s"
-            " AND said_at >= %s AND said_at < %s AND trashed_at IS NULL)"
-        )
-        parameters = [asked.palace_id, *period]
-    elif without_trash:
-        which, parameters = f"drawer_id NOT IN {_TRASH}", [asked.palace_id]
-    [(keys,)] = fetch_rows(
-        _BY_BITS.format(among=which),
-        [asked.palace_id, asked.space_id, *parameters, asked.vector, CLOSE_BY_BITS],
+    mean, spread = _statistics(found.best[among(found.drawers, sampled)])
+    return replace(
+        found, mean=mean, spread=spread, number=census.number, asked=asked, atlas=asked.atlas
     )
-    return distinct(numbers(keys, "i8"))
-
-
-def _sample(palace_id: int, number: int) -> Ids:
-    """Keys of about SAMPLE drawers from all over the palace, the same until it changes."""
-    [(keys,)] = fetch_rows(
-        "SELECT string_agg(substring(drawers FROM 1 + 8 * place FOR 8), ''::bytea)"
-        " FROM palace_posting, generate_series(0, number - 1, %s) place"
-        " WHERE palace_id = %s AND term = %s",
-        [max(number // SAMPLE, 1), palace_id, EVERY],
-    )
-    found = np.sort(unpack(keys, "i8"))
-    return np.asarray(found[:: max(len(found) // SAMPLE, 1)])
 
 
 def _exactly(asked: Asked, drawers: Ids) -> Meaning:

@@ -58,9 +58,15 @@ def memory_bytes() -> int:
     return int(settings.RECALL_MEMORY_MB * 1024 * 1024)
 
 
-def atlas_of(palace: Palace, space: EmbeddingSpace, census: Census) -> Atlas:
-    """The palace's atlas, at least as new as the census."""
-    place = Place(census.log, palace.pk, space.pk, space.dimensions)
+def atlas_of(
+    palace: Palace, space: EmbeddingSpace, census: Census, *, of_signs: bool = False
+) -> Atlas:
+    """The palace's atlas, at least as new as the census.
+
+    Args:
+        of_signs: With the signs of the vectors instead of the vectors.
+    """
+    place = Place(census.log, palace.pk, space.pk, space.dimensions, of_signs)
     atlas = SHELF.find(place)
     if atlas and atlas.revision == census.revision:
         return atlas

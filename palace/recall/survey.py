@@ -13,6 +13,8 @@ import numpy.typing as npt
 from palace.recall.rows import Keys, among
 
 Vectors = npt.NDArray[np.float32]
+# The signs of a vector's numbers, most significant bit first, 64 to a word; filled up with zeros.
+Signs = npt.NDArray[np.uint64]
 Messages = npt.NDArray[np.void]
 
 MESSAGE = np.dtype(
@@ -28,6 +30,8 @@ MESSAGE = np.dtype(
         ("voice", "i4"),  # The place of its role and speaker among the voices.
     ]
 )
+NO_VECTORS: Vectors = np.empty((0, 0), np.float32)
+NO_SIGNS: Signs = np.empty((0, 0), np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +43,8 @@ class Survey:
         messages: As `MESSAGE`, by ascending key.
         voices: `role:speaker` of all that speak.
         passages: `drawer << 16 | ordinal` of each that has a vector, ascending.
-        vectors: One row a passage.
+        vectors: One row a passage; of a large palace none.
+        signs: Likewise, of a large palace only.
     """
 
     revision: int
@@ -47,10 +52,12 @@ class Survey:
     voices: tuple[str, ...]
     passages: Keys
     vectors: Vectors
+    signs: Signs
 
     @property
     def bytes(self) -> int:
-        return self.messages.nbytes + self.passages.nbytes + self.vectors.nbytes
+        kept = (self.messages, self.passages, self.vectors, self.signs)
+        return sum(array.nbytes for array in kept)
 
     def without(self, drawers: Keys) -> Survey:
         """
@@ -65,7 +72,8 @@ class Survey:
             self,
             messages=self.messages[~gone],
             passages=self.passages[stay],
-            vectors=self.vectors[stay],
+            vectors=self.vectors[stay[: len(self.vectors)]],
+            signs=self.signs[stay[: len(self.signs)]],
         )
 
     def joined(self, later: Survey) -> Survey:
@@ -73,14 +81,17 @@ class Survey:
         others = later.messages.copy()
         others["voice"] += len(self.voices)
         messages = np.concatenate([self.messages, others])
-        messages = messages[np.argsort(messages["key"], kind="stable")]
+        if (messages["key"][1:] < messages["key"][:-1]).any():  # What is new comes last mostly.
+            messages = messages[np.argsort(messages["key"], kind="stable")]
         messages["voice"], voices = _distinct(messages["voice"], self.voices + later.voices)
         passages = np.concatenate([self.passages, later.passages])
         vectors = np.concatenate([self.vectors, later.vectors])
+        signs = np.concatenate([self.signs, later.signs])
         if (passages[1:] < passages[:-1]).any():
             order = np.argsort(passages, kind="stable")
-            passages, vectors = passages[order], vectors[order]
-        return Survey(later.revision, messages, voices, passages, vectors)
+            passages = passages[order]
+            vectors, signs = vectors[order[: len(vectors)]], signs[order[: len(signs)]]
+        return Survey(later.revision, messages, voices, passages, vectors, signs)
 
 
 def _distinct(
@@ -89,6 +100,18 @@ def _distinct(
     """Each voice that is heard once: whoever has been purged leaves no name behind."""
     heard: dict[str, int] = {}
     anew = np.zeros(len(voices), dtype=np.int32)
-    for place in np.unique(places).tolist():
+    for place in np.flatnonzero(np.bincount(places)).tolist():
         anew[place] = heard.setdefault(voices[place], len(heard))
     return anew[places], tuple(heard)
+
+
+def signs_of(vectors: npt.NDArray[np.float16]) -> Signs:
+    """Of each row; a zero counts as negative, as it does to the database."""
+    return packed(np.packbits(vectors > 0, axis=1))
+
+
+def packed(signs: npt.NDArray[np.uint8]) -> Signs:
+    """From eight to a byte."""
+    missing = -signs.shape[1] % 8
+    whole = np.pad(signs, ((0, 0), (0, missing))) if missing else signs
+    return np.ascontiguousarray(whole).view(np.uint64)

@@ -10,7 +10,16 @@ import numpy.typing as npt
 
 from palace.recall.atlas import Atlas
 from palace.recall.rows import Keys, Kind, among, distinct, fetch_rows, keys_literal, numbers
-from palace.recall.survey import MESSAGE, Messages, Survey, Vectors
+from palace.recall.survey import (
+    MESSAGE,
+    NO_SIGNS,
+    NO_VECTORS,
+    Messages,
+    Signs,
+    Survey,
+    Vectors,
+    packed,
+)
 
 # Of each message, as bytes; in the order of `MESSAGE`.
 _MESSAGES = """
@@ -34,19 +43,22 @@ FROM (
     WHERE palace_id = %(palace)s AND trashed_at IS NULL AND {{drawers}}
 ) m, (
     SELECT substring(array_send(array_agg(drawer_id << 16 | ordinal)) FROM 21),
-           string_agg(substring(halfvec_send(embedding) FROM 5), ''::bytea)
+           string_agg({{vector}}, ''::bytea)
     FROM palace_passage
-    WHERE palace_id = %(palace)s AND space_id = %(space)s AND embedding IS NOT NULL AND {{passages}}
+    WHERE palace_id = %(palace)s AND space_id = %(space)s AND bits IS NOT NULL AND {{passages}}
 ) p
 """  # noqa: S608 - put together from constants.
-_ALL = _SURVEY.format(
-    drawers="true",
-    passages="drawer_id NOT IN (SELECT id FROM palace_drawer"
+_OF_ALL = {
+    "drawers": "true",
+    "passages": "drawer_id NOT IN (SELECT id FROM palace_drawer"
     " WHERE palace_id = %(palace)s AND trashed_at IS NOT NULL)",
-)
-_SOME = _SURVEY.format(
-    drawers="id = ANY(%(keys)s::bigint[])", passages="drawer_id = ANY(%(keys)s::bigint[])"
-)
+}
+_OF_SOME = {
+    "drawers": "id = ANY(%(keys)s::bigint[])",
+    "passages": "drawer_id = ANY(%(keys)s::bigint[])",
+}
+# Without the head that says how long it is.
+_VECTOR, _SIGNS = "substring(halfvec_send(embedding) FROM 5)", "substring(bit_send(bits) FROM 5)"
 _FIELDS = (
     "palace_id, id, room_id, source, conversation, position, role, speaker, said_at, preference,"
     " terms, traits"
@@ -98,17 +110,19 @@ class Place:
     Attributes:
         log: The change log's table: another schema's palace may have the same key.
         dimensions: Of the space.
+        of_signs: Whether the signs of its vectors are read instead of the vectors.
     """
 
     log: int
     palace_id: int
     space_id: int
     dimensions: int
+    of_signs: bool = False
 
 
 def survey(place: Place) -> Atlas:
     """All of the palace."""
-    return Atlas(_read(place, _ALL, None))
+    return Atlas(_read(place, None))
 
 
 def survey_changes(place: Place, atlas: Atlas) -> Atlas:
@@ -124,7 +138,7 @@ def survey_changes(place: Place, atlas: Atlas) -> Atlas:
     if keys is None:
         return survey(place)
     # What is written between the two statements may be in what is read, but not all of it.
-    left = replace(_read(place, _SOME, keys), revision=changes[-1][0])
+    left = replace(_read(place, keys), revision=changes[-1][0])
     return atlas.with_changes(keys, left)
 
 
@@ -144,8 +158,7 @@ def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -
     if len(messages):  # Many stand beside several others.
         keys = messages["key"]
         messages = messages[np.r_[True, keys[1:] != keys[:-1]]]
-    nothing = np.empty(0, np.int64), np.empty((0, 0), np.float32)
-    return Atlas(Survey(0, messages, voices, *nothing))
+    return Atlas(Survey(0, messages, voices, np.empty(0, np.int64), NO_VECTORS, NO_SIGNS))
 
 
 def _changed(atlas: Atlas, changes: list[tuple[int, list[int] | None]]) -> Keys | None:
@@ -162,13 +175,23 @@ def _changed(atlas: Atlas, changes: list[tuple[int, list[int] | None]]) -> Keys 
     return distinct(*parts)
 
 
-def _read(place: Place, statement: str, keys: Keys | None) -> Survey:
+def _read(place: Place, keys: Keys | None) -> Survey:
+    """Of all drawers, or of those with these keys."""
     parameters: dict[str, object] = {"palace": place.palace_id, "space": place.space_id}
     if keys is not None:
         parameters["keys"] = keys_literal(keys)
-    [(revision, *columns, said_by, passages, vectors)] = fetch_rows(statement, parameters)
+    statement = _SURVEY.format(
+        vector=_SIGNS if place.of_signs else _VECTOR, **_OF_ALL if keys is None else _OF_SOME
+    )
+    [(revision, *columns, said_by, sent, sent_vectors)] = fetch_rows(statement, parameters)
     messages, voices = _messages(columns, said_by or [])
-    return Survey(revision, messages, voices, *_passages(messages["key"], passages, vectors, place))
+    passages = numbers(sent, "i8")
+    order = np.argsort(passages, kind="stable")
+    # Those of others are in the trash.
+    order = order[among(passages[order] >> 16, messages["key"])]
+    vectors, signs = _vectors(sent_vectors or b"", place)
+    vectors, signs = vectors[order[: len(vectors)]], signs[order[: len(signs)]]
+    return Survey(revision, messages, voices, passages[order], vectors, signs)
 
 
 def _messages(
@@ -182,12 +205,10 @@ def _messages(
     return messages[np.argsort(messages["key"], kind="stable")], tuple(voices)
 
 
-def _passages(
-    drawers: Keys, sent: bytes | None, sent_vectors: bytes | None, place: Place
-) -> tuple[Keys, Vectors]:
-    """Of these drawers, ascending; those of others, which are in the trash, are left out."""
-    passages = numbers(sent, "i8")
-    halves = np.frombuffer(sent_vectors or b"", ">f2").reshape(-1, place.dimensions)
-    order = np.argsort(passages, kind="stable")
-    order = order[among(passages[order] >> 16, drawers)]
-    return passages[order], halves[order].astype(np.float32)
+def _vectors(sent: bytes, place: Place) -> tuple[Vectors, Signs]:
+    """The one or the other."""
+    if place.of_signs:
+        rows = np.frombuffer(sent, np.uint8).reshape(-1, -(-place.dimensions // 8))
+        return NO_VECTORS, packed(rows)
+    halves = np.frombuffer(sent, ">f2").reshape(-1, place.dimensions)
+    return halves.astype(np.float32), NO_SIGNS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -14,10 +15,13 @@ from llm.embedding import embed
 from palace.indexing.spaces import active_space, model_of
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
-from palace.recall.census import TERMS_A_PASSAGE, Census, take_census
+from palace.recall.census import TERMS_A_PASSAGE, take_census
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.semantic import CLOSE_BY_BITS, MANY_PASSAGES, by_meaning
+from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
+from palace.recall.shelf import SHELF, atlas_of
+from palace.recall.signs import CLOSE_BY_BITS
+from palace.recall.survey import signs_of
 
 DRAWERS = 2500
 
@@ -38,19 +42,28 @@ def filled(palace, space, talk):
     return palace
 
 
-def seems_large(palace):
+@pytest.fixture(params=["signs in memory", "all in the database"])
+def seems_large(request):
     """As many drawers, but of texts so long that there must be many passages."""
-    census = take_census(palace)
-    return Census(census.number, MANY_PASSAGES * TERMS_A_PASSAGE, census.trash)
+    passages = MANY_PASSAGES if request.param == "signs in memory" else MOST_PASSAGES
+
+    def seeming(palace):
+        census = take_census(palace)
+        return replace(census, total=passages * TERMS_A_PASSAGE)
+
+    yield seeming
+    SHELF.clear()
 
 
 @pytest.fixture
-def ask(filled, space, talk):
+def ask(filled, space, talk, seems_large):
     def both():
         [vector] = embed([next(talk.questions())], model_of(space), cache=False)
         exact = by_meaning(filled, space, vector)
         assert exact.asked is None
-        return exact, by_meaning(filled, space, vector, seems_large(filled))
+        by_bits = by_meaning(filled, space, vector, seems_large(filled))
+        assert by_bits.asked is not None
+        return exact, by_bits
 
     return both
 
@@ -82,7 +95,7 @@ def test_mean_and_spread_are_the_palaces_within_the_error_of_a_sample(ask):
     assert by_bits.spread == pytest.approx(exact.spread, rel=0.1)
 
 
-def test_the_same_is_found_each_time(filled, space, talk):
+def test_the_same_is_found_each_time(filled, space, talk, seems_large):
     [vector] = embed([next(talk.questions())], model_of(space), cache=False)
     first, second = (by_meaning(filled, space, vector, seems_large(filled)) for _ in range(2))
     assert (first.mean, first.spread) == (second.mean, second.spread)
@@ -120,7 +133,7 @@ def test_passages_that_have_no_vector_yet_are_left_out(ask, filled):
     assert closest(by_bits, 10) == closest(exact, 10)
 
 
-def test_no_one_elses_are_found(filled, bob, space, talk):
+def test_no_one_elses_are_found(filled, bob, space, talk, seems_large):
     other = type(filled).objects.own(bob)
     fill(other, space, talk, 300)
     [vector] = embed([next(talk.questions())], model_of(space), cache=False)
@@ -128,7 +141,7 @@ def test_no_one_elses_are_found(filled, bob, space, talk):
     assert set(by_meaning(other, space, vector, seems_large(other)).drawers.tolist()) <= own
 
 
-def test_of_a_named_period_the_closest_are_candidates(filled, space, talk):
+def test_of_a_named_period_the_closest_are_candidates(filled, space, talk, seems_large):
     month = (BEGAN + timedelta(days=1)).strftime("%B %Y")
     question = read_query(
         filled,
@@ -150,9 +163,24 @@ def test_of_a_named_period_the_closest_are_candidates(filled, space, talk):
     assert len(found & expected) >= 0.95 * len(expected)
 
 
-def test_an_empty_palace_has_no_meaning(palace, space):
+def test_an_empty_palace_has_no_meaning(palace, space, seems_large):
     vector = np.ones(space.dimensions, dtype=np.float32) / space.dimensions**0.5
-    assert not len(by_meaning(palace, space, vector, Census(0, MANY_PASSAGES * 100, EMPTY)).drawers)
+    assert not len(by_meaning(palace, space, vector, seems_large(palace)).drawers)
 
 
-EMPTY = np.empty(0, np.int64)
+def test_what_is_in_memory_is_what_the_database_has(filled, space):
+    census = take_census(filled)
+    vectors = atlas_of(filled, space, census).survey
+    signs = atlas_of(filled, space, census, of_signs=True).survey
+    np.testing.assert_array_equal(signs.passages, vectors.passages)
+    np.testing.assert_array_equal(signs.signs, signs_of(vectors.vectors))
+    assert not len(signs.vectors)
+    assert not len(vectors.signs)
+
+
+@pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
+def test_signs_are_packed_into_words_whatever_the_dimensions(dimensions):
+    rng = np.random.default_rng(dimensions)
+    first, second = rng.standard_normal((2, dimensions)).astype(np.float16)
+    differing = np.bitwise_count(np.bitwise_xor(*signs_of(np.stack([first, second]))))
+    assert differing.sum() == ((first > 0) != (second > 0)).sum()
