@@ -4,12 +4,14 @@ from palace.models.activity import Activity
 from palace.models.cases import ExpectedDrawer, RecallCase
 from palace.models.changes import Change
 from palace.models.entities import Entity, Mention
+from palace.models.episodes import Episode, EpisodeVector
 from palace.models.facts import Evidence, Fact, FactEvent, FactVector
 from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
 from palace.models.imports import ImportJob
 from palace.models.palace import Palace
 from palace.models.passages import EmbeddingSpace, Passage
 from palace.models.postings import Posting
+from palace.models.tellings import Telling
 from palace.models.traces import RecollectionTrace
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "Drawer",
     "EmbeddingSpace",
     "Entity",
+    "Episode",
+    "EpisodeVector",
     "Evidence",
     "ExpectedDrawer",
     "Fact",
@@ -32,6 +36,7 @@ __all__ = [
     "RecallCase",
     "RecollectionTrace",
     "Room",
+    "Telling",
     "Wing",
     "WingAlias",
 ]
