@@ -138,6 +138,17 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
 }
 
+# How long a conversation's fields, and an entry, are kept after their last use.
+WORKING_MEMORY_TTL_S = env_number("LOCI_WORKING_MEMORY_TTL_S", 24 * 3600)
+WORKING_ENTRY_TTL_S = env_number("LOCI_WORKING_ENTRY_TTL_S", 300)
+# Of one namespace.
+WORKING_ENTRIES = int(env_number("LOCI_WORKING_ENTRIES", 50))
+if not (WORKING_MEMORY_TTL_S > 0 < WORKING_ENTRY_TTL_S and WORKING_ENTRIES >= 1):
+    raise ImproperlyConfigured(
+        "LOCI_WORKING_MEMORY_TTL_S and LOCI_WORKING_ENTRY_TTL_S must be more than 0 seconds, "
+        "LOCI_WORKING_ENTRIES at least 1."
+    )
+
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 # A task is repeated if its worker dies: each one is safe to run twice.

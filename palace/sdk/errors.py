@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palace.errors import BadFilter, EmptyQuery, PalaceError
+from palace.errors import BadFilter, BadInput, EmptyQuery, PalaceError
 
 __all__ = [
     "BadFilter",
@@ -26,12 +26,6 @@ class ScopeError(PalaceError):
     def __init__(self, why: str = "") -> None:
         needed = "At least one of user_id, agent_id, or run_id must be provided"
         super().__init__(f"{why} {needed}." if why else needed)
-
-
-class BadInput(PalaceError):
-    """An argument that cannot be used; the message says which, and what is allowed."""
-
-    code = "bad_input"
 
 
 class NotFoundError(PalaceError):
