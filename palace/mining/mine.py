@@ -10,6 +10,7 @@ from django.db import transaction
 
 from llm.commits import commit_without_waiting
 from palace.facts.learning import BY_MINING, learn_room, write_read
+from palace.facts.tellings import any_told
 from palace.filing.file import Filed, file_transcript, file_transcripts
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
@@ -141,11 +142,12 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
 def _learn(palace: Palace, readings: Iterable[Reading], reader: Reader) -> None:
     """Keep the facts that a model has found along with the rest: it is asked but once.
 
-    Should the process die before, the drawers are read for facts by themselves.
+    Should the process die before, the drawers are read for facts by themselves; so are those
+    whose teller has them read in another way.
     """
     for reading in readings:
         for window, extraction in reading.windows:
-            if extraction.facts is not None:
+            if extraction.facts is not None and not any_told(palace, window):
                 write_read(palace, window, extraction.facts, BY_MINING, reader.endpoint)
 
 

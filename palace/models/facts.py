@@ -247,8 +247,11 @@ class FactEvent(models.Model):
     class Meta:
         ordering = ["at", "pk"]
         constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="fact_event_uuid")]
-        # As facts: programs name a memory, and not whose it is.
-        indexes = [models.Index(fields=["memory", "palace", "at"], name="fact_event_history")]
+        indexes = [
+            # As facts: programs name a memory, and not whose it is.
+            models.Index(fields=["memory", "palace", "at"], name="fact_event_history"),
+            models.Index(fields=["palace", "-at", "-id"], name="fact_event_newest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.event} {self.memory}"

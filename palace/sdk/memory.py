@@ -111,28 +111,34 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Any] | None = None,
         prompt: str | None = None,
+        judging_prompt: str | None = None,
         timestamp: Moment | None = None,
     ) -> AddResults:
         """Keep messages to the byte, and what they say as facts, each judged beside those known.
 
-        A model that fails is done without: what the local rules find is kept. Call it outside of
-        a transaction.
+        A model that fails is done without: what the local rules find is kept. Should the process
+        die amid it, a worker reads what was kept, with the same arguments. Call it outside of a
+        transaction.
 
         Args:
             messages: A text that the user says, or a list of {"role", "content"} in order.
             metadata: Kept with each memory that is made.
+            filters: Of the memories within the scope, only those that meet them are judged beside.
             prompt: What a model is told to look for, in place of our own instructions; without a
                 model it has no effect.
+            judging_prompt: Likewise, how it is told to judge what it found beside what is known.
             timestamp: When it was said; the present unless given.
 
         Raises:
-            ScopeError: it is not said whose; BadInput: something cannot be kept.
+            ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
         """
         scope = CallScope.read(user_id, agent_id, run_id)
         said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
         turns = arguments.turns_of(messages, said_at)
         kept_with = arguments.metadata_of(metadata)
+        manner = arguments.manner_of(prompt, judging_prompt, filters)
         palace = scope.palace_made(self.owner.pk)
         lines = remember(
             palace,
@@ -140,7 +146,7 @@ class Memory:
             agent=scope.agent,
             run=scope.run,
             metadata=kept_with,
-            prompt=prompt,
+            manner=manner,
             source=BY,
         )
         _have_mined(palace, turns)
