@@ -3,6 +3,7 @@
 from palace.models.activity import Activity
 from palace.models.cases import ExpectedDrawer, RecallCase
 from palace.models.changes import Change
+from palace.models.dreams import DreamMark, Proposal, ProposalFact, ProposalQuote
 from palace.models.entities import Entity, Mention
 from palace.models.episodes import Episode, EpisodeVector
 from palace.models.facts import Evidence, Fact, FactEvent, FactVector
@@ -19,6 +20,7 @@ __all__ = [
     "Change",
     "Closet",
     "Drawer",
+    "DreamMark",
     "EmbeddingSpace",
     "Entity",
     "Episode",
@@ -33,6 +35,9 @@ __all__ = [
     "Palace",
     "Passage",
     "Posting",
+    "Proposal",
+    "ProposalFact",
+    "ProposalQuote",
     "RecallCase",
     "RecollectionTrace",
     "Room",
