@@ -18,6 +18,10 @@ class RecollectionTrace(InPalace):
         default=list,
         help_text="What stood before them as known: memory, drawer it cites, pointer, score.",
     )
+    carried = models.JSONField(
+        default=list,
+        help_text="What stood there from earlier turns: item, drawer, pointer, turn.",
+    )
     candidates = models.JSONField(help_text="The best of those that were cut, each with why.")
     reading = models.JSONField(default=dict, help_text="How the question was understood.")
     figures = models.JSONField(default=dict, help_text="How many were looked at, and how many cut.")

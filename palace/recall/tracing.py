@@ -57,6 +57,7 @@ def keep_trace(
         "now": query.now,
         "hits": Jsonb([_hit(place, hit, packed) for place, hit in enumerate(recollection.hits)]),
         "facts": Jsonb([_fact(known) for known in recollection.facts]),
+        "carried": Jsonb([]),
         "candidates": Jsonb(_candidates(scored, cut)),
         "reading": Jsonb(read_as(query)),
         "figures": Jsonb(_figures(scored, recollection.hits, packed, cut)),
