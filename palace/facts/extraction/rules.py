@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from palace.facts.candidate import FactType
 
@@ -58,18 +59,24 @@ class Rule:
 Table = dict[str, list[Rule]]
 
 
-def rule(tail: str, predicate: str, says: str, **options: object) -> Rule:
-    """In whatever case, except that a capital asked for must be one."""
+Options = dict[str, Any]  # What several rows of a table have in common.
+
+
+def row(verbs: str, tail: str, predicate: str, says: str, **options: Any) -> tuple[str, Rule]:
+    """A rule for each of `verbs`, separated by blanks.
+
+    In whatever case, except that a capital asked for must be one.
+    """
     pattern = tail.replace("[A-Z]", "(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])")
-    return Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)  # type: ignore[arg-type]
+    return verbs, Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)
 
 
 def table_of(rows: Iterable[tuple[str, Rule]]) -> Table:
-    """By verb; each row names its verbs, separated by blanks."""
+    """By verb."""
     table: Table = {}
-    for verbs, one in rows:
+    for verbs, rule in rows:
         for verb in verbs.split():
-            table.setdefault(verb, []).append(one)
+            table.setdefault(verb, []).append(rule)
     return table
 
 
