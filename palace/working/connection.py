@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -11,6 +12,8 @@ from django.conf import settings
 
 from palace.models import Palace
 from palace.working.errors import WorkingMemoryAway
+
+logger = logging.getLogger(__name__)
 
 # Of one question to Redis.
 TIMEOUT_S = 3
@@ -26,12 +29,19 @@ def answering() -> Iterator[redis.Redis]:
     try:
         yield _client(settings.REDIS_URL)
     except redis.RedisError as error:
+        logger.warning("Working memory cannot be used: Redis does not answer (%s).", error)
         raise WorkingMemoryAway from error
 
 
 def key(palace: Palace, kind: str, name: str = "") -> str:
     """No two palaces, kinds or names share one: a kind has no colon."""
     return f"{palace.uuid}:{kind}:{name}"
+
+
+def now_ms(client: redis.Redis) -> int:
+    """By Redis's clock, which is what times are measured by."""
+    seconds, micros = client.time()
+    return seconds * 1000 + micros // 1000
 
 
 @lru_cache(maxsize=4)
