@@ -160,10 +160,8 @@ def _so(
     if past is not None:
         return _ever_so(facts, moment, known_at, past)
     facts = facts.filter(type__in=_STANDING)
-    if known_at is not None:
-        return facts.known_and_true_at(known_at, moment)
     # Somebody who is to move next month lives here until then: that is superseded, and still so.
-    return facts.true_at(moment)
+    return facts.as_of(true_at=moment, known_at=known_at)
 
 
 def _ever_so(

@@ -19,7 +19,6 @@ from llm.errors import LLMError as ModelFailed
 from palace.errors import NoSuchFact
 from palace.facts import editing
 from palace.facts.filters import condition_of
-from palace.facts.history import as_of
 from palace.facts.remember import remember
 from palace.indexing.fact_vectors import fill_missing
 from palace.indexing.spaces import active_space
@@ -308,8 +307,7 @@ def _facts(
     palace: Palace, scope: CallScope, true_at: Moment | None, known_at: Moment | None
 ) -> FactQuerySet:
     """Of a scope, as of a moment of either clock."""
-    facts = as_of(
-        palace,
+    facts = Fact.objects.within(palace).as_of(
         true_at=arguments.moment_of("true_at", true_at),
         known_at=arguments.moment_of("known_at", known_at),
     )

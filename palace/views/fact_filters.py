@@ -12,7 +12,6 @@ from django.db.models import Q
 from django.http import Http404, QueryDict
 from django.shortcuts import get_object_or_404
 
-from palace.facts.history import as_of
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.storable import storable_label
@@ -130,12 +129,11 @@ class Narrowing:
         return facts
 
     def _held(self, palace: Palace) -> FactQuerySet:
+        facts = Fact.objects.within(palace)
         if self.day:
             moment = end_of(self.day)
-            if self.clock == "known":
-                return as_of(palace, known_at=moment)
-            return as_of(palace, true_at=moment)
-        facts = Fact.objects.within(palace)
+            known = self.clock == "known"
+            return facts.as_of(known_at=moment) if known else facts.as_of(true_at=moment)
         if self.state == "all":
             return facts
         return facts.active() if self.state == "held" else facts.exclude(retired_at=None)

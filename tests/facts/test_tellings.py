@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from django.conf import settings as django_settings
+from django.utils import timezone
 
+from palace.curation.purge import Purge
 from palace.facts.learning import learn_unread
 from palace.facts.remember import remember
 from palace.facts.scope import Manner, Scope
@@ -103,7 +106,7 @@ def test_mining_with_a_model_leaves_what_is_to_be_read_otherwise(palace, model):
 
 def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
     talk = transcript("I live in Porto.", "I am allergic to walnuts.", "I have a cat called Miso.")
-    turns = tuple(turn.__class__(**{**_fields(turn), "role": "user"}) for turn in talk.turns)
+    turns = tuple(replace(turn, role="user") for turn in talk.turns)
     talk = Transcript(talk.source, talk.external_id, "", turns)
     file_transcript(palace, talk)
     [second] = Drawer.objects.filter(position=1)
@@ -111,10 +114,6 @@ def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
     mine(palace, talk)
     agents = dict(Fact.objects.values_list("predicate", "agent"))
     assert agents == {"lives_in": "", "allergic_to": "helper", "has_pet": ""}
-
-
-def _fields(turn):
-    return {name: getattr(turn, name) for name in turn.__dataclass_fields__}
 
 
 def test_what_was_told_first_stays(palace):
@@ -125,12 +124,13 @@ def test_what_was_told_first_stays(palace):
     assert Fact.objects.get().agent == "first"
 
 
-def test_it_goes_with_its_drawer(palace):
-    told(palace, metadata={"secret": "quince"})
-    Drawer.objects.all()._raw_delete(Drawer.objects.db)
-    from django.db import connection  # noqa: PLC0415
-
-    connection.check_constraints()
+def test_it_goes_with_its_drawer_and_with_its_palace(palace):
+    told(palace, "I live in Porto.", metadata={"secret": "quince"})
+    told(palace, "I live in Lisbon.", metadata={"secret": "medlar"})
+    Drawer.objects.filter(text__contains="Porto").update(trashed_at=timezone.now())
+    Purge(palace).run(Drawer.objects.all())
+    assert [row.metadata for row in Telling.objects.all()] == [{"secret": "medlar"}]
+    palace.delete()
     assert not Telling.objects.exists()
 
 
