@@ -143,11 +143,14 @@ WORKING_MEMORY_TTL_S = env_number("LOCI_WORKING_MEMORY_TTL_S", 24 * 3600)
 WORKING_ENTRY_TTL_S = env_number("LOCI_WORKING_ENTRY_TTL_S", 300)
 # Of one namespace.
 WORKING_ENTRIES = int(env_number("LOCI_WORKING_ENTRIES", 50))
-if not (WORKING_MEMORY_TTL_S > 0 < WORKING_ENTRY_TTL_S and WORKING_ENTRIES >= 1):
+_MONTH_S = 30 * 24 * 3600
+if not (0 < WORKING_MEMORY_TTL_S <= _MONTH_S and 0 < WORKING_ENTRY_TTL_S <= _MONTH_S):
     raise ImproperlyConfigured(
-        "LOCI_WORKING_MEMORY_TTL_S and LOCI_WORKING_ENTRY_TTL_S must be more than 0 seconds, "
-        "LOCI_WORKING_ENTRIES at least 1."
+        "LOCI_WORKING_MEMORY_TTL_S and LOCI_WORKING_ENTRY_TTL_S must be above 0, and up to "
+        f"{_MONTH_S} seconds (30 days)."
     )
+if WORKING_ENTRIES < 1:
+    raise ImproperlyConfigured("LOCI_WORKING_ENTRIES must be at least 1.")
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
@@ -180,6 +183,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     },
     "forget sessions that have ended": {
         "task": "settings_app.tasks.forget_ended_sessions",
+        "schedule": 24 * 3600,
+    },
+    "forget working memory of deleted palaces": {
+        "task": "palace.tasks.forget_deleted_palaces",
         "schedule": 24 * 3600,
     },
     "forget old cached vectors": {

@@ -33,7 +33,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local expired = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)
 for _, key in ipairs(expired) do redis.call('HDEL', KEYS[1], key) end
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+-- Only then: behind the first command that writes, Redis lets a script write though it is full.
+if #expired > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now) end
 local function settle()
   local last = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
   if last[2] then

@@ -120,7 +120,7 @@ def test_up_to_the_limit_it_fits_and_one_byte_more_changes_nothing(palace):
     assert held(palace)[0].size == MOST_BYTES
     before = get_fields(palace, TALK)
     for more in ({"z": 1}, {"small": 11}, {"big": "é" * (room // 2 + 1)}):
-        with pytest.raises(TooMuch, match="64 KB.*Nothing was put"):
+        with pytest.raises(TooMuch, match=r"64 KB.*Nothing was put"):
             put_fields(palace, TALK, more, ttl_seconds=5)
     assert get_fields(palace, TALK) == before
     put_fields(palace, TALK, {"big": "small again", "z": 1})
