@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palace.errors import BadFilter, BadInput, EmptyQuery, PalaceError
+from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
 
 __all__ = [
     "BadFilter",
@@ -10,11 +11,15 @@ __all__ = [
     "EmbeddingError",
     "EmptyQuery",
     "LLMError",
+    "NamespaceFull",
     "NotFoundError",
+    "NotItsOwn",
     "PalaceError",
     "ScopeError",
     "SetupError",
+    "TooMuch",
     "VectorStoreError",
+    "WorkingMemoryAway",
 ]
 
 

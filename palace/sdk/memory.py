@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
-from django.core.exceptions import SynchronousOnlyOperation
-from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from llm.errors import LLMError as ModelFailed
 from palace.errors import NoSuchFact
 from palace.facts import editing
 from palace.facts.filters import condition_of
@@ -28,11 +24,12 @@ from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
 from palace.sdk import arguments, process, shown
 from palace.sdk.arguments import Messages, Moment
-from palace.sdk.errors import EmbeddingError, NotFoundError, SetupError, VectorStoreError
+from palace.sdk.calls import told
 from palace.sdk.finding import find
 from palace.sdk.owners import account_of
 from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
 from palace.sdk.scope import BY, CallScope
+from palace.sdk.working import ConversationMemory, WorkingMemory
 from palace.tasks import mine_room
 from palace.transcripts import Turn
 
@@ -49,29 +46,10 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
 
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with using(memory.vector_index), _told():
+        with using(memory.vector_index), told():
             return method(memory, *args, **kwargs)
 
     return called
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except NoSuchFact as error:
-        raise NotFoundError(str(error)) from None
-    except ModelFailed as error:
-        raise EmbeddingError(str(error)) from error
-    except SynchronousOnlyOperation as error:
-        raise SetupError(
-            "Memory waits, which nothing may inside a running event loop (a notebook has one); use "
-            "AsyncMemory there, and await its calls."
-        ) from error
-    except (OperationalError, InterfaceError) as error:
-        if not connection.in_atomic_block:
-            connection.close()  # It may be broken; the next call has one of its own.
-        raise VectorStoreError(f"The database does not answer: {error}") from error
 
 
 class Memory:
@@ -94,7 +72,7 @@ class Memory:
             SetupError: what is needed cannot be started; says what to do.
             BadInput: nobody can be called so.
         """
-        with _told():
+        with told():
             process.make_ready()
             self.owner = account_of(owner)
         self.vector_index = vector_index or PgVectorIndex()
@@ -279,6 +257,23 @@ class Memory:
             keys = Fact.objects.within(palace).values_list("pk", flat=True)
             self.vector_index.delete(palace, list(keys))
             editing.forget(palace, Fact.objects.all())
+
+    def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
+        """Working memory as a `session/<id>`, `patrol/<name>` or `subagent/<id>` has it.
+
+        Args:
+            user_id: Whose palace; without it the owner's own.
+
+        Raises:
+            BadInput: it is no namespace; ScopeError: nobody can be called so.
+        """
+        return WorkingMemory(self.owner.pk, namespace, user_id)
+
+    def conversation(
+        self, conversation_id: str, *, user_id: str | None = None
+    ) -> ConversationMemory:
+        """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
+        return ConversationMemory(self.owner.pk, conversation_id, user_id)
 
     def _palaces(self) -> PalaceQuerySet:
         return Palace.objects.filter(owner=self.owner.pk).order_by("pk")
