@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('uuid', models.UUIDField(default=uuid.uuid4, editable=False)),
-                ('source', models.CharField(blank=True, help_text='As of drawers; empty where none are here.', max_length=50)),
+                ('source', models.CharField(blank=True, help_text='As of drawers; empty where a caller has stored it.', max_length=50)),
                 ('conversation', models.CharField(help_text="The conversation's id at the source.", max_length=200)),
                 ('agent', models.CharField(blank=True, max_length=200)),
                 ('summary', models.TextField()),

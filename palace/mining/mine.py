@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
+from palace.episodes.due import mark_due
+from palace.episodes.writing import write_episodes
 from palace.facts.learning import BY_MINING, learn_room, write_read
 from palace.facts.tellings import any_told
 from palace.filing.file import Filed, file_transcript, file_transcripts
@@ -47,7 +49,7 @@ class Mined:
 
 
 def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
-    """File a conversation verbatim, make it findable, and learn what it says.
+    """File a conversation verbatim, make it findable, learn what it says, and sum it up.
 
     Doing it twice, or at once in two places, leaves the same palace. Killed in between, the
     drawers that were filed are mined by the next run, or by the periodic task.
@@ -57,6 +59,7 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
         return filed, Mined()
     mined = mine_room(filed.room)
     learn_room(filed.room)
+    write_episodes(palace, [filed.room])
     return filed, mined
 
 
@@ -136,6 +139,7 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
             read = dict(zip(batch, readings, strict=True))
             _link(palace, {part: read[part] for part in parts}, passages, notes, reports)
             _write(palace, drawers, embedded, parts)
+            mark_due(palace, [part.room.pk for part in parts])
     _learn(palace, readings, reader)
 
 

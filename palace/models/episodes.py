@@ -27,6 +27,10 @@ class EpisodeQuerySet(InPalaceQuerySet["Episode"]):
         """Those that mining has written."""
         return self.exclude(made_by=Episode.Maker.CALLER)
 
+    def stored(self) -> Self:
+        """Those that callers have stored."""
+        return self.filter(made_by=Episode.Maker.CALLER)
+
     def of_agent(self, agent: str) -> Self:
         """Those of this agent; all of them where none is named."""
         return self.filter(agent=agent) if agent else self
@@ -53,7 +57,7 @@ class Episode(InPalace):
         CALLER = "caller", "Whoever stored it"
 
     source = models.CharField(
-        max_length=50, blank=True, help_text="As of drawers; empty where none are here."
+        max_length=50, blank=True, help_text="As of drawers; empty where a caller has stored it."
     )
     conversation = models.CharField(
         max_length=ID_LENGTH, help_text="The conversation's id at the source."
