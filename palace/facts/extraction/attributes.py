@@ -23,10 +23,10 @@ from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.rules import phrase_of
 from palace.facts.extraction.subjects import corrects, without_openers
 
-_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its))"
+_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)|(?=rent here ))"
 _AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
 _ATTRIBUTE = re.compile(
-    rf"\A{_WHOSE} (?P<what>[\w' -]{{2,40}}?) (?P<verb>is|are|was|used to be|will be"
+    rf"\A{_WHOSE} ?(?P<what>[\w' -]{{2,40}}?)(?: here)? (?P<verb>is|are|was|used to be|will be"
     rf"|has always been)"
     r"(?: (?:now|currently|actually|still|also|definitely|probably the|by far))* (?P<value>\S.*)\Z",
     re.IGNORECASE,
@@ -58,7 +58,8 @@ _TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
 _IT_IS = re.compile(r"\A(?:it|that) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
 _BIRTHDAY_ON = re.compile(
-    r"\A(?:it is )?(?:my birthday (?:is )?on|I was born on|my birthday is) (?P<value>.+)\Z",
+    r"\A(?:it is )?(?:my birthday (?:is )?on|(?:I was |I am )?born(?: on)?|my birthday is"
+    r"|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
     re.IGNORECASE,
 )
 

@@ -11,7 +11,11 @@ _SPEAKS = re.compile(
     r"\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b"
     r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved"
     r"|mum|mom|dad|grandma|grandpa|married"
-    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to)\b",
+    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to"
+    r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
+    r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
+    r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
+    r"|packed in|dropped|without|goodbye)\b",
     re.IGNORECASE,
 )
 
@@ -20,10 +24,16 @@ _SOMETHING_IS = re.compile(
     r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
 )
 
+# Asked to act as one of these, the assistant plays nobody.
+_HELPER = (
+    r"(?:\w+ ){0,2}(?:editor|proofreader|translator|tutor|teacher|coach|expert|assistant|consultant"
+    r"|reviewer|adviser|advisor|analyst|developer|engineer|programmer|copywriter|writer)\b"
+)
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
-    r"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as|you are now|play the (?:part"
+    rf"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are now|play the (?:part"
     r"|role)|imagine|in character"
+    r"|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)|mock data|screenplay"
     r"|proofread|proof-read|rewrite|re-write|rephrase|paraphrase|(?:correct|fix|check"
     r"|improve) (?:the|my|this|these) "
     r"(?:grammar|spelling|text|sentences?|english|paragraph|essay)|grammar (?:exercise"
@@ -52,7 +62,9 @@ _FICTION = re.compile(
     re.IGNORECASE,
 )
 _PLAY = re.compile(
-    r"\b(?:role[\s-]?play|pretend (?:that |to )?|act as|you are now|in character)", re.IGNORECASE
+    rf"\b(?:role[\s-]?play|pretend (?:that |to )?|act as(?! (?:an? |my )?{_HELPER})|you are now"
+    r"|in character)",
+    re.IGNORECASE,
 )
 _PLAY_ENDS = re.compile(
     r"\b(?:stop (?:the )?(?:role[\s-]?play|pretending|acting)"

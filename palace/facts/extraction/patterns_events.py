@@ -163,7 +163,7 @@ _ROWS = (
         "buy take replace build paint plant give receive finish start make",
         r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
         r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
-        r"|shower|walk|try|different|difference|new approach)\b).+)",
+        r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different|difference|new approach)\b).+)",
         "did",
         "{verb} {o}",
         dated=True,

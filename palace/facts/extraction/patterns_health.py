@@ -20,7 +20,7 @@ _CONDITIONS = (
     r"|acne|narcolepsy|raynaud'?s|aphantasia)"
 )
 _STATES = (
-    r"(?:diabetic|asthmatic|dyslexic|autistic|epileptic|colou?r[- ]?blind|deaf"
+    r"(?:(?:type [12] )?diabetic|asthmatic|dyslexic|autistic|epileptic|colou?r[- ]?blind|deaf"
     r"|hard of hearing|blind|lactose[- ]intolerant|gluten[- ]intolerant"
     r"|coeliac|celiac|left[- ]handed|short[- ]?sighted|near[- ]?sighted|far[- ]?sighted"
     r"|hypermobile|neurodivergent|pregnant|paraplegic|bipolar|anaemic|anemic"
@@ -142,8 +142,8 @@ _ROWS = (
     row("take use be", rf"(?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
     row(
         "smoke vape",
-        r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes"
-        r"|cigarettes|weed|cigars|a pipe)?(?: an? day)?)(?=\Z|,)",
+        r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes|weed|cigars"
+        r"|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)(?=\Z|,)",
         "smokes",
         "{verb} {o}",
         object="smokes",
@@ -169,6 +169,14 @@ _ROWS = (
         "smoke",
         mode=Mode.BEGAN,
         object="smokes",
+    ),
+    row(
+        "have",
+        r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?|cocktails?"
+        r"|drinks?|alcohol))\b.* again\b.*",
+        "drinks_alcohol",
+        "drink alcohol",
+        object="alcohol",
     ),
     row(
         "drink",

@@ -67,11 +67,19 @@ _ROWS = (
     row("major", r"in (?P<o>.+)", "studies", "study {o}"),
     row(
         "do pursue",
-        r"(?:an?|my) (?P<o>(?:phd|doctorate|master'?s?(?: degree)?|mba"
+        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba"
         r"|bachelor'?s?(?: degree)?|degree|apprenticeship)(?: (?:in"
-        r"|on) .+?)?)(?: at (?P<org>.+))?\Z",
+        r"|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
         "studies",
-        "do a {o}",
+        "do {o}",
+    ),
+    row(
+        "start begin",
+        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree|apprenticeship)"
+        r"(?: degree)?(?: (?:in|on|as) .+?)?)(?: (?:at|with) (?P<org>.+))?\Z",
+        "studies",
+        "do {o}",
+        mode=Mode.BEGAN,
     ),
     row(
         "graduate",
@@ -141,6 +149,16 @@ _ROWS = (
         "uses",
         "use {o}",
         accepts=_names,
+        many=True,
+        confidence=0.7,
+    ),
+    row(
+        "be",
+        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, | and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)"
+        r"(?=\Z|,| at | for )",
+        "uses",
+        "use {o}",
+        accepts=is_product,
         many=True,
         confidence=0.7,
     ),

@@ -133,6 +133,23 @@ _ROWS = (
         accepts=_is_trade,
         object="{role}",
     ),
+    row("qualify train", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
+    row(
+        "fly drive freelance write consult code design fix play",
+        r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",
+        "works_at",
+        "work at {o}",
+        kind="organisation",
+        past=False,
+    ),
+    row(
+        "do",
+        r"(?P<o>(?:the )?(?:payroll|accounts|accounting|bookkeeping|marketing|admin|hr|pr|sales"
+        r"|it support|customer service|social work|night shifts))(?: (?:at|for|in) (?P<f>.+))?\Z",
+        "works_as",
+        "do {o}",
+        past=False,
+    ),
     row("become", r"(?:an? |the )(?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row("be", r"(?:promoted to|appointed|made) (?P<o>.+)", "works_as", "work as {o}", **_ROLE),
     row(
@@ -250,11 +267,27 @@ _ROWS = (
     ),
     row(
         "get be",
-        r"(?:laid off|fired|let go|made redundant)(?: (?:from|by|at) (?P<o>.+))?",
+        r"(?:laid off|fired|sacked|let go|made redundant) (?:from|by|at) (?P<o>.+)",
         "works_at",
         "work at {o}",
         mode=Mode.ENDED,
         kind="organisation",
+    ),
+    row(
+        "hand give",
+        r"(?:in )?(?:my|our|his|her|their|the) (?:notice|resignation)(?P<o>)(?! (?:at|to|on|for) )",
+        "works_at",
+        "have their job",
+        mode=Mode.ENDED,
+        object="job",
+    ),
+    row(
+        "get be",
+        r"(?:laid off|fired|sacked|let go|made redundant)(?P<o>)(?! (?:from|by|at) )",
+        "works_at",
+        "have their job",
+        mode=Mode.ENDED,
+        object="job",
     ),
     row(
         "retire",

@@ -34,7 +34,8 @@ def _relations() -> dict[str, Relation]:
         ("has_child", "son boy stepson", "daughter girl stepdaughter", "child kid baby toddler"),
         ("married_to", "husband hubby", "wife", "spouse"),
         ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
-        ("partner", "boyfriend", "girlfriend", "partner"),
+        ("partner", "boyfriend bf", "girlfriend gf", "partner"),
+        ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner"),
         (
             "has_relative",
             "uncle grandfather grandpa granddad nephew grandson",
@@ -61,7 +62,9 @@ def _relations() -> dict[str, Relation]:
         "dog puppy pup cat kitten kitty parrot rabbit bunny hamster horse mare stallion gelding "
         "pony fish goldfish turtle tortoise snake lizard gecko budgie canary cockatiel ferret "
         "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
-        "spaniel terrier donkey pet bird"
+        "spaniel terrier donkey pet bird "
+        "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
+        "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
     )
     return table | dict.fromkeys(pets.split(), Relation("has_pet", animal=True))
 
@@ -151,6 +154,10 @@ class Person:
         return RELATIONS.get(self.role)
 
 
+# A message that begins with one of these tells of somebody whom an earlier call has named.
+ABSENT = ("She", "He")
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """Somebody around the speaker who is named at `start` to `end` of a text."""
@@ -169,6 +176,7 @@ class Company:
         self.me = speaker("")
         self.last: Person | None = None
         self.topic = ""
+        self.opening = False
 
     def turn_to(self, name: str) -> None:
         """Somebody else speaks; "my sister" is theirs from now on."""
@@ -241,6 +249,10 @@ class Company:
     def they(self, pronoun: str) -> Person | None:
         """Whom "she" stands for: who was spoken of last, unless that is a man."""
         person = self.last
+        if person is None and self.opening:
+            she = pronoun.lower() in ("she", "her")
+            name = ABSENT[0] if she else ABSENT[1]
+            return None if pronoun.lower() == "its" else Person(Thing(name, "person"), name)
         if person is None or person is self.me:
             return None
         feminine = person.relation.feminine if person.relation else None

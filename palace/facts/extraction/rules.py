@@ -81,7 +81,7 @@ def table_of(rows: Iterable[tuple[str, Rule]]) -> Table:
 
 
 _STOPS = re.compile(
-    r"\s*(?:[,;()!?]|:(?!\d)|\s-\s|--|—|–|·"
+    r"\s*(?:,(?!\d{3}\b)|[;()!?]|:(?!\d)|\s-\s|--|—|–|·"
     r"|\b(?:because|cause|lately|recently|I have been|I am|when|while|which|where|that"
     r"|who|whom|whose|so|but|if|since|although|though|as|after|before"
     r"|until|than|due|thanks|unless|despite|given|every time|whenever|then|from now on)\b"
@@ -90,7 +90,7 @@ _STOPS = re.compile(
     r"|was|will)\b).*",
     re.IGNORECASE | re.DOTALL,
 )
-_STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace("[,;()!?]", "[;()!?]"), _STOPS.flags)
+_STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
     r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|one|here|there"
     r"|everything|something|anything|nothing|all"
