@@ -72,7 +72,7 @@ class Narrowing:
             type=text["type"] if text["type"] in Fact.Type else "",
             words=text["q"],
             about=text["about"],
-            entity=_entity(palace, text["entity"]),
+            entity=entity_asked(palace, text["entity"]),
             category=text["category"].strip("/"),
             state=next((state for state in STATES if state == text["state"]), "held"),
             day=day,
@@ -142,7 +142,11 @@ class Narrowing:
 _TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")
 
 
-def _entity(palace: Palace, text: str) -> Entity | None:
+def entity_asked(palace: Palace, text: str) -> Entity | None:
+    """
+    Raises:
+        Http404: the text is no entity's of this palace.
+    """
     if not text:
         return None
     try:

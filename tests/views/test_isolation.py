@@ -34,6 +34,7 @@ ONES_OWN = {
     "chat",
     "costs",
     "entities",
+    "fact_changes",
     "facts",
     "imports",
     "memory",
