@@ -184,5 +184,5 @@ def _version(event: FactEvent, versions: Iterable[Fact]) -> Fact | None:
     """Of those there were by then, the latest; of several of one moment, the one that says so."""
     known = [fact for fact in versions if fact.recorded_at <= event.at]
     said = event.new_text or event.old_text
-    saying = [fact for fact in known if fact.text == said]
-    return (saying or known or [None])[-1]
+    saying = [fact for fact in known if fact.text == said] or known
+    return saying[-1] if saying else None
