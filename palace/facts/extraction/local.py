@@ -80,7 +80,9 @@ class _Reading:
         self._playing = message.begins_play
 
 
-_STATED = re.compile(r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{6,},", re.I)
+_STATED = re.compile(
+    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{6,},", re.I
+)
 _TAG = re.compile(
     r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't|didn't)\b",
     re.IGNORECASE,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from palace.facts.candidate import Candidate, Thing, Words
 from palace.facts.extraction.people import Company
 from palace.facts.extraction.phrasing import third
+from palace.facts.extraction.products import is_product
 from palace.facts.extraction.rules import bare, phrase_of
 from palace.facts.extraction.subjects import without_openers
 
@@ -27,17 +28,6 @@ _BAD = frozenset(
     scam waste mess ridiculous stupid disgusting unbearable unreadable garbage rubbish nightmare
     trash tedious dull bland pretentious exhausting stressful overhyped cruel unfair loud noisy
     lonely verbose ugly buggy hard
-""".split()
-)
-# Names of things that look like any word at the beginning of a sentence.
-_PRODUCTS = frozenset(
-    """
-    Python Rust Go Java Kotlin Swift Ruby Perl Scala Haskell Elixir Clojure Julia Lua Vim Emacs
-    Neovim Linux Ubuntu Debian Windows Docker Kubernetes React Angular Vue Svelte Django Flask
-    Rails Laravel Git Slack Notion Excel Word Zoom Jira Figma Photoshop Postgres Redis Kafka
-    Terraform Ansible Webpack Vite Bootstrap Tailwind Obsidian Trello Asana Outlook Gmail
-    Spotify Netflix Android Firefox Chrome Safari Bash Zig Celery Pandas Numpy Duolingo Twitter
-    Reddit Facebook Instagram Tesla
 """.split()
 )
 _THING = (
@@ -142,9 +132,7 @@ def _of_something_named(text: str) -> re.Match[str] | None:
     found = _NAMED_IS.match(text)
     if found is None:
         return None
-    name = found["of"].removeprefix("the ").split()[0].removesuffix("'s")
-    inner = any(sign.isupper() or sign.isdigit() or sign in "+#" for sign in name[1:])
-    return found if inner or name in _PRODUCTS else None
+    return found if is_product(found["of"]) else None
 
 
 def _with_topic(text: str, topic: str) -> str:

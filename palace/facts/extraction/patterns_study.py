@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from palace.facts.extraction.products import is_product
 from palace.facts.extraction.roles import LANGUAGE
 from palace.facts.extraction.rules import Mode, row, table_of
 

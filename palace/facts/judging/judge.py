@@ -8,9 +8,10 @@ from llm.errors import LLMError
 from llm.providers import Endpoint
 from palace.facts.candidate import Candidate
 from palace.facts.filters import condition_of
-from palace.facts.judgement import Judgement, Known
+from palace.facts.judgement import Judgement, Known, Verdict
 from palace.facts.judging.local import judge_locally
 from palace.facts.judging.model import judge_with_model
+from palace.facts.judging.pronouns import is_absent, told_of
 from palace.facts.predicates import UNRESOLVED
 from palace.facts.scope import AS_EVER, Manner, Scope
 from palace.indexing.fact_vectors import Vector, nearest
@@ -54,7 +55,7 @@ class Judge:
         told = [
             (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
-            if candidate.predicate != UNRESOLVED
+            if candidate.predicate != UNRESOLVED and not is_absent(candidate)
         ]
         candidates = [candidate for candidate, _ in told]
         known = [self._known(candidate, vector) for candidate, vector in told]
@@ -77,6 +78,12 @@ class Judge:
 
     def judge(self, candidate: Candidate, vector: Vector | None) -> Judgement:
         """What becomes of it; call it in the transaction that writes it down."""
+        if is_absent(candidate):
+            latest = self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT]
+            told = told_of(candidate, list(latest))
+            if told is None:
+                return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
+            candidate = told
         known = self._known(candidate, vector)
         seen, judgement = self._ahead.get(candidate, (frozenset(), None))
         if judgement is not None and seen == _keys(known):
