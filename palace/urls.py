@@ -20,6 +20,7 @@ from palace.views import (
     recalls,
     trash,
     wings,
+    working,
 )
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -58,6 +59,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "memory/people-and-things/<uuid:uuid>/split/", entity_care.entity_split, name="entity_split"
     ),
     path("memory/people-and-things/undo/<uuid:uuid>/", entity_care.entity_undo, name="entity_undo"),
+    path("memory/working/", working.working_memory, name="working_memory"),
+    path("memory/working/delete/", working.delete_working, name="delete_working"),
     path("memory/import/", imports.imports, name="imports"),
     path("memory/import/<uuid:uuid>/", imports.import_detail, name="import_detail"),
     path("memory/import/<uuid:uuid>/start/", imports.import_start, name="import_start"),

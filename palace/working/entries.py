@@ -161,14 +161,21 @@ def entries_under(palace: Palace, prefix: str = "") -> list[Entry]:
     """
     parts = prefix_of(prefix)
     spaces = [space for space in namespaces(palace) if begins(space, parts[:2])]
+    return [entry for entry in entries_in(palace, spaces) if begins(entry.path, parts)]
+
+
+def entries_in(palace: Palace, spaces: Sequence[Namespace]) -> list[Entry]:
+    """All entries of these namespaces, by path. That is no use of them.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer.
+    """
     with answering() as redis, redis.pipeline(transaction=False) as pipe:
         for space in spaces:
             pipe.eval(_READ, 3, *_keys(palace, space), str(space))
         found = pipe.execute()
-    entries = (
-        _entry(space, row) for space, rows in zip(spaces, found, strict=True) for row in rows
-    )
-    return sorted((one for one in entries if begins(one.path, parts)), key=lambda one: one.path)
+    pairs = ((space, row) for space, rows in zip(spaces, found, strict=True) for row in rows)
+    return sorted((_entry(space, row) for space, row in pairs), key=lambda entry: entry.path)
 
 
 def namespaces(palace: Palace) -> list[Namespace]:

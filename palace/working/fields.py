@@ -192,6 +192,18 @@ def held_fields(palace: Palace, *, limit: int) -> tuple[list[Held], int]:
     return [_held(end, flat) for end, flat in zip(ends, found, strict=True) if flat], total
 
 
+def peek_fields(palace: Palace, conversation: str) -> Held | None:
+    """A conversation as `held_fields` shows it; None where nothing is noted of it.
+
+    Raises:
+        BadInput: it is no conversation's id; WorkingMemoryAway: Redis does not answer.
+    """
+    names = _keys(palace, name_of("A conversation", conversation))
+    with answering() as redis:
+        end, held = redis.zscore(names[1], conversation), redis.hgetall(names[0])
+    return _held((conversation, end), cast(dict[str, str], held)) if end and held else None
+
+
 def _held(end: tuple[str, float], held: dict[str, str]) -> Held:
     written = {name: value for name, value in held.items() if name}
     size = sum(len(name.encode()) + len(value.encode()) for name, value in written.items())

@@ -28,6 +28,8 @@ WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 WITHOUT_MEMORIES |= {"try_cases"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
+# What only deletes from the working memory of whoever is signed in.
+WITHOUT_MEMORIES |= {"delete_working"}
     "account",
     "activities",
     "agents",
@@ -43,6 +45,7 @@ ONES_OWN = {
     "trash",
 }
 # What names something in a palace: its address, and the fixture it is made from.
+    "working_memory",
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
     "room_detail": lambda drawer: drawer.room.get_absolute_url(),
