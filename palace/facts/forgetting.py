@@ -6,17 +6,19 @@ from collections.abc import Collection, Sequence
 
 from django.db import connection
 
+from palace.indexing.vector_index import index_in_use
 from palace.models import Fact, FactEvent, Palace
 
 
 def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     """Delete rows; call it holding the palace. A memory without rows loses its history too."""
-    forget_proposals(palace, facts=[fact.pk for fact in facts])
+    keys = [fact.pk for fact in facts]
+    forget_proposals(palace, facts=keys)
+    index_in_use().delete(palace, keys)
     with connection.cursor() as cursor:
-        # Evidence and vectors go with them, in the database.
+        # Evidence goes with them, in the database.
         cursor.execute(
-            "DELETE FROM palace_fact WHERE palace_id = %s AND id = ANY(%s)",
-            [palace.pk, [fact.pk for fact in facts]],
+            "DELETE FROM palace_fact WHERE palace_id = %s AND id = ANY(%s)", [palace.pk, keys]
         )
     memories = {fact.memory for fact in facts}
     left = Fact.objects.within(palace).filter(memory__in=memories)

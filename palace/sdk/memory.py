@@ -117,6 +117,7 @@ class Memory:
         kept_with = arguments.metadata_of(metadata)
         manner = arguments.manner_of(prompt, judging_prompt, filters)
         palace = scope.palace_made(self.owner.pk)
+        self._catch_up(palace)
         lines = remember(
             palace,
             turns,
@@ -161,6 +162,7 @@ class Memory:
         if palace is None:
             return {"results": []}
         facts = _facts(palace, scope, true_at, known_at)
+        self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
         pairs = find(palace, query, facts, wanted, limit=limit)
@@ -254,8 +256,7 @@ class Memory:
         The messages stay in their drawers; they are not read for facts again.
         """
         for palace in self._palaces():
-            keys = Fact.objects.within(palace).values_list("pk", flat=True)
-            self.vector_index.delete(palace, list(keys))
+            self._catch_up(palace)
             editing.forget(palace, Fact.objects.all())
 
     def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
@@ -274,6 +275,12 @@ class Memory:
     ) -> ConversationMemory:
         """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
         return ConversationMemory(self.owner.pk, conversation_id, user_id)
+
+    def _catch_up(self, palace: Palace) -> None:
+        """What others have deleted for good leaves an index that is this program's own."""
+        if not self._shares_index:
+            keys = Fact.objects.within(palace).values_list("pk", flat=True)
+            self.vector_index.retain(palace, list(keys))
 
     def _palaces(self) -> PalaceQuerySet:
         return Palace.objects.filter(owner=self.owner.pk).order_by("pk")
