@@ -32,7 +32,7 @@ _ATTRIBUTE = re.compile(
     re.IGNORECASE,
 )
 _MY_FAVOURITE = re.compile(
-    r"\A(?P<value>\S.{1,60}?) (?:is|are) (?:definitely |still |also |by far "
+    r"\A(?P<value>\S.{1,60}?) (?P<verb>is|are|was|used to be) (?:definitely |still |also |by far "
     r"|probably )?(?:my|one of my) (?:all-time |absolute |personal )?"
     r"favou?rite (?P<what>[\w -]{2,30})\Z",
     re.IGNORECASE,
@@ -69,7 +69,7 @@ def attributes_of(
 ) -> Iterator[Candidate]:
     text, opening = without_openers(text)
     text = _AFTER.sub("", text)
-    yield from _by_themselves(text, words, company, corrected=corrects(opening))
+    yield from _by_themselves(text, words, said_at, company, corrected=corrects(opening))
     found = _ATTRIBUTE.match(text)
     if found is None:
         yield from _its(text, words, said_at, company)
@@ -117,12 +117,17 @@ def _owner(found: re.Match[str], company: Company) -> Person | None:
 
 
 def _by_themselves(
-    text: str, words: Words, company: Company, *, corrected: bool
+    text: str, words: Words, said_at: datetime, company: Company, *, corrected: bool
 ) -> Iterator[Candidate]:
     me = company.me
     favourite = _MY_FAVOURITE.match(text) or _LISTED_FAVOURITE.match(text)
     if favourite is not None and (value := phrase_of(favourite["value"])):
-        yield favourite_of(me, favourite["what"], value, words)
+        found = favourite_of(me, favourite["what"], value, words)
+        if favourite.groupdict().get("verb", "").lower() in ("was", "used to be"):
+            company.topic = f"favourite {favourite['what']}"
+            text = found.text.replace(" is ", " was ", 1)
+            found = replace(found, text=text, valid_to=said_at)
+        yield found
     if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
         yield fact_of(
             me,

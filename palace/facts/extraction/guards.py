@@ -15,7 +15,7 @@ _SPEAKS = re.compile(
     r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
     r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
     r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
-    r"|packed in|dropped|without|goodbye)\b",
+    r"|she|he|her|his|used to be|raise|please|packed in|dropped|without|goodbye)\b",
     re.IGNORECASE,
 )
 

@@ -56,6 +56,20 @@ _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "
 _ROWS = (
     row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
     row("live", rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home"),
+    row(
+        "live",
+        r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        **_LIVES,
+    ),
+    row(
+        "share",
+        r"(?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place|studio) with (?P<o>.+)",
+        "lives_with",
+        "live with {o}",
+        many=True,
+    ),
     row("live", r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True),
     row("live", r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
     row(

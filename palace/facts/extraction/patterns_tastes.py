@@ -226,6 +226,38 @@ _ROWS = (
         **_DISLIKES,
     ),
     row(
+        "go",
+        r"(?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
+        r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
+        "likes",
+        "like {o}",
+        mode=Mode.ENDED,
+        **_LIKES,
+    ),
+    row(
+        "fall",
+        r"(?:out of love with|out with) (?P<o>.+)",
+        "likes",
+        "like {o}",
+        mode=Mode.ENDED,
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"(?:(?:so|really|getting|just|getting a bit|a bit|totally) )*"
+        r"(?:tired of|sick of|bored of|bored with|fed up with) (?P<o>.+)",
+        "dislikes",
+        "dislike {o}",
+        **_DISLIKES,
+    ),
+    row(
+        "warm",
+        r"(?:up )?to (?P<o>.+)",
+        "likes",
+        "like {o}",
+        **_LIKES,
+    ),
+    row(
         "come",
         r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",
         "likes",

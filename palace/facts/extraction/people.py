@@ -116,7 +116,18 @@ _OF_MINE = re.compile(
     rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
     rf"s)?(?![\w'-])"
     rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{_ONE_NAME})"
-    rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?)?"
+    rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
+    rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
+)
+# Of these even a name in small letters is told from what else may follow: "my bf kenji is".
+_CLOSE = frozenset(
+    "brother sister son daughter husband wife boyfriend girlfriend bf gf fiance fiancee cousin"
+    " uncle aunt nephew niece".split()
+)
+_NO_LOWER_NAME = frozenset(
+    "also just now still really never always who that which usually often currently already"
+    " recently actually and but only even both since then said sometimes finally school company"
+    " place job car house birthday wedding phone family".split()
 )
 _NAMED_FIRST = re.compile(rf"(?P<name>{_ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
 _BARE_KIN = re.compile(
@@ -222,6 +233,10 @@ class Company:
     def _mine(self, match: re.Match[str], text: str) -> Mention:
         """ "My sister Anna"; what follows may also be no name: "my sister Really likes"."""
         name, end = match["called"] or match["name"], match.end()
+        if match["low"] and match["role"] in _CLOSE and match["low"] not in _NO_LOWER_NAME:
+            name = match["low"].capitalize()
+        elif match["low"]:
+            end = match.end("role")
         if match["own"]:
             name = None
         if name and _is_no_name(name, text[match.end() :]):
