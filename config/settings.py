@@ -165,6 +165,10 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # What a killed worker left half-done is taken up by another after this long.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
+# A model reads so many of a conversation's last messages word for word.
+CHAT_TURNS = int(env_number("LOCI_CHAT_TURNS", 20))
+if CHAT_TURNS < 1:
+    raise ImproperlyConfigured(f"LOCI_CHAT_TURNS is {CHAT_TURNS}; it must be at least 1.")
 # A conversation is mined when it has rested for so long.
 MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
