@@ -22,7 +22,8 @@ from palace.working.ledger import Entry, Ledger, within
 logger = logging.getLogger(__name__)
 
 LEDGER_AWAY = (
-    "Loci's short-term store (Redis) does not answer, so nobody knows what was shown before."
+    "The ledger of this conversation does not answer (Redis is away), so what was shown earlier "
+    "may be missing, or come again."
 )
 
 

@@ -29,6 +29,8 @@ from palace.recall.tracing import keep_trace
 
 __all__ = ["Hit", "Recollection", "recall"]
 
+OPENED = "Nothing fitted this, so what was said last came along."
+
 
 def recall(
     palace: Palace,
@@ -109,7 +111,7 @@ def recall(
         carried=told.carried,
         injection=told.injection,
         unasked=unasked and bool(hits),
-        notes=tuple(_notes(question.note, order_note, seen, told, len(hits))),
+        notes=tuple(_notes(question.note, order_note, seen, told, len(hits), unasked=unasked)),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if traced:
@@ -124,11 +126,13 @@ def _known(
 
 
 def _notes(
-    question_note: str, order_note: str, seen: Seen, told: Composed, hits: int
+    question_note: str, order_note: str, seen: Seen, told: Composed, hits: int, *, unasked: bool
 ) -> Iterator[str]:
     """What was degraded or left out, in sentences."""
     packed = told.packed
     yield from (note for note in (question_note, order_note, seen.note) if note)
+    if unasked and hits:
+        yield OPENED
     if packed.left_out:
         yield f"{len(packed.left_out)} of {hits} did not fit the budget of tokens."
     if packed.facts_left_out:
