@@ -19,7 +19,7 @@ from palace.storable import storable_label
 from palace.templatetags.fact_tags import CHANGES
 from palace.views.days import BadDay, end_of, read_day, start_of
 from palace.views.evidence import with_words
-from palace.views.fact_filters import entity_asked
+from palace.views.fact_filters import about_named, entity_asked
 from palace.views.rendering import render_page_or_part
 from palace.views.stretches import Uncounted
 from settings_app.access import PageRequest, signed_in_page
@@ -41,12 +41,15 @@ class Asked:
     """What the page's address asks for; everything empty asks for all.
 
     Attributes:
+        about: A part of the name of whom or what the fact is about, or another name of theirs.
+        entity: Whom or what it is about, exactly.
         predicate: What is said of the subject, as facts have it.
         since, until: Days, each of them included.
         errors: What is wrong with a day, by its name in the address.
     """
 
     kind: str = ""
+    about: str = ""
     entity: Entity | None = None
     predicate: str = ""
     since: date | None = None
@@ -70,6 +73,7 @@ class Asked:
                 errors.append((name, str(bad)))
         return cls(
             kind=text["kind"] if text["kind"] in FactEvent.Kind else "",
+            about=text["about"],
             entity=entity_asked(palace, text["entity"]),
             predicate="_".join(text["predicate"].lower().split()),
             since=days.get("since"),
@@ -89,7 +93,7 @@ class Asked:
     @property
     def is_folded(self) -> bool:
         """Whether nothing beyond the kind and whom it is about is asked for."""
-        return not (self.predicate or any(text for _, text in self.texts))
+        return not (self.about or self.predicate or any(text for _, text in self.texts))
 
     @property
     def is_empty(self) -> bool:
@@ -99,6 +103,7 @@ class Asked:
         """As the address has it, from its question mark on; empty where nothing is asked."""
         asked = {
             "kind": self.kind,
+            "about": self.about,
             "entity": str(self.entity.uuid) if self.entity else "",
             "predicate": self.predicate,
             **self.day_texts,
@@ -121,7 +126,7 @@ class Asked:
             events = events.filter(at__gte=start_of(self.since))
         if self.until:
             events = events.filter(at__lte=end_of(self.until))
-        if self.entity or self.predicate:
+        if self.about or self.entity or self.predicate:
             events = events.filter(memory__in=self._facts(palace).values("memory"))
         return events
 
@@ -129,10 +134,12 @@ class Asked:
         facts = Fact.objects.within(palace).order_by()
         if self.entity:
             facts = facts.filter(Q(subject=self.entity) | Q(object_entity=self.entity))
+        if self.about:
+            facts = facts.filter(about_named(self.about))
         return facts.filter(predicate=self.predicate) if self.predicate else facts
 
 
-_TEXTS = ("kind", "entity", "predicate", "since", "until")
+_TEXTS = ("kind", "about", "entity", "predicate", "since", "until")
 
 
 @signed_in_page

@@ -124,8 +124,7 @@ class Narrowing:
         if self.entity:
             facts = facts.filter(Q(subject=self.entity) | Q(object_entity=self.entity))
         if self.about:
-            named = _named("subject", self.about) | _named("object_entity", self.about)
-            facts = facts.filter(named)
+            facts = facts.filter(about_named(self.about))
         return facts
 
     def _held(self, palace: Palace) -> FactQuerySet:
@@ -153,6 +152,11 @@ def entity_asked(palace: Palace, text: str) -> Entity | None:
         return get_object_or_404(Entity, palace=palace, uuid=UUID(text))
     except ValueError:
         raise Http404 from None
+
+
+def about_named(name: str) -> Q:
+    """Whether it is about somebody or something of such a name, or ends there."""
+    return _named("subject", name) | _named("object_entity", name)
 
 
 def _named(role: str, name: str) -> Q:

@@ -89,6 +89,7 @@ def test_changes_about_one_thing_or_of_one_matter(alices, lived):
         "Learnt",
     ], "The story of a memory that led there."
     assert kinds(alices.get(CHANGES, {"predicate": "Lives in"})) == ["Changed", "Learnt"]
+    assert kinds(alices.get(CHANGES, {"about": "lisb"})) == ["Changed", "Learnt"]
     both = {"entity": str(entity("User").uuid), "predicate": "owns", "kind": "ADD"}
     assert kinds(alices.get(CHANGES, both)) == ["Learnt"]
     assert "No change is like that." in alices.get(CHANGES, {"predicate": "speaks"}).text
