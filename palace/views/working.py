@@ -32,7 +32,9 @@ from settings_app.access import PageRequest, signed_in_action, signed_in_page
 # Whose entries a page shows, how many it finds, and of how many conversations.
 NAMESPACES_SHOWN, FOUND_SHOWN, CONVERSATIONS_SHOWN = 20, 50, 20
 # Of a value in a list; alone, it is shown whole.
-CHARS_SHOWN = 1500
+CHARS_SHOWN = 600
+# JSON that is no longer stands on one line.
+ON_ONE_LINE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,11 @@ def _notes(held: Held, now: datetime, *, whole: bool = False) -> NotesShown:
 
 def _field(value: object, *, whole: bool) -> Shown:
     """A text as it is, all else as JSON."""
-    is_text = isinstance(value, str)
-    text = str(value) if is_text else json.dumps(value, ensure_ascii=False, indent=2)
+    if isinstance(value, str):
+        return Shown.of(value, whole=whole)
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > ON_ONE_LINE:
+        text = json.dumps(value, ensure_ascii=False, indent=2)
     return Shown.of(text, whole=whole)
 
 
