@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from palace.episodes.material import Key, Material, gather
-from palace.models import Palace, Room
+from palace.models import EmbeddingSpace, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Due:
     """A conversation whose turn it is.
 
@@ -51,7 +51,7 @@ def due_rooms(palace: Palace) -> QuerySet[Room]:
     return waiting.order_by("episode_due_at", "pk")
 
 
-def due_among(palace: Palace, rooms: Sequence[Room]) -> list[Due]:
+def due_among(palace: Palace, space: EmbeddingSpace, rooms: Sequence[Room]) -> list[Due]:
     """Those of the rooms' conversations that are due, with what their episodes are made from."""
     # First of all since when: what changes behind this is told by `take`.
     all_of_them = _rooms_of(palace, {(room.source, room.external_id) for room in rooms})
@@ -60,7 +60,7 @@ def due_among(palace: Palace, rooms: Sequence[Room]) -> list[Due]:
         for key, of_key in all_of_them.items()
         if any(room.episode_due_at for room in of_key)
     }
-    materials = gather(palace, waiting) if waiting else {}
+    materials = gather(palace, space, waiting) if waiting else {}
     return [Due(key, _since(of_key), materials.get(key)) for key, of_key in waiting.items()]
 
 

@@ -1,36 +1,36 @@
 """Summaries without a language model: sentences of the conversation itself, word for word.
 
-Which ones: SumBasic (Nenkova and Vanderwende, "The impact of frequency on summarization", 2005).
-A sentence is worth the mean probability of its terms; once it is taken, its terms are worth less.
+Which ones: those of the messages closest in meaning to the whole conversation (Rossiello, Basile
+and Semeraro, "Centroid-based text summarization through compositionality of word embeddings",
+2017), and not too close to one another (Carbonell and Goldstein, "The use of MMR", 1998).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import numpy as np
 
 from palace.episodes.material import Material, Said
 from palace.episodes.summary import Summary
 from palace.facts.extraction.sentences import BLOT, Sentence, sentences_of
-from palace.indexing.analyzer import analyze
+from palace.indexing.vector_index import Vector
 
 MOST_SENTENCES = 3
-SUMMARY_CHARS = 420
 MOST_DECISIONS = 8
 
-# Of a longer conversation the sentences of so many messages are weighed: from its beginning, its
-# end, and in even steps between. Of each the first ones, which say what it is about.
-_WEIGHED = 48
-_EDGE = 16
-_WEIGHED_CHARS = 600
-_SENTENCES_A_MESSAGE = 4
+# Of a message the first sentences, which say what it is about, are looked at.
+_LOOKED_AT_CHARS = 600
+_LOOKED_AT = 4
 _LEAST_CHARS, _MOST_CHARS = 20, 240
-_LEAST_TERMS = 3
+# A message of so many characters says as much as a longer one.
+_FULL_CHARS = 160
 # What was asked tells more of what a conversation is about than what was answered.
 _ANSWERED = 0.6
-_OPENING = 1.6
+_OPENING = 1.3
+# How much likeness to what was chosen already counts against a message.
+_ALIKE = 0.5
 
 _DECISION = re.compile(
     r"\b(?:(?:i|we)(?:'ve| have)? (?:finally |just |both |all )?"
@@ -55,91 +55,97 @@ _UNDECIDED = re.compile(
 _CLOSING = re.compile(r"[.!?…]+[\"'”’)]*|[\"'”’)]+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    place: int
-    text: str
-    terms: Counter[str]
-    weight: float
-
-
 def summarise(material: Material) -> Summary:
-    """Its most telling sentences, one a line; decisions by the words that announce them."""
+    """Its most telling sentences, one a line; decisions by the words that announce them.
+
+    Its vector is the mean of the messages that the sentences are from: they have been embedded.
+    """
     spoken = [said for said in material.said if said.role in ("user", "assistant")]
-    chosen = _chosen(list(_candidates(spoken)))
-    text = "\n".join(one.text for one in sorted(chosen, key=lambda one: one.place))
-    decisions = dict.fromkeys(_decisions(spoken))
+    chosen = _chosen(spoken)
+    vectors = [said.vector for at in chosen if (said := spoken[at]).vector is not None]
     return Summary(
-        text or _beginning(material),
-        tuple(decisions)[:MOST_DECISIONS],
+        "\n".join(chosen[at] for at in sorted(chosen)) or _beginning(material),
+        tuple(dict.fromkeys(_decisions(spoken)))[:MOST_DECISIONS],
         material.entities,
         material.tools,
+        vector=_normalised(np.sum(vectors, axis=0)) if len(vectors) == len(chosen) > 0 else None,
     )
 
 
-def _candidates(spoken: Sequence[Said]) -> Iterator[_Candidate]:
-    opened = False
-    place = 0
-    for said in _sampled(spoken):
-        asks = said.role == "user" or bool(said.speaker)
-        for text in _beginnings(said):
-            terms = analyze(text)
-            if len(terms) >= _LEAST_TERMS:
-                weight = 1.0 if asks else _ANSWERED
-                yield _Candidate(place, text, terms, weight if opened else weight * _OPENING)
-                opened = opened or asks
-                place += 1
+def _chosen(spoken: Sequence[Said]) -> dict[int, str]:
+    """Places of up to three messages, with the sentence that stands for each."""
+    worth = _worth(spoken)
+    likeness = np.zeros(len(spoken), np.float32)
+    chosen: dict[int, str] = {}
+    while len(chosen) < MOST_SENTENCES and np.isfinite(worth).any():
+        at = int(np.argmax(worth - _ALIKE * likeness))
+        worth[at] = -np.inf
+        sentence = _telling(spoken[at])
+        if sentence and sentence not in chosen.values():
+            chosen[at] = sentence
+            likeness = np.maximum(likeness, _cosines(spoken, spoken[at].vector))
+    return chosen
 
 
-def _sampled(spoken: Sequence[Said]) -> Sequence[Said]:
-    if len(spoken) <= _WEIGHED:
-        return spoken
-    between = spoken[_EDGE:-_EDGE]
-    step = len(between) / (_WEIGHED - 2 * _EDGE)
-    middle = [between[int(at * step)] for at in range(_WEIGHED - 2 * _EDGE)]
-    return [*spoken[:_EDGE], *middle, *spoken[-_EDGE:]]
+def _worth(spoken: Sequence[Said]) -> Vector:
+    """How much of the conversation each message says; minus infinity for those not weighed."""
+    substance = np.array([_substance(said) for said in spoken], np.float32)
+    told = [
+        weight * said.vector
+        for weight, said in zip(substance, spoken, strict=True)
+        if said.vector is not None
+    ]
+    if told:
+        substance *= _cosines(spoken, _normalised(np.sum(told, axis=0)))
+        substance[[said.vector is None for said in spoken]] = -np.inf
+    opening = next((at for at, said in enumerate(spoken) if _asks(said)), None)
+    if opening is not None:
+        substance[opening] *= _OPENING
+    return substance
 
 
-def _beginnings(said: Said) -> Iterator[str]:
-    read = said.text[:_WEIGHED_CHARS]
-    whole = said.whole and len(read) == len(said.text)
-    taken = 0
+def _substance(said: Said) -> float:
+    return min(len(said.text), _FULL_CHARS) / _FULL_CHARS * (1.0 if _asks(said) else _ANSWERED)
+
+
+def _asks(said: Said) -> bool:
+    return said.role == "user" or bool(said.speaker)
+
+
+def _cosines(spoken: Sequence[Said], vector: Vector | None) -> Vector:
+    """Of each message to a vector; 0 where either is not known."""
+    if vector is None:
+        return np.zeros(len(spoken), np.float32)
+    nothing = np.zeros_like(vector)
+    rows = [nothing if said.vector is None else said.vector for said in spoken]
+    return np.asarray(np.stack(rows) @ vector, np.float32)
+
+
+def _normalised(vector: Vector) -> Vector:
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
+
+
+def _telling(said: Said) -> str:
+    """The longest of its first sentences: it has the most to say. Empty where none will do."""
+    read = said.text[:_LOOKED_AT_CHARS]
+    cut_off = not said.whole or len(read) < len(said.text)
+    found: list[str] = []
     for sentence in sentences_of(read):
-        if BLOT in sentence.text or (not whole and sentence.end >= len(read) - 1):
+        if BLOT in sentence.text or (cut_off and sentence.end >= len(read) - 1):
             continue
         text = _verbatim(said.text, sentence)
-        if _LEAST_CHARS <= len(text) <= _MOST_CHARS:
-            yield text
-            taken += 1
-        if taken == _SENTENCES_A_MESSAGE:
-            return
+        # In brackets a source says what it had that is no words: a picture, a file.
+        if _LEAST_CHARS <= len(text) <= _MOST_CHARS and not text.startswith("["):
+            found.append(text)
+        if len(found) == _LOOKED_AT:
+            break
+    return max(found, key=len, default="")
 
 
 def _verbatim(text: str, sentence: Sentence) -> str:
     """As it was written, with the signs that end it."""
     closing = _CLOSING.match(text, sentence.end)
     return text[sentence.start : closing.end() if closing else sentence.end]
-
-
-def _chosen(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    counts = Counter(term for one in candidates for term in one.terms)
-    total = sum(counts.values())
-    worth = {term: count / total for term, count in counts.items()}
-    left, chosen, room = list(candidates), list[_Candidate](), SUMMARY_CHARS
-    while left and len(chosen) < MOST_SENTENCES:
-        best = max(left, key=lambda one: (_score(one, worth), -one.place))
-        left.remove(best)
-        if len(best.text) > room:
-            continue
-        chosen.append(best)
-        room -= len(best.text) + 1
-        for term in best.terms:
-            worth[term] **= 2
-    return chosen
-
-
-def _score(one: _Candidate, worth: dict[str, float]) -> float:
-    return one.weight * sum(worth[term] for term in one.terms) / len(one.terms)
 
 
 def _decisions(spoken: Sequence[Said]) -> Iterator[str]:

@@ -6,9 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
-from llm.errors import BadModelOutput
 from llm.providers import Endpoint
 from palace.episodes.extractive import MOST_DECISIONS
 from palace.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material
@@ -30,6 +29,13 @@ class EpisodeAnswer(BaseModel):
     entities: list[str] = Field(default_factory=list)
     tools: list[str] = Field(default_factory=list)
 
+    @field_validator("summary")
+    @classmethod
+    def _says_something(cls, summary: str) -> str:
+        if not summary.strip():
+            raise ValueError("The summary is empty.")
+        return summary
+
 
 def summarise_with_model(material: Material, *, endpoint: Endpoint, owner_id: int) -> Summary:
     """What the model makes of it. The very same question is not paid for twice within an hour.
@@ -38,12 +44,9 @@ def summarise_with_model(material: Material, *, endpoint: Endpoint, owner_id: in
         LLMError: the model cannot be asked, or answers nonsense.
     """
     answer = ask(messages(material), EpisodeAnswer, endpoint=endpoint, owner_id=owner_id)
-    text = _line(answer.summary, SUMMARY_CHARS)
-    if not text:
-        raise BadModelOutput(f"{endpoint} answered with an empty summary; try another model.")
     decisions = _lines(answer.key_decisions, DECISION_CHARS)
     return Summary(
-        text,
+        _line(answer.summary, SUMMARY_CHARS),
         tuple(decisions)[:MOST_DECISIONS],
         tuple(_named(answer.entities, material))[:MOST_ENTITIES] or material.entities,
         tuple(dict.fromkeys((*material.tools, *_named(answer.tools, material))))[:MOST_TOOLS],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from palace.indexing.vector_index import Vector
 from palace.models import Episode
 
 
@@ -15,6 +16,7 @@ class Summary:
         entities: Whom and what it is about, by name.
         tools: What was used, by name.
         model: Which one made it; empty where local rules did.
+        vector: Where it is known without embedding the text.
     """
 
     text: str
@@ -22,6 +24,7 @@ class Summary:
     entities: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     model: str = ""
+    vector: Vector | None = field(default=None, compare=False)
 
     @property
     def made_by(self) -> str:

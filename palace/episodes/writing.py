@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.db import transaction
 
@@ -58,18 +59,20 @@ def write_episodes(palace: Palace, rooms: Sequence[Room]) -> None:
     before there were episodes are summed up by local rules: nobody asked for a model's bill.
     """
     endpoint = settings_of(palace.owner_id).chat_model().endpoint
-    dues = due_among(palace, rooms)
+    space = active_space()
+    dues = due_among(palace, space, rooms)
     # What a model said is not to wait for others.
     asked = [due for due in dues if endpoint and due.asked_for]
     for due in asked:
-        _write(palace, [due], endpoint)
-    _write(palace, [due for due in dues if due not in asked], None)
+        _write(palace, space, [due], endpoint)
+    _write(palace, space, [due for due in dues if due not in asked], None)
 
 
-def _write(palace: Palace, dues: Sequence[Due], endpoint: Endpoint | None) -> None:
+def _write(
+    palace: Palace, space: EmbeddingSpace, dues: Sequence[Due], endpoint: Endpoint | None
+) -> None:
     if not dues:
         return
-    space = active_space()
     made = _embedded(palace, space, _made(palace, dues, endpoint))
     with transaction.atomic():
         palace.lock()
@@ -107,12 +110,10 @@ def _summary(palace: Palace, material: Material, endpoint: Endpoint | None) -> S
 
 
 def _embedded(palace: Palace, space: EmbeddingSpace, made: Sequence[Made]) -> list[Made]:
-    """With the vectors of what is new, all in one call."""
-    texts = [one.summary.text for one in made if one.summary]
-    vectors = iter(embed_texts(palace, space, texts))
-    return [
-        Made(one.key, one.material, one.input_hash, one.summary, next(vectors))
-        if one.summary
-        else one
-        for one in made
-    ]
+    """With the vectors of what is new; texts without one are embedded in one call."""
+    summaries = {one.key: one.summary for one in made if one.summary}
+    known = {key: summary.vector for key, summary in summaries.items()}
+    unknown = [key for key, vector in known.items() if vector is None]
+    vectors = embed_texts(palace, space, [summaries[key].text for key in unknown])
+    known |= dict(zip(unknown, vectors, strict=True))
+    return [replace(one, vector=known.get(one.key)) for one in made]
