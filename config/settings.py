@@ -181,6 +181,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "schedule": 60,
     },
     "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
+    "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
     "purge what was long in the trash": {
         "task": "palace.tasks.purge_trash",
         "schedule": 24 * 3600,
@@ -240,6 +241,9 @@ LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
 # Whoever waits for a recall waits for the model that puts it in order, and no longer than this.
 RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
+# Files with instructions for dreams, in place of our own; empty means ours.
+DREAM_DIRECTIVE = env_text("LOCI_DREAM_DIRECTIVE")
+DREAM_PREFERENCES_DIRECTIVE = env_text("LOCI_DREAM_PREFERENCES_DIRECTIVE")
 # Palaces that were asked last stay in the memory of each process, up to so many megabytes.
 RECALL_MEMORY_MB = env_number("LOCI_RECALL_MEMORY_MB", 256)
 # The folder of a cross-encoder that orders where no model of language is chosen; empty means none.

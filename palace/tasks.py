@@ -25,7 +25,10 @@ from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
 from palace.curation import purge, trash
+from palace.dreaming.dream import dream
+from palace.dreaming.nightly import due, is_due
 from palace.episodes.writing import write_due
+from palace.errors import PalaceError
 from palace.facts.learning import learn_unread
 from palace.indexing import backfill, postings
 from palace.mining import taking_up
@@ -196,6 +199,33 @@ def empty_trash(palace_id: int, through: int) -> None:
 def forget_deleted_palaces() -> None:
     """Delete what working memory still holds of palaces that are no more."""
     forgetting.forget_deleted_palaces()
+
+
+@shared_task(reject_on_worker_lost=False)
+def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, FBT002
+    """Dream over a palace, because somebody asked for it."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _unless_gone(palaces):
+        try:
+            dream(palaces.get(), with_model=with_model)
+        except PalaceError as error:
+            logger.error("A dream could not begin: %s", error)  # noqa: TRY400
+
+
+@shared_task(reject_on_worker_lost=False)
+def dream_at_night(palace_id: int) -> None:
+    """Dream over a palace, unless it has dreamt since this was queued."""
+    palace = Palace.objects.filter(pk=palace_id).first()
+    night = is_due(palace, timezone.now()) if palace is not None else None
+    if night is not None:
+        dream_of(palace_id, with_model=night.with_model)
+
+
+@shared_task(expires=SWEEP_INTERVAL_S)
+def dream_where_it_is_night() -> None:
+    """Queue the dreams of palaces whose owners sleep, where there is anything new."""
+    for night in islice(due(timezone.now()), SWEEP):
+        dream_at_night.delay(night.palace.pk)
 
 
 @shared_task

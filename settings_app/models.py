@@ -82,7 +82,7 @@ class MemorySettings(models.Model):
     dream_limit_usd = models.DecimalField(
         max_digits=8,
         decimal_places=4,
-        default=Decimal("0.1"),
+        default=Decimal("0.25"),
         validators=[MinValueValidator(0)],
         help_text="What one dream may cost, where the model's price is known.",
     )

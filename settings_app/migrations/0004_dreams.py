@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='memorysettings',
             name='dream_limit_usd',
-            field=models.DecimalField(decimal_places=4, default=Decimal('0.1'), help_text="What one dream may cost, where the model's price is known.", max_digits=8, validators=[django.core.validators.MinValueValidator(0)]),
+            field=models.DecimalField(decimal_places=4, default=Decimal('0.25'), help_text="What one dream may cost, where the model's price is known.", max_digits=8, validators=[django.core.validators.MinValueValidator(0)]),
         ),
         migrations.AddField(
             model_name='memorysettings',

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from llm.models import Usage
 from palace.dreaming.finding import After, Finding, Kind, Quote
 from palace.dreaming.proposing import propose
 from palace.facts.predicates import category_of, is_single
@@ -89,3 +90,28 @@ def picture(palace):
 
 def held(palace):
     return sorted(fact.text for fact in Fact.objects.within(palace).active())
+
+
+def consolidation(**parts):
+    """What a model answers to the first question of a dream."""
+    return json.dumps(parts)
+
+
+def answers(model, consolidated="{}", preferences="{}"):
+    """What the model says to each of a dream's two questions, whichever comes first."""
+
+    def reply(request):
+        first = "put the long-term memory" in request.prompt or '"memories"' in request.prompt
+        return consolidated if first else preferences
+
+    model.answer(reply)
+
+
+def numbers_in(request):
+    """The numbers under which a question shows its facts, by their texts."""
+    material = request.prompt.split("<material>\n")[1].split("\n</material>")[0]
+    return {one["text"]: one["id"] for one in json.loads(material)["memories"]}
+
+
+def dream_costs():
+    return Usage.objects.filter(purpose="memory_dream")
