@@ -87,6 +87,7 @@ class AsyncConversationMemory(Awaiting[ConversationMemory]):
         return self._memory.memory().conversation(self.conversation_id, user_id=self._user_id)
 
     get = awaited(ConversationMemory.get)
+    get_field = awaited(ConversationMemory.get_field)
     put = awaited(ConversationMemory.put)
     delete = awaited(ConversationMemory.delete)
     get_scratchpad = awaited(ConversationMemory.get_scratchpad)

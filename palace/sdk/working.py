@@ -18,6 +18,7 @@ from palace.working.fields import (
     SCRATCHPAD,
     delete_fields,
     entities_of,
+    get_field,
     get_fields,
     put_fields,
     scratchpad_of,
@@ -174,6 +175,16 @@ class ConversationMemory:
         return get_fields(palace, self.conversation_id) if palace else {}
 
     @a_call
+    def get_field(self, name: str, default: Any = None) -> Any:
+        """One field, or the default where there is none of this name. All begin their time anew.
+
+        Raises:
+            BadInput: it is no field's name; WorkingMemoryAway: Redis does not answer.
+        """
+        palace = self._scope.palace(self._owner_id)
+        return get_field(palace, self.conversation_id, name, default) if palace else default
+
+    @a_call
     def put(self, fields: Mapping[str, Any], *, ttl_seconds: float | None = None) -> None:
         """Set these fields and leave the others; the time of all of them begins anew.
 
@@ -200,7 +211,7 @@ class ConversationMemory:
 
     def get_scratchpad(self) -> str:
         """The field `scratchpad`; empty where there is none."""
-        return str(self.get().get(SCRATCHPAD, ""))
+        return str(self.get_field(SCRATCHPAD, ""))
 
     def set_scratchpad(self, text: str) -> None:
         """Put the field `scratchpad`."""
@@ -208,7 +219,7 @@ class ConversationMemory:
 
     def get_entities(self) -> list[Any]:
         """The field `entities`; empty where there is none."""
-        return list(self.get().get(ENTITIES, ()))
+        return list(self.get_field(ENTITIES, ()))
 
     def set_entities(self, entities: list[Any]) -> None:
         """Put the field `entities`."""

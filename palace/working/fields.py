@@ -107,6 +107,11 @@ def get_fields(palace: Palace, conversation: str) -> dict[str, Any]:
     return _read(cast(list[str], flat))
 
 
+def get_field(palace: Palace, conversation: str, name: str, default: Any = None) -> Any:
+    """One field, or the default where there is none of this name; errors as `get_fields`."""
+    return get_fields(palace, conversation).get(name_of("A field", name), default)
+
+
 def put_fields(
     palace: Palace,
     conversation: str,

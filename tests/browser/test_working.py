@@ -38,7 +38,8 @@ def filled(furnished):
 def test_nothing_is_wrong_with_what_is_on_it(signed_in, filled, width):
     page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
     faults = {}
-    for query in ("", "?q=otters", f"?under={SESSION}/inbox", "?conversation=conversation-42"):
+    asked = ("q=otters", "q=zebra", f"under={SESSION}/inbox", "under=patrol/none")
+    for query in ("", *(f"?{one}" for one in asked), "?conversation=conversation-42"):
         page.goto(PAGE + query)
         faults[query] = faults_in_light_and_dark(page)
     assert {query: found for query, found in faults.items() if found} == {}

@@ -83,6 +83,7 @@ def test_a_conversations_fields_are_put_and_read(plain):
         "scratchpad": "Rule 37",
         "entities": [{"type": "Well", "id": "42-123"}],
     }
+    assert (talk.get_field("step"), talk.get_field("none", 7)) == (3, 7)
     assert (talk.get_scratchpad(), len(talk.get_entities())) == ("Rule 37", 1)
     assert talk.delete(["step"]) == 1
     assert talk.delete() == 2
@@ -138,6 +139,7 @@ def test_all_of_it_works_awaited(alice):
         await talk.set_entities(["x"])
         assert await talk.get_entities() == ["x"]
         assert await talk.get() == {"a": 1, "scratchpad": "note", "entities": ["x"]}
+        assert await talk.get_field("a") == 1
         assert await talk.delete() == 3
         with pytest.raises(BadInput):
             memory.working("nowhere")

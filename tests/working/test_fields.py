@@ -13,6 +13,7 @@ from palace.working.fields import (
     MOST_BYTES,
     delete_fields,
     entities_of,
+    get_field,
     get_fields,
     held_fields,
     put_fields,
@@ -32,6 +33,10 @@ def test_what_is_put_is_merged(palace):
     put_fields(palace, TALK, {"open": {"a": "é\n🌍"}, "note": ""})
     assert get_fields(palace, TALK) == {"well": "42-123", "open": {"a": "é\n🌍"}, "note": ""}
     assert get_fields(palace, "another") == {}
+    assert get_field(palace, TALK, "well") == "42-123"
+    assert get_field(palace, TALK, "never put", "default") == "default"
+    with pytest.raises(BadInput, match="A field has a name"):
+        get_field(palace, TALK, "")
 
 
 def test_fields_are_deleted_one_by_one_or_all_at_once(palace):
