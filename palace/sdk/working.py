@@ -17,11 +17,9 @@ from palace.working.fields import (
     ENTITIES,
     SCRATCHPAD,
     delete_fields,
-    entities_of,
     get_field,
     get_fields,
     put_fields,
-    scratchpad_of,
 )
 from palace.working.inventory import inventory
 from palace.working.names import Namespace, name_of
@@ -215,7 +213,7 @@ class ConversationMemory:
 
     def set_scratchpad(self, text: str) -> None:
         """Put the field `scratchpad`."""
-        self.put(scratchpad_of(text))
+        self.put({SCRATCHPAD: text})
 
     def get_entities(self) -> list[Any]:
         """The field `entities`; empty where there is none."""
@@ -223,7 +221,7 @@ class ConversationMemory:
 
     def set_entities(self, entities: list[Any]) -> None:
         """Put the field `entities`."""
-        self.put(entities_of(entities))
+        self.put({ENTITIES: entities})
 
 
 def scope_of(user_id: str | None) -> CallScope:

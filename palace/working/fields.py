@@ -23,6 +23,8 @@ from palace.working.names import json_of, name_of, read_json, ttl_ms_of
 MOST_BYTES = 64 * 1024
 
 SCRATCHPAD, ENTITIES = "scratchpad", "entities"
+# What these fields always hold.
+_HELD_BY: dict[str, tuple[type, ...]] = {SCRATCHPAD: (str,), ENTITIES: (list, tuple)}
 
 # Of all three scripts: KEYS are the fields, and the palace's conversations by when they end.
 # `keep` begins their time anew; ARGV: the conversation, the usual time.
@@ -122,7 +124,7 @@ def put_fields(
     """Set these fields and leave the others; the time of all of them begins anew.
 
     Args:
-        fields: Whatever JSON can write, by name.
+        fields: Whatever JSON can write, by name; `scratchpad` is text, `entities` a list.
         ttl_seconds: How long the conversation's fields are kept after each use from now on; where
             it has no fields, there is nothing to keep.
 
@@ -151,28 +153,6 @@ def delete_fields(palace: Palace, conversation: str, names: Iterable[str] | None
         return 0
     with answering() as redis:
         return cast(int, redis.eval(_DELETE, 2, *keys, conversation, *(named or ())))
-
-
-def scratchpad_of(text: object) -> dict[str, Any]:
-    """As a field.
-
-    Raises:
-        BadInput: it is no text.
-    """
-    if not isinstance(text, str):
-        raise BadInput("A scratchpad is text.")
-    return {SCRATCHPAD: text}
-
-
-def entities_of(entities: object) -> dict[str, Any]:
-    """As a field.
-
-    Raises:
-        BadInput: it is no list.
-    """
-    if not isinstance(entities, (list, tuple)):
-        raise BadInput("entities is a list.")
-    return {ENTITIES: list(entities)}
 
 
 def held_fields(palace: Palace, *, limit: int) -> tuple[list[Held], int]:
@@ -230,6 +210,8 @@ def _written(fields: object) -> list[str]:
         raise BadInput("fields is an object: values by name.")
     flat, size = [], 0
     for name, value in fields.items():
+        if name in _HELD_BY and not isinstance(value, _HELD_BY[name]):
+            raise BadInput(f"The field {SCRATCHPAD} holds text, the field {ENTITIES} a list.")
         flat += [name_of("A field", name), json_of(f"The field {name}", value)]
         size += len(flat[-2].encode()) + len(flat[-1].encode())
     if size > MOST_BYTES:

@@ -85,6 +85,9 @@ def test_a_conversations_fields_are_put_and_read(plain):
     }
     assert (talk.get_field("step"), talk.get_field("none", 7)) == (3, 7)
     assert (talk.get_scratchpad(), len(talk.get_entities())) == ("Rule 37", 1)
+    for bad in (lambda: talk.set_scratchpad(3), lambda: talk.set_entities("Well")):
+        with pytest.raises(BadInput):
+            bad()
     assert talk.delete(["step"]) == 1
     assert talk.delete() == 2
 

@@ -12,12 +12,10 @@ from palace.working.errors import TooMuch
 from palace.working.fields import (
     MOST_BYTES,
     delete_fields,
-    entities_of,
     get_field,
     get_fields,
     held_fields,
     put_fields,
-    scratchpad_of,
 )
 from tests.working.conftest import DAY_MS, until
 
@@ -56,18 +54,13 @@ def test_with_its_last_field_a_conversation_goes_and_so_does_its_time(palace, re
     assert list(redis_client.scan_iter(f"{palace.uuid}:*")) == []
 
 
-def test_scratchpad_and_entities_are_fields(palace):
-    put_fields(palace, TALK, scratchpad_of("Rule 37 looks wrong"))
-    put_fields(palace, TALK, entities_of([{"type": "Well", "id": "42-123"}]))
-    assert get_fields(palace, TALK) == {
-        "scratchpad": "Rule 37 looks wrong",
-        "entities": [{"type": "Well", "id": "42-123"}],
-    }
-    for bad in (None, 3, ["text"]):
-        with pytest.raises(BadInput):
-            scratchpad_of(bad)
-    with pytest.raises(BadInput):
-        entities_of("a text")
+def test_a_scratchpad_is_text_and_entities_are_a_list(palace):
+    fields = {"scratchpad": "Rule 37", "entities": [{"type": "Well", "id": "42-123"}]}
+    put_fields(palace, TALK, fields)
+    for bad in ({"scratchpad": None}, {"scratchpad": ["a"]}, {"entities": "a"}, {"entities": {}}):
+        with pytest.raises(BadInput, match="holds text"):
+            put_fields(palace, TALK, bad)
+    assert get_fields(palace, TALK) == fields
 
 
 def test_each_use_begins_their_time_anew(palace, redis_client):
@@ -168,6 +161,7 @@ def test_what_is_no_conversation_is_said_to_be_none(palace, talk):
         {"": 1},
         {"a\0": 1},
         {3: 1},
+        {(): 1},
         {"a": "\0"},
         {"a": "\ud800"},
         {"a": [{"b": "\0"}]},
