@@ -7,7 +7,7 @@ whoever judges them finds the fact that is meant, or drops them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -181,7 +181,7 @@ class Setting:
     Attributes:
         said_at: When it was said, from which "the 12th" counts.
         me: Who speaks.
-        about: Whom the sentence is about.
+        whom: Whom the sentence is about, found out when it is asked for.
         announced: The sentence before announced a correction.
         before: The value that the sentence before took back.
         plain: Its clauses say nothing by themselves.
@@ -190,11 +190,15 @@ class Setting:
 
     said_at: datetime
     me: Person
-    about: Person
+    whom: Callable[[], Person]
     announced: bool = False
     before: str = ""
     plain: bool = True
     ended: bool = False
+
+    @property
+    def about(self) -> Person:
+        return self.whom()
 
 
 def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Candidate]:
@@ -205,21 +209,23 @@ def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Can
     text = spelt_out(sentence)
     if len(text) > _LONGEST:
         return
-    pairs = list(_paired(text, words, setting.about))
+    pairs = list(_paired(text, words, setting))
     yield from pairs
     if not pairs and setting.plain:
         yield from _put_right(text, words, setting)
     yield from _given_up(text, words, setting)
 
 
-def _paired(text: str, words: Words, me: Person) -> Iterator[Candidate]:
+def _paired(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     if not any(sign in text for sign in _SIGNS_OF_PAIRS):
         return
     for patterns, corrects in ((_PAIRS, True), (_SHIFTS, False)):
         for pattern in patterns:
             found = pattern.search(text)
             if found is not None:
-                yield _amendment(me, found["new"], text, words, old=found["old"], corrects=corrects)
+                yield _amendment(
+                    setting.about, found["new"], text, words, old=found["old"], corrects=corrects
+                )
                 return
 
 
@@ -271,7 +277,19 @@ def _last(pattern: re.Pattern[str], text: str) -> str:
     return found[-1] if found else ""
 
 
+# One of these is in whatever is given up.
+_SIGNS_OF_GIVING_UP = (
+    "gave", "give", "drop", "ditch", "quit", "rid of", "sold", "sell", "cancel", "called off",
+    "abandon", "scrapped", "off", "done with", "finished with", "through with", "over with",
+    "sick of", "with ", "goodbye", "packed", "jacked", "chucked", "binned", "kicked", "cut", "leave",
+    "step", "got out", "closed", "shut", "out of", "dumped", "uninstalled", "moved", "outgr",
+    "no longer", "stopped", "withdrew", "handed",
+)  # fmt: skip
+
+
 def _gives_up(text: str) -> re.Match[str] | None:
+    if not any(sign in text.lower() for sign in _SIGNS_OF_GIVING_UP):
+        return None
     return _GIVEN_UP.search(text) or _TAKEN_OFF.search(text) or _NOTICE.search(text)
 
 

@@ -104,6 +104,8 @@ def _suits(rule: Rule, claim: Claim) -> bool:
         return False
     if not rule.past and verb.tense is Tense.PAST:
         return False
+    if rule.mode is Mode.ENDED and verb.ongoing:
+        return False
     if rule.mode is Mode.EVENT and (verb.ongoing or (rule.dated and verb.tense is not Tense.PAST)):
         return False
     if rule.mode is Mode.STATE:
@@ -270,12 +272,18 @@ def _opposite(candidate: Candidate) -> Candidate:
 
 def _of_product(candidate: Candidate) -> Candidate:
     """Whoever loves TypeScript has an opinion on it, which others of theirs are beside."""
-    of = candidate.object
-    if candidate.subject.name != USER or len(of.split()) > 2 or not is_product(of):
+    of, _, facet = candidate.object.partition(" ")
+    if candidate.subject.name != USER or " " in facet or not is_product(of):
         return candidate
-    says = candidate.text.removeprefix(f"{USER} ")
+    if not facet.islower():
+        of, facet = candidate.object, ""
     return replace(
-        candidate, type="opinion", subject=Thing(of, "item"), predicate="opinion", object=says
+        candidate,
+        type="opinion",
+        subject=Thing(of.removesuffix("'s"), "item"),
+        predicate="opinion",
+        object=candidate.text.removeprefix(f"{USER} "),
+        aspect=facet,
     )
 
 

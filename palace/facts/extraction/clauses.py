@@ -68,9 +68,7 @@ _HAS = (
     r"been|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit|retired|passed"
     r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
 )
-_IS = (
-    r"an? |not |no longer |in |at |on |off\b|from |[£$€]?\d|\w{3,}ing |called |named |married |the "
-)
+_IS = r"an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called |named |married |the |my "
 
 # Each with a part of it that is looked for first, which is much quicker than the pattern.
 _CONTRACTIONS = (

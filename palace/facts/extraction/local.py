@@ -25,7 +25,7 @@ from palace.facts.extraction.grammar import read_verb
 from palace.facts.extraction.households import households_of, introductions_of
 from palace.facts.extraction.instructions import instructions_of
 from palace.facts.extraction.opinions import opinions_of
-from palace.facts.extraction.people import ABSENT, Company
+from palace.facts.extraction.people import ABSENT, Company, Person
 from palace.facts.extraction.profiles import profile_of
 from palace.facts.extraction.sentences import Sentence, sentences_of
 from palace.facts.extraction.subjects import FRAGMENT, Subject, subject_of, takes_back
@@ -153,11 +153,14 @@ class _Message:
         return not (guards.is_reported(text) or guards.is_open(text))
 
     def _setting(self, sentence: Sentence, said: Sequence[Candidate], *, right: bool) -> Setting:
-        about = None if right else subject_of(spelt_out(sentence.text), self._company)
+        def whom() -> Person:
+            about = None if right else subject_of(spelt_out(sentence.text), self._company)
+            return about.person if about else self._company.me
+
         return Setting(
             said_at=self._turn.said_at,
             me=self._company.me,
-            about=about.person if about else self._company.me,
+            whom=whom,
             announced=self._announced or self._turn.text[: sentence.start].endswith("*"),
             before=self._before,
             plain=not said,

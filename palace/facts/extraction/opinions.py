@@ -72,7 +72,7 @@ _FACET_IS = re.compile(
     r"\A(?P<of>[a-z][\w-]*(?: [\w-]+)? (?:in|of|on|with) [A-Z][\w+#.]*) (?:is|are) (?P<how>[^,;]+)\Z"
 )
 _BEST_THING = re.compile(
-    rf"\A{_THING} (?:is|are) (?:honestly |simply |just |by far )?"
+    rf"\A(?!\w+ing\b){_THING} (?:is|are) (?:honestly |simply |just |by far )?"
     r"(?P<how>(?:the (?:best|worst) (?:thing|idea|invention|decision|purchase)|a godsend"
     r"|a lifesaver)\b)[^,;]*\Z",
     re.IGNORECASE,
@@ -164,7 +164,9 @@ def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
 
 def _of_something_named(text: str) -> re.Match[str] | None:
     """ "Python is great for scripts"; a sentence about cooking or friends says too little."""
-    found = _FACET_IS.match(text) or _BEST_THING.match(text)
+    found = _FACET_IS.match(text) or _BEST_THING.match(
+        text if is_product(text) else text[:1].lower() + text[1:]
+    )
     if found is not None:
         return found
     found = _NAMED_IS.match(text)

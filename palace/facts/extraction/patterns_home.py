@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from palace.facts.extraction.roles import NATION
 from palace.facts.extraction.rules import Mode, Options, row, table_of
 
@@ -52,6 +54,10 @@ def _names_a_place(words: str) -> bool:
     return any(part[:1].isupper() for part in words.split()) and not words.startswith("I ")
 
 
+def _is_company(words: str) -> bool:
+    return len(words.split()) <= 4 and re.search(r"\b(?:is|are|was|has)\b", words) is None
+
+
 _LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
 _ROWS = (
     row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
@@ -69,6 +75,7 @@ _ROWS = (
         "lives_with",
         "live with {o}",
         many=True,
+        accepts=_is_company,
     ),
     row("live", r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True),
     row("live", r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),

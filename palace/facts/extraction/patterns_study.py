@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from palace.facts.extraction.products import is_product
 from palace.facts.extraction.roles import LANGUAGE
 from palace.facts.extraction.rules import Mode, row, table_of
@@ -14,6 +16,12 @@ def _is_skill(words: str) -> bool:
         (
             "more",
             "how",
+            "the growth",
+            "the effect",
+            "the impact",
+            "the role",
+            "the relationship",
+            "whether",
             "a lot",
             "about",
             "new things",
@@ -32,6 +40,11 @@ def _names(words: str) -> bool:
         or any(sign.isdigit() for sign in words)
         or any(part[:1].isupper() for part in words.split())
     )
+
+
+def _is_tool(words: str) -> bool:
+    """What has a name or a version; not an amount of something, nor a coupon."""
+    return _names(words) and re.match(r"(?:about |an? )?\d|the ", words) is None
 
 
 def _is_language(words: str) -> bool:
@@ -149,8 +162,9 @@ _ROWS = (
         r"(?P<o>.+?)(?: (?:for|to|on|at|as|every|daily|instead|in|with)\b.*)?\Z",
         "uses",
         "use {o}",
-        accepts=_names,
+        accepts=_is_tool,
         many=True,
+        past=False,
         confidence=0.7,
     ),
     row(

@@ -136,11 +136,13 @@ def liked(words: str) -> bool:
     if low.startswith(
         ("the ", "my ", "our ", "their ", "his ", "being ", "not ", "doing something")
     ):
-        return any(part[:1].isupper() for part in words.split()[1:]) and " they have " not in low
+        named = any(part[:1].isupper() for part in words.split()[1:])
+        return named and " they have " not in low and not low.endswith((" ideas", " suggestions"))
     return (
         not low.startswith(_NOT_LIKED)
         and len(words.split()) <= 8
         and not low.endswith((" to", " like", " of"))
+        and not low.endswith((" ideas", " suggestions", " tips", " options", " list", " examples"))
     )
 
 

@@ -119,6 +119,7 @@ _OF_MINE = re.compile(
     rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
     rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
 )
+_FORMER = re.compile(r"\b(?:former|old|ex|previous)\s+(?:boss|manager|supervisor|colleague)\b")
 # Of these even a name in small letters is told from what else may follow: "my bf kenji is".
 _CLOSE = frozenset(
     "brother sister son daughter husband wife boyfriend girlfriend bf gf fiance fiancee cousin"
@@ -237,7 +238,7 @@ class Company:
             name = match["low"].capitalize()
         elif match["low"]:
             end = match.end("role")
-        if match["own"]:
+        if match["own"] or _FORMER.search(match[0]):
             name = None
         if name and _is_no_name(name, text[match.end() :]):
             name, end = None, match.end("role")

@@ -45,6 +45,7 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _IN = re.compile(r" (?:in|from|near) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)\Z")
+_FIRST = re.compile(r"\A(?!I\b)[A-Z][a-z]+(?= )")
 _LONE_PLACE = re.compile(r"[A-Z][\w-]{2,}(?: [A-Z]\w+)?")
 
 
@@ -76,7 +77,7 @@ def profile_of(sentence: str, *, first: bool) -> Iterator[str]:
 def _told(part: str) -> Iterator[str]:
     for pattern, says in _SAYS:
         if (found := pattern.fullmatch(part)) is not None:
-            yield says.format(o=found["o"])
+            yield says.format(o=_FIRST.sub(lambda word: word[0].lower(), found["o"]))
             return
     role = role_in(part)
     if role is None or not part.startswith((role, f"a {role}", f"an {role}")):

@@ -70,6 +70,14 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     )
 
 
+def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "Kenji is my ex now"."""
+    yield Candidate(
+        "fact", me.thing, "partner", found["o"], f"{me.label} is no longer together with {found['o']}",
+        (words,), negated=True, valid_from=said_at,
+    )  # fmt: skip
+
+
 def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     what = phrase_of(found["o"])
     if what:
@@ -129,9 +137,10 @@ _ANY = re.compile(
     r"|now (?:called|named)|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
     r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
-    r"|off\b|fell through|fallen through|not happening"
+    r"|my ex\b|off\b|fell through|fallen through|not happening"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
     (re.compile(r"\bpromoted me to (?P<o>.+)"), _promoted),
     (
         re.compile(

@@ -293,6 +293,9 @@ def _beside(candidate: Candidate, one: Known) -> Judgement | None:
         return None
     if same(fact.object, candidate.object):
         return _said_again(candidate, fact)
+    moved = candidate.predicate == "plans" and _is_moved(candidate, fact)
+    if moved and overlap(candidate.object, fact.object) >= 1:
+        return updated(candidate, fact, "it is at another time")
     if candidate.predicate in _HOUSEHOLD:
         return _household(candidate, fact)
     if _excludes(candidate, fact):
