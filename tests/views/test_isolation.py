@@ -38,6 +38,7 @@ WITHOUT_MEMORIES |= {"delete_working"}
     "chat",
     "costs",
     "entities",
+    "episodes",
     "fact_changes",
     "facts",
     "imports",
