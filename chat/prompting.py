@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
 
+from django.conf import settings
+
 from chat.models import Agent, Message
 from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
 
-# How far back the model reads word for word; what is older comes back by recall.
-MOST_MESSAGES = 60
+# How far back the model reads word for word, beside `CHAT_TURNS`; what is older comes by recall.
 MOST_TOKENS = 6000
 
 _BASE = "You are {name}. Today is {today}."
@@ -32,7 +33,7 @@ def window(messages: Iterable[Message]) -> list[Message]:
     tokens = 0
     for message in messages:
         tokens += count_tokens(message.text)
-        if taken and (tokens > MOST_TOKENS or len(taken) == MOST_MESSAGES):
+        if taken and (tokens > MOST_TOKENS or len(taken) == settings.CHAT_TURNS):
             break
         if message.text.strip():
             taken.append(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from chat.views import agents, conversations, messages, streams
+from chat.views import agents, conversations, ledgers, messages, streams
 
 urlpatterns: list[URLPattern] = [
     path("chat/", conversations.chat, name="chat"),
@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern] = [
         conversations.remember_conversation,
         name="remember_conversation",
     ),
+    path("chat/<uuid:uuid>/ledger/", ledgers.conversation_ledger, name="conversation_ledger"),
     path("chat/<uuid:uuid>/rename/", conversations.rename_conversation, name="rename_conversation"),
     path("chat/<uuid:uuid>/delete/", conversations.delete_conversation, name="delete_conversation"),
 ]

@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 
 import redis
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
@@ -20,7 +22,7 @@ from chat import live
 from chat.ending import finish, tell
 from chat.extractive import FAILED, NO_MODEL, extractive_reply
 from chat.models import Message
-from chat.prompting import MOST_MESSAGES, prompt, window
+from chat.prompting import prompt, window
 from chat.remembering import SOURCE
 from llm import chat
 from llm.chat import Message as Prompt
@@ -28,7 +30,9 @@ from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Drawer
+from palace.recall.conversing import Talk
 from palace.recall.recall import Recollection, recall
+from palace.working.errors import WorkingMemoryAway
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 
@@ -119,9 +123,9 @@ def _write(reply: Message, draft: Draft) -> None:
     before = Message.objects.filter(
         palace=reply.palace_id, conversation=conversation, position__lt=reply.position
     )
-    said = window(before.current().exclude(text="").order_by("-position")[:MOST_MESSAGES])
-    found = _recall(reply, chosen, said, draft)
+    said = window(before.current().exclude(text="").order_by("-position")[: settings.CHAT_TURNS])
     endpoint = _endpoint(reply, chosen, draft)
+    found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
     if endpoint is None:
         _quote(reply, found, draft, why=NO_MODEL)
         return
@@ -130,7 +134,7 @@ def _write(reply: Message, draft: Draft) -> None:
     # The model may take a minute; nobody is to wait for a connection meanwhile.
     connection.close()
     try:
-        _stream(reply, messages, endpoint, draft)
+        _stream(reply, messages, endpoint, draft, found)
     except LLMError as error:
         draft.notes.append(str(error))
         draft.status = Message.Status.FAILED
@@ -139,7 +143,12 @@ def _write(reply: Message, draft: Draft) -> None:
 
 
 def _recall(
-    reply: Message, chosen: MemorySettings, said: Sequence[Message], draft: Draft
+    reply: Message,
+    chosen: MemorySettings,
+    said: Sequence[Message],
+    draft: Draft,
+    *,
+    has_model: bool,
 ) -> Recollection | None:
     """What the palace has on the last thing said; None where memory is off."""
     agent = reply.conversation.agent
@@ -154,11 +163,19 @@ def _recall(
         with_facts=True,
         agent=agent.name if agent else "",
         leave_out=_not_wanted(reply, said),
+        # Without a model nothing is put before one.
+        talk=_talk(reply, said) if has_model else None,
     )
     draft.notes += found.notes
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
     tell(reply, live.RECALLED)
     return found
+
+
+def _talk(reply: Message, said: Sequence[Message]) -> Talk:
+    """The model reads these messages anew each time, so what it was given with them comes along."""
+    first, last = said[0].position, said[-1].position
+    return Talk(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
 
 def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
@@ -182,7 +199,13 @@ def _endpoint(reply: Message, chosen: MemorySettings, draft: Draft) -> Endpoint 
     return endpoint
 
 
-def _stream(reply: Message, messages: Sequence[Prompt], endpoint: Endpoint, draft: Draft) -> None:
+def _stream(
+    reply: Message,
+    messages: Sequence[Prompt],
+    endpoint: Endpoint,
+    draft: Draft,
+    found: Recollection | None,
+) -> None:
     pieces = chat.stream(
         messages,
         endpoint=endpoint,
@@ -191,7 +214,7 @@ def _stream(reply: Message, messages: Sequence[Prompt], endpoint: Endpoint, draf
         temperature=None,
     )
     with closing(pieces):
-        for piece in _whole_characters(pieces):
+        for piece in _whole_characters(_marked(pieces, reply, found)):
             draft.text += piece
             if len(draft.text) > LONGEST_REPLY:
                 draft.status = Message.Status.FAILED
@@ -200,6 +223,20 @@ def _stream(reply: Message, messages: Sequence[Prompt], endpoint: Endpoint, draf
             if not _tell_text(reply, draft):
                 draft.status = Message.Status.STOPPED
                 return
+
+
+def _marked(pieces: Iterable[str], reply: Message, found: Recollection | None) -> Iterator[str]:
+    """The pieces. With the first, or the end of none, it is sure that the model was sent its block:
+    the ledger is told."""
+    injection = found.injection if found else None
+    for piece in chain(pieces, [""]):
+        if injection:
+            try:
+                injection.mark(reply.conversation.palace)
+            except WorkingMemoryAway as error:
+                logger.warning("What a model was given is not in its ledger: %s", error)
+            injection = None
+        yield piece
 
 
 def _whole_characters(pieces: Iterable[str]) -> Iterator[str]:
@@ -234,6 +271,8 @@ def _tell_text(reply: Message, draft: Draft) -> bool:
 
 
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
-    draft.text = extractive_reply(found.hits if found else None, why=why)
+    hits = found.hits if found else None
+    # What came along unasked is no answer.
+    draft.text = extractive_reply(() if found and found.unasked else hits, why=why)
     draft.mine = False
     _tell_text(reply, draft)

@@ -138,6 +138,20 @@ CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
 }
 
+# How long a conversation's fields, and an entry, are kept after their last use.
+WORKING_MEMORY_TTL_S = env_number("LOCI_WORKING_MEMORY_TTL_S", 24 * 3600)
+WORKING_ENTRY_TTL_S = env_number("LOCI_WORKING_ENTRY_TTL_S", 300)
+# Of one namespace.
+WORKING_ENTRIES = int(env_number("LOCI_WORKING_ENTRIES", 50))
+_MONTH_S = 30 * 24 * 3600
+if not (0 < WORKING_MEMORY_TTL_S <= _MONTH_S and 0 < WORKING_ENTRY_TTL_S <= _MONTH_S):
+    raise ImproperlyConfigured(
+        "LOCI_WORKING_MEMORY_TTL_S and LOCI_WORKING_ENTRY_TTL_S must be above 0, and up to "
+        f"{_MONTH_S} seconds (30 days)."
+    )
+if WORKING_ENTRIES < 1:
+    raise ImproperlyConfigured("LOCI_WORKING_ENTRIES must be at least 1.")
+
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 # A task is repeated if its worker dies: each one is safe to run twice.
@@ -151,6 +165,10 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # What a killed worker left half-done is taken up by another after this long.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
+# A model reads so many of a conversation's last messages word for word.
+CHAT_TURNS = int(env_number("LOCI_CHAT_TURNS", 20))
+if CHAT_TURNS < 1:
+    raise ImproperlyConfigured(f"LOCI_CHAT_TURNS is {CHAT_TURNS}; it must be at least 1.")
 # A conversation is mined when it has rested for so long.
 MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
@@ -163,12 +181,17 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "schedule": 60,
     },
     "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
+    "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
     "purge what was long in the trash": {
         "task": "palace.tasks.purge_trash",
         "schedule": 24 * 3600,
     },
     "forget sessions that have ended": {
         "task": "settings_app.tasks.forget_ended_sessions",
+        "schedule": 24 * 3600,
+    },
+    "forget working memory of deleted palaces": {
+        "task": "palace.tasks.forget_deleted_palaces",
         "schedule": 24 * 3600,
     },
     "forget old cached vectors": {
@@ -218,6 +241,9 @@ LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
 # Whoever waits for a recall waits for the model that puts it in order, and no longer than this.
 RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
+# Files with instructions for dreams, in place of our own; empty means ours.
+DREAM_DIRECTIVE = env_text("LOCI_DREAM_DIRECTIVE")
+DREAM_PREFERENCES_DIRECTIVE = env_text("LOCI_DREAM_PREFERENCES_DIRECTIVE")
 # Palaces that were asked last stay in the memory of each process, up to so many megabytes.
 RECALL_MEMORY_MB = env_number("LOCI_RECALL_MEMORY_MB", 256)
 # The folder of a cross-encoder that orders where no model of language is chosen; empty means none.

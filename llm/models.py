@@ -16,6 +16,7 @@ class Usage(models.Model):
         MEMORY_EXTRACT = "memory_extract", "Reading conversations"
         MEMORY_RERANK = "memory_rerank", "Ordering what was found"
         MEMORY_QA = "memory_qa", "Answering from memory"
+        MEMORY_DREAM = "memory_dream", "Dreaming"
         CHAT = "chat", "Chat"
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

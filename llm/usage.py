@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -16,6 +17,8 @@ from llm.errors import LLMError
 from llm.models import Usage
 
 OK, CANCELLED, CRASHED = "ok", "cancelled", "crashed"
+
+_noted: ContextVar[list[Usage] | None] = ContextVar("noted", default=None)
 
 
 @dataclass
@@ -55,7 +58,7 @@ def record(
     with transaction.atomic(savepoint=False):
         if owner_id is not None and not _still_there(owner_id):
             return None
-        return Usage.objects.create(
+        usage = Usage.objects.create(
             owner_id=owner_id,
             purpose=Usage.Purpose(purpose),
             provider=providers.shown(provider)[:200],
@@ -66,6 +69,21 @@ def record(
             duration_ms=round(duration_ms),
             outcome=outcome,
         )
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(usage)
+    return usage
+
+
+@contextmanager
+def noted() -> Iterator[list[Usage]]:
+    """The calls that are kept for this block, in their order, so that it knows what it spends."""
+    calls: list[Usage] = []
+    before = _noted.set(calls)
+    try:
+        yield calls
+    finally:
+        _noted.reset(before)
 
 
 def _still_there(owner_id: int) -> bool:

@@ -12,3 +12,4 @@ class PalaceConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("palace.checks")  # It registers itself; models must be there first.
+        import_module("palace.working.forgetting").forget_with_palaces()

@@ -9,6 +9,12 @@ class PalaceError(Exception):
     code = "palace_error"
 
 
+class BadInput(PalaceError):
+    """An argument that cannot be used; the message says which, and what is allowed."""
+
+    code = "bad_input"
+
+
 class BadPointer(PalaceError):
     code = "bad_pointer"
 

@@ -25,12 +25,17 @@ from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
 from palace.curation import purge, trash
+from palace.dreaming.dream import dream
+from palace.dreaming.nightly import due, is_due
+from palace.episodes.writing import write_due
+from palace.errors import PalaceError
 from palace.facts.learning import learn_unread
 from palace.indexing import backfill, postings
 from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
+from palace.working import forgetting
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +47,7 @@ SWEEP = 200
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S = 45
 LEARN_S = 45
+WRITE_EPISODES_S = 45
 PURGE_S = 45
 
 
@@ -91,9 +97,11 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
 
 
 def have_learnt(palace_id: int) -> None:
-    """Queue the reading of what was mined for facts, where there is anything to read."""
+    """Queue what follows mining, where there is anything to do: facts, and episodes."""
     if Drawer.objects.unread().filter(palace=palace_id).exists():
         learn_facts.delay(palace_id)
+    if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
+        write_episodes.delay(palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -107,6 +115,16 @@ def learn_facts(palace_id: int) -> None:
 
 
 @shared_task(reject_on_worker_lost=False)
+def write_episodes(palace_id: int) -> None:
+    """Write the episodes of what was mined, or changed: a while, then queue the rest."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _unless_gone(palaces):
+        if not write_due(palaces.get(), seconds=WRITE_EPISODES_S):
+            write_episodes.delay(palace_id)
+        taking_up.done("episodes", palace_id)
+
+
+@shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
     palace = Palace.objects.filter(pk=palace_id).first()
     # Asked for by every room that is mined while it waits: the first one does it.
@@ -117,7 +135,7 @@ def compact_postings(palace_id: int) -> None:
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def take_up_unfinished() -> None:
     """Queue what a killed worker left: rooms with unmined drawers, palaces with drawers that were
-    not read for facts, imports that stand still.
+    not read for facts or whose episodes are due, imports that stand still.
 
     And remove the copies of files whose import is no more.
     """
@@ -130,6 +148,10 @@ def take_up_unfinished() -> None:
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(taking_up.is_due, "facts"), palaces), SWEEP):
         learn_facts.delay(palace_id)
+    due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
+    palaces = due.values_list("palace_id", flat=True).distinct().iterator()
+    for palace_id in islice(filter(partial(taking_up.is_due, "episodes"), palaces), SWEEP):
+        write_episodes.delay(palace_id)
     jobs = import_jobs.standing_still(since).iterator()
     for job_id in islice(filter(partial(taking_up.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
@@ -171,6 +193,39 @@ def empty_trash(palace_id: int, through: int) -> None:
     drawers = trash.up_to(through)
     if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
         empty_trash.delay(palace_id, through)
+
+
+@shared_task
+def forget_deleted_palaces() -> None:
+    """Delete what working memory still holds of palaces that are no more."""
+    forgetting.forget_deleted_palaces()
+
+
+@shared_task(reject_on_worker_lost=False)
+def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, FBT002
+    """Dream over a palace, because somebody asked for it."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _unless_gone(palaces):
+        try:
+            dream(palaces.get(), with_model=with_model)
+        except PalaceError as error:
+            logger.error("A dream could not begin: %s", error)  # noqa: TRY400
+
+
+@shared_task(reject_on_worker_lost=False)
+def dream_at_night(palace_id: int) -> None:
+    """Dream over a palace, unless it has dreamt since this was queued."""
+    palace = Palace.objects.filter(pk=palace_id).first()
+    night = is_due(palace, timezone.now()) if palace is not None else None
+    if night is not None:
+        dream_of(palace_id, with_model=night.with_model)
+
+
+@shared_task(expires=SWEEP_INTERVAL_S)
+def dream_where_it_is_night() -> None:
+    """Queue the dreams of palaces whose owners sleep, where there is anything new."""
+    for night in islice(due(timezone.now()), SWEEP):
+        dream_at_night.delay(night.palace.pk)
 
 
 @shared_task

@@ -10,7 +10,9 @@ from palace.views import (
     drawers,
     entities,
     entity_care,
+    episodes,
     fact_care,
+    fact_changes,
     facts,
     health,
     imports,
@@ -19,6 +21,7 @@ from palace.views import (
     recalls,
     trash,
     wings,
+    working,
 )
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -41,7 +44,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/<str:kind>/<uuid:uuid>/trash/", trash.trash_place, name="trash_place"),
     path("memory/drawer/<uuid:uuid>/restore/", trash.restore_drawer, name="restore_drawer"),
     path("memory/drawer/<uuid:uuid>/purge/", trash.purge_drawer, name="purge_drawer"),
+    path("memory/episodes/", episodes.episodes, name="episodes"),
     path("memory/facts/", facts.facts, name="facts"),
+    path("memory/facts/changes/", fact_changes.fact_changes, name="fact_changes"),
     path("memory/facts/<uuid:memory>/", facts.fact_detail, name="fact_detail"),
     path("memory/facts/<uuid:memory>/rewrite/", fact_care.rewrite_fact, name="rewrite_fact"),
     path("memory/facts/<uuid:memory>/retire/", fact_care.retire_fact, name="retire_fact"),
@@ -56,6 +61,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "memory/people-and-things/<uuid:uuid>/split/", entity_care.entity_split, name="entity_split"
     ),
     path("memory/people-and-things/undo/<uuid:uuid>/", entity_care.entity_undo, name="entity_undo"),
+    path("memory/working/", working.working_memory, name="working_memory"),
+    path("memory/working/delete/", working.delete_working, name="delete_working"),
     path("memory/import/", imports.imports, name="imports"),
     path("memory/import/<uuid:uuid>/", imports.import_detail, name="import_detail"),
     path("memory/import/<uuid:uuid>/start/", imports.import_start, name="import_start"),

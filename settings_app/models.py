@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
@@ -43,6 +45,13 @@ class MemorySettings(models.Model):
     OF_THIS_SERVER = ""
     NO_MODEL = "none"
 
+    class Dreams(models.TextChoices):
+        """What happens at night. Only the last one can cost anything."""
+
+        OFF = "off", "Do not dream"
+        LOCAL = "local", "By local rules, which cost nothing"
+        MODEL = "model", "With the model, up to the limit"
+
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="memory_settings"
     )
@@ -65,6 +74,26 @@ class MemorySettings(models.Model):
     )
     auto_mine = models.BooleanField(
         default=True, help_text="Mine each conversation by itself; else by hand."
+    )
+    dreams = models.CharField(max_length=5, choices=Dreams, default=Dreams.LOCAL)
+    dream_preferences = models.BooleanField(
+        default=True, help_text="Let a dream with the model infer preferences from what was said."
+    )
+    dream_limit_usd = models.DecimalField(
+        max_digits=8,
+        decimal_places=4,
+        default=Decimal("0.25"),
+        validators=[MinValueValidator(0)],
+        help_text="What one dream may cost, where the model's price is known.",
+    )
+    dream_limit_tokens = models.PositiveIntegerField(
+        default=150_000, help_text="What one dream may use, whatever the price."
+    )
+    dream_trusted = ArrayField(
+        models.CharField(max_length=14),
+        default=list,
+        blank=True,
+        help_text="Kinds of proposals that are applied without being asked for.",
     )
     provider = models.CharField(
         max_length=500,

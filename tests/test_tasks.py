@@ -59,7 +59,7 @@ def test_many_small_segments_are_merged(palace, queued):
         mine(palace, long_transcript(1, id=str(number)))
     room = file_transcript(palace, BATTERY).room
     tasks.mine_room(room.pk)
-    assert queued() == ["learn_facts", "compact_postings"]
+    assert queued() == ["learn_facts", "write_episodes", "compact_postings"]
     tasks.compact_postings(palace.pk)
     assert Posting.objects.filter(palace=palace, term=postings.EVERY).count() == 1
 

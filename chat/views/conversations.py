@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from typing import Any
 from uuid import UUID
@@ -36,6 +37,8 @@ from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
 from palace.templatetags.palace_tags import counted
 from palace.views.rendering import render_page_or_part
+from palace.working.errors import WorkingMemoryAway
+from palace.working.ledger import Ledger
 from settings_app.access import (
     PageRequest,
     signed_in_action,
@@ -43,6 +46,8 @@ from settings_app.access import (
     signed_in_page,
 )
 from settings_app.models import settings_of
+
+logger = logging.getLogger(__name__)
 
 LISTED = 30
 BESIDE = 12
@@ -187,6 +192,15 @@ def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
         conversation.delete()
     if reply:
         ending.cancel(reply)
+    _forget_ledger(conversation)
+
+
+def _forget_ledger(conversation: Conversation) -> None:
+    """Where Redis is away it goes by itself within the day."""
+    try:
+        Ledger(conversation.palace, str(conversation.uuid)).clear()
+    except WorkingMemoryAway as error:
+        logger.warning("A ledger outlives its conversation for a while: %s", error)
 
 
 def the_conversation(request: PageRequest, uuid: UUID) -> Conversation:

@@ -17,6 +17,7 @@ from chat import live
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
+from palace.recall.tracing import SHOWN
 from palace.views.hits import SIGNALS
 
 # Messages shown at once; the earlier ones are a click away.
@@ -35,12 +36,14 @@ class Remembered:
         drawer: None once it is in the trash or gone.
         why: The signals that spoke most for it, in words.
         cited: Whether the reply names its pointer.
+        again: Whether the model had it before it already.
     """
 
     pointer: str
     drawer: Drawer | None
     why: str
     cited: bool
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Row:
 
     Attributes:
         known: The facts that a reply was given, as they are now.
+        carried: What else was before the model, from earlier messages; likewise `carried_known`.
     """
 
     message: Message
@@ -57,6 +61,8 @@ class Row:
     remembered: tuple[Remembered, ...]
     recalled: bool
     tries: int
+    carried: tuple[Remembered, ...] = ()
+    carried_known: tuple[Fact, ...] = ()
     is_last: bool = False
 
 
@@ -109,8 +115,8 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
     for message in messages:
         message.conversation = conversation  # At hand already; not to be looked up one by one.
     given = _given(palace, [m.recollection for m in messages if m.recollection])
-    drawers = _drawers(palace, [hit["drawer"] for each in given.values() for hit in each.hits])
-    facts = _facts(palace, [fact["memory"] for each in given.values() for fact in each.facts])
+    drawers = _drawers(palace, [hit["drawer"] for each in given.values() for hit in each.drawers])
+    facts = _facts(palace, [fact["memory"] for each in given.values() for fact in each.known])
     tries = _tries(conversation, messages)
     return [
         _row(
@@ -135,23 +141,34 @@ def _row(
     is_last: bool,
 ) -> Row:
     text = _so_far(message) if message.is_writing else message.text
-    hits = given.hits if given else []
-    held = [(hit, drawers.get(hit["drawer"])) for hit in hits]
-    known = (
-        [facts[fact["memory"]] for fact in given.facts if fact["memory"] in facts] if given else []
-    )
-    remembered = tuple(
-        Remembered(
-            pointer=str(drawer.pointer) if drawer else hit["pointer"],
-            drawer=drawer,
-            why=_why(hit["signals"]),
-            cited=_is_cited(hit["pointer"], text),
-        )
-        for hit, drawer in held
-    )
+    given_or_nothing = given or _Given([], [], [])
+    held = [(hit, drawers.get(hit["drawer"])) for hit in given_or_nothing.drawers]
+    shown = [_remembered(hit, drawer, text) for hit, drawer in held]
+    new = len(given_or_nothing.hits)
     places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in held if drawer}
-    html = _drawn(text, places) if message.role == "assistant" else text
-    return Row(message, html, tuple(known), remembered, given is not None, tries, is_last)
+    known = [facts.get(fact["memory"]) for fact in given_or_nothing.known]
+    of_now = len(given_or_nothing.facts)
+    return Row(
+        message,
+        _drawn(text, places) if message.role == "assistant" else text,
+        tuple(fact for fact in known[:of_now] if fact),
+        tuple(shown[:new]),
+        given is not None,
+        tries,
+        carried=tuple(shown[new:]),
+        carried_known=tuple(fact for fact in known[of_now:] if fact),
+        is_last=is_last,
+    )
+
+
+def _remembered(hit: dict[str, Any], drawer: Drawer | None, text: str) -> Remembered:
+    return Remembered(
+        pointer=str(drawer.pointer) if drawer else hit["pointer"],
+        drawer=drawer,
+        why=_why(hit.get("signals", {})),
+        cited=_is_cited(hit["pointer"], text),
+        again=hit.get("cut") == SHOWN,
+    )
 
 
 def _drawn(text: str, places: dict[str, str]) -> SafeString:
@@ -174,16 +191,27 @@ def _so_far(message: Message) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a recollection brought, best first, as its trace has it."""
+    """What a recollection brought, best first, and what stayed from before, as its trace has it."""
 
     hits: list[dict[str, Any]]
     facts: list[dict[str, Any]]
+    carried: list[dict[str, Any]]
+
+    @property
+    def drawers(self) -> list[dict[str, Any]]:
+        """Those that came, then those that stayed."""
+        return [*self.hits, *(each for each in self.carried if "memory" not in each)]
+
+    @property
+    def known(self) -> list[dict[str, Any]]:
+        """Likewise of the facts."""
+        return [*self.facts, *(each for each in self.carried if "memory" in each)]
 
 
 def _given(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, _Given]:
     traces = RecollectionTrace.objects.filter(palace=palace, uuid__in=list(uuids))
-    rows = traces.values_list("uuid", "hits", "facts")
-    return {key: _Given(hits, facts) for key, hits, facts in rows}
+    rows = traces.values_list("uuid", "hits", "facts", "carried")
+    return {key: _Given(*given) for key, *given in rows}
 
 
 def _facts(palace: Palace, memories: Iterable[str]) -> dict[str, Fact]:

@@ -14,6 +14,7 @@ from llm.embedding import forget, max_passage_chars
 from palace.curation.emptied import remove_emptied
 from palace.curation.traces import scrub_cases, scrub_traces
 from palace.curation.trash import expired
+from palace.episodes.founding import forget_resting_on as forget_episodes
 from palace.facts.founding import forget_resting_on
 from palace.indexing import postings
 from palace.indexing.passages import split
@@ -72,6 +73,7 @@ class Purge:
                 "DELETE FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s)",
                 [palace.pk, keys],
             )
+        forget_episodes(palace, batch)
         remove_emptied(palace, batch, entities)
         self._report(len(batch))
         return True

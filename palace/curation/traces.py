@@ -43,12 +43,11 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
     )
     passages = _passages(palace, drawers)
     changed = []
-    for trace in (
-        traces.only("query", "reading", "hits", "facts", "context").order_by("pk").iterator()
-    ):
+    read = traces.only("query", "reading", "hits", "facts", "carried", "context")
+    for trace in read.order_by("pk").iterator():
         found = [
             (by_uuid[hit["drawer"]], Pointer.parse(hit["pointer"]))
-            for hit in (*trace.hits, *trace.facts)
+            for hit in (*trace.hits, *trace.facts, *trace.carried)
             if hit["drawer"] in by_uuid
         ]
         trace.context = without(
@@ -86,7 +85,7 @@ def _concerned(palace: Palace, uuids: list[str], questions: list[str]) -> list[i
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id FROM palace_recollectiontrace WHERE palace_id = %s AND (query = ANY(%s)"
-            " OR EXISTS (SELECT FROM jsonb_array_elements(hits || facts) hit"
+            " OR EXISTS (SELECT FROM jsonb_array_elements(hits || facts || carried) hit"
             " WHERE hit ->> 'drawer' = ANY(%s)))",
             [palace.pk, questions, uuids],
         )

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from palace.episodes.founding import bring_back, put_away
 from palace.facts.founding import found_again, resting_only_on, unfound
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet
@@ -91,6 +92,7 @@ def move_to_trash(place: Place) -> Batch:
     going = drawers_in(place).kept()
     dropped = unfound(palace, resting_only_on(palace, going))
     count = going.update(trashed_at=at)
+    put_away(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:
         what = _in_words(count, place)
@@ -114,6 +116,7 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
         keys = list(chosen.values_list("pk", flat=True))
         count = chosen.update(trashed_at=None)
         found_again(palace, keys)
+        bring_back(palace, keys)
         if count:
             summary = f"Restored {_in_words(count)} from the trash."
             _note(palace, Activity.Kind.DRAWERS_RESTORED, summary, {"drawers": count})

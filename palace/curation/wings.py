@@ -234,6 +234,8 @@ def _join(room: Room, other: Room) -> None:
     Room.objects.filter(pk=other.pk).update(
         started_at=Least("started_at", room.started_at),
         ended_at=Greatest("ended_at", room.ended_at),
+        # Null where neither waits.
+        episode_due_at=Greatest("episode_due_at", room.episode_due_at),
     )
     Palace.objects.filter(pk=room.palace_id).update(
         highest_room=Greatest("highest_room", room.number)

@@ -22,9 +22,20 @@ MOST_TOKENS = 4000
 
 
 def ask(
-    messages: Sequence[Message], schema: type[Answer], *, endpoint: Endpoint, owner_id: int
+    messages: Sequence[Message],
+    schema: type[Answer],
+    *,
+    endpoint: Endpoint,
+    owner_id: int,
+    purpose: str = Usage.Purpose.MEMORY_EXTRACT,
+    max_tokens: int = MOST_TOKENS,
+    timeout_s: float | None = None,
+    max_retries: int | None = None,
 ) -> Answer:
     """The model's answer, or the one it gave to the very same question lately.
+
+    Args:
+        purpose, max_tokens, timeout_s, max_retries: as `llm.chat.structured()`.
 
     Raises:
         LLMError: as `llm.chat.structured()`.
@@ -37,9 +48,11 @@ def ask(
         messages,
         schema,
         endpoint=endpoint,
-        purpose=Usage.Purpose.MEMORY_EXTRACT,
+        purpose=purpose,
         owner_id=owner_id,
-        max_tokens=MOST_TOKENS,
+        max_tokens=max_tokens,
+        timeout_s=timeout_s,
+        max_retries=max_retries,
     )
     cache.set(key, answer.model_dump_json(), KEPT_S)
     return answer

@@ -47,7 +47,7 @@ def rewrite(palace: Palace, memory: UUID, text: str, scope: Scope) -> Fact:
         old = current(palace, memory)
         if old.text == text:
             return old
-        new = _copy_of(old)
+        new = copy_of(old)
         new.text, new.supersedes, new.recorded_at = text, old, timezone.now()
         retire(old, Fact.Fate.CORRECTED, new.recorded_at)
         new.save()
@@ -103,7 +103,7 @@ def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
 def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     """`restore` for those who hold the palace; the vector goes along where there is one."""
     _refuse_if_taken(palace, fact)
-    new = _copy_of(fact)
+    new = copy_of(fact)
     new.supersedes, new.recorded_at = fact, timezone.now()
     if fact.fate in Fact.WAS_TRUE:
         # It had no end after all: the row that says so would tell the same time twice.
@@ -151,7 +151,7 @@ def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
         raise FactConflict(taken.text)
 
 
-def _copy_of(fact: Fact) -> Fact:
+def copy_of(fact: Fact) -> Fact:
     """A row that says the same and is held; not saved."""
     left_out = {"id", "uuid", "retired_at", "fate", "supersedes", "recorded_at"}
     values = {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from typing import Any
 
 from palace.errors import BadFilter
 from palace.models import Fact
@@ -139,3 +141,15 @@ def check_type(wanted: str) -> None:
         raise BadFilter(
             f"{shown(wanted)} is no type of memory; there are {', '.join(Fact.Type.values)}."
         )
+
+
+def as_json(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """A filter that has been understood, in what JSON can write: it means the same."""
+    written: dict[str, Any] = json.loads(json.dumps(dict(filters), default=_plain))
+    return written
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, date):  # A datetime is one.
+        return value.isoformat()
+    return dict(value) if isinstance(value, Mapping) else list(value)  # type: ignore[call-overload]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import connection
 
+from palace.indexing.vector_index import index_in_use
 from palace.models import Fact, FactEvent, Palace
 
 
 def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     """Delete rows; call it holding the palace. A memory without rows loses its history too."""
+    keys = [fact.pk for fact in facts]
+    forget_proposals(palace, facts=keys)
+    index_in_use().delete(palace, keys)
     with connection.cursor() as cursor:
-        # Evidence and vectors go with them, in the database.
+        # Evidence goes with them, in the database.
         cursor.execute(
-            "DELETE FROM palace_fact WHERE palace_id = %s AND id = ANY(%s)",
-            [palace.pk, [fact.pk for fact in facts]],
+            "DELETE FROM palace_fact WHERE palace_id = %s AND id = ANY(%s)", [palace.pk, keys]
         )
     memories = {fact.memory for fact in facts}
     left = Fact.objects.within(palace).filter(memory__in=memories)
@@ -26,3 +29,23 @@ def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     texts = {fact.text for fact in facts}
     lasting.filter(old_text__in=texts).update(old_text=None)
     lasting.filter(new_text__in=texts).update(new_text=None)
+
+
+def forget_proposals(
+    palace: Palace, *, facts: Collection[int] = (), drawers: Collection[int] = ()
+) -> None:
+    """Delete what was proposed of these facts, or rests on these drawers, all by their keys.
+
+    Decided or not: a proposal repeats words. Call it before they go.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM palace_proposal p WHERE palace_id = %s AND (
+                EXISTS (SELECT FROM palace_proposalfact f WHERE f.palace_id = p.palace_id
+                        AND f.proposal_id = p.id AND f.fact_id = ANY(%s))
+                OR EXISTS (SELECT FROM palace_proposalquote q WHERE q.palace_id = p.palace_id
+                           AND q.proposal_id = p.id AND q.drawer_id = ANY(%s)))
+            """,
+            [palace.pk, list(facts), list(drawers)],
+        )

@@ -10,7 +10,7 @@ from django.utils import timezone
 from palace.errors import FactConflict
 from palace.facts.applying import note, retire
 from palace.facts.editing import hold_again
-from palace.facts.forgetting import delete_rows
+from palace.facts.forgetting import delete_rows, forget_proposals
 from palace.facts.scope import Scope
 from palace.models import Drawer, Evidence, Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
@@ -76,6 +76,7 @@ def forget_resting_on(palace: Palace, drawers: Collection[int]) -> list[int]:
     Returns:
         Keys of the entities that the facts were about.
     """
+    forget_proposals(palace, drawers=drawers)
     words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"))
     doomed = Fact.objects.within(palace).filter(
         Exists(words.filter(drawer__in=drawers)), ~Exists(words.exclude(drawer__in=drawers))

@@ -1,4 +1,4 @@
-"""The story of a memory, of an entity, and of a palace as it was known or true at a moment."""
+"""The story of a memory, and of an entity."""
 
 from __future__ import annotations
 
@@ -39,23 +39,6 @@ def timeline(palace: Palace, entity: Entity, *, known_at: datetime | None = None
     else:
         facts = facts.known_at(known_at)
     return list(with_words(facts).in_order())
-
-
-def as_of(
-    palace: Palace, *, true_at: datetime | None = None, known_at: datetime | None = None
-) -> FactQuerySet:
-    """The facts as of a moment of either clock, or of both; the active ones where neither is given.
-
-    Args:
-        true_at: What was so in the world then.
-        known_at: What we held then, whatever we have learnt since.
-    """
-    facts = Fact.objects.within(palace)
-    if known_at is not None and true_at is not None:
-        return facts.known_and_true_at(known_at, true_at)
-    if known_at is not None:
-        return facts.known_at(known_at)
-    return facts.active() if true_at is None else facts.true_at(true_at)
 
 
 def with_words(facts: FactQuerySet) -> FactQuerySet:

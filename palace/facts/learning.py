@@ -14,7 +14,8 @@ from palace.facts.applying import Remembered, Writer
 from palace.facts.candidate import Candidate
 from palace.facts.judging.judge import Judge
 from palace.facts.reading import Reader
-from palace.facts.scope import Scope
+from palace.facts.scope import AS_EVER, Manner, Scope
+from palace.facts.tellings import settle, told_alike
 from palace.indexing.fact_vectors import embed_texts, fill_missing
 from palace.indexing.spaces import active_space
 from palace.models import Drawer, Palace, Room
@@ -53,13 +54,18 @@ def _next_room(palace: Palace) -> Room | None:
 
 
 def learn_room(room: Room) -> list[Remembered]:
-    """Read what is unread in one room."""
-    drawers = Drawer.objects.within(room.palace).unread().filter(room=room)
-    return learn(room.palace, list(drawers.order_by("position", "pk")), BY_MINING)
+    """Read what is unread in one room, each message as whoever told it has it read."""
+    palace = room.palace
+    unread = Drawer.objects.within(palace).unread().filter(room=room)
+    drawers = list(unread.order_by("position", "pk"))
+    remembered: list[Remembered] = []
+    for scope, manner, stretch in told_alike(palace, drawers, BY_MINING):
+        remembered += learn(palace, stretch, scope, manner)
+    return remembered
 
 
 def learn(
-    palace: Palace, drawers: Sequence[Drawer], scope: Scope, *, prompt: str | None = None
+    palace: Palace, drawers: Sequence[Drawer], scope: Scope, manner: Manner = AS_EVER
 ) -> list[Remembered]:
     """Facts from drawers of one conversation, in order, a window at a time.
 
@@ -67,12 +73,12 @@ def learn(
     drawers that were not read yet are read by whoever comes next. Doing it twice, or at once in
     two places, leaves the same facts.
     """
-    reader = Reader(palace, prompt)
+    reader = Reader(palace, manner.prompt)
     size = WINDOW if reader.endpoint else CHUNK
     remembered: list[Remembered] = []
     for window in _windows(drawers, size):
         candidates = reader.read([_turn(drawer) for drawer in window])
-        remembered += write_read(palace, window, candidates, scope, reader.endpoint)
+        remembered += write_read(palace, window, candidates, scope, reader.endpoint, manner)
     return remembered
 
 
@@ -87,6 +93,7 @@ def write_read(
     candidates: Sequence[Candidate],
     scope: Scope,
     endpoint: Endpoint | None,
+    manner: Manner = AS_EVER,
 ) -> list[Remembered]:
     """Judge what was found in drawers and write it down, in one transaction.
 
@@ -97,7 +104,7 @@ def write_read(
     """
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
-    judge = Judge(palace, space, scope, endpoint)
+    judge = Judge(palace, space, scope, endpoint, manner)
     judge.look_ahead(candidates, vectors)
     with transaction.atomic():
         palace.lock()
@@ -120,6 +127,7 @@ def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:
     unread = Drawer.objects.within(palace).filter(pk__in=keys, facts_read_at=None, trashed_at=None)
     held = set(unread.order_by("pk").select_for_update().values_list("pk", flat=True))
     unread.update(facts_read_at=timezone.now())
+    settle(palace, held)
     return held
 
 

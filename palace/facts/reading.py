@@ -20,7 +20,7 @@ class Reader:
         notes: What was degraded, in sentences.
     """
 
-    def __init__(self, palace: Palace, prompt: str | None = None) -> None:
+    def __init__(self, palace: Palace, prompt: str = "") -> None:
         chosen = settings_of(palace.owner_id).chat_model()
         self.endpoint = chosen.endpoint
         self.notes = [chosen.note] if chosen.note else []

@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from django.db import transaction
 from django.utils import timezone
 
 from palace.facts.applying import Remembered
 from palace.facts.learning import learn
-from palace.facts.scope import Scope
+from palace.facts.scope import AS_EVER, Manner, Scope
+from palace.facts.tellings import keep
 from palace.filing.file import file_transcript
 from palace.models import Drawer, Palace
 from palace.transcripts import Transcript, Turn
@@ -26,22 +28,23 @@ def remember(
     agent: str = "",
     run: str = "",
     metadata: Mapping[str, Any] | None = None,
-    prompt: str | None = None,
+    manner: Manner = AS_EVER,
     source: str = "api",
     now: datetime | None = None,
 ) -> list[Remembered]:
     """Keep messages word by word, and what they say as facts.
 
     Call it outside of a transaction: it may ask models, which takes seconds. The drawers wait to
-    be mined, like any others.
+    be mined, like any others. Should the process die before they are read for facts, they are
+    read then, for the same agent and run, and in the same manner.
 
     Args:
         messages: One text that the user says, or a conversation in order.
         agent: Facts are kept for, and judged beside those of, this agent; likewise `run`, which
             is also the conversation that the messages belong to.
         metadata: Kept with each fact that is made.
-        prompt: What a model is told to look for, in place of our own instructions; without a
-            model it has no effect.
+        manner: How they are read and judged, where not as ever; prompts have no effect without
+            a model.
         source: Which door brings it.
         now: When a text was said; the present unless given.
 
@@ -49,16 +52,26 @@ def remember(
         One line a judgement, in the order of the messages; none where nothing was worth keeping.
     """
     turns = turns_of(messages, now or timezone.now())
-    transcript = Transcript(source, run or str(uuid4()), "", tuple(turns), agent)
+    scope = Scope(source, agent, run, metadata or {})
+    with transaction.atomic():
+        drawers = _filed(palace, Transcript(source, run or str(uuid4()), "", tuple(turns), agent))
+        keep(palace, drawers, scope, manner)
+    return learn(palace, drawers, scope, manner)
+
+
+def _filed(palace: Palace, transcript: Transcript) -> list[Drawer]:
+    """The drawers of these messages, in order, as far as they are to be read."""
     filed = file_transcript(palace, transcript)
     if filed.room is None:
         return []
-    ids = [turn.external_id for turn in turns]
     drawers = Drawer.objects.within(palace).filter(
-        source=source, conversation=filed.room.external_id, external_id__in=ids
+        source=transcript.source,
+        conversation=filed.room.external_id,
+        external_id__in=[turn.external_id for turn in transcript.turns],
+        facts_read_at=None,
+        trashed_at=None,
     )
-    scope = Scope(source, agent, run, metadata or {})
-    return learn(palace, list(drawers.order_by("position")), scope, prompt=prompt)
+    return list(drawers.order_by("position"))
 
 
 def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:

@@ -1,4 +1,4 @@
-"""Who a fact is remembered for: everybody who speaks for the palace, or one agent, or one run."""
+"""Who a fact is remembered for: everybody, or one agent, or one run; and how it is come by."""
 
 from __future__ import annotations
 
@@ -20,3 +20,22 @@ class Scope:
     agent: str = ""
     run: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How messages are read and judged, where whoever tells them has it otherwise.
+
+    Attributes:
+        prompt: What a model is told to look for, in place of our own instructions.
+        judging_prompt: How a model is told to judge, in place of our own instructions.
+        filters: Of what is known, only what meets them is judged beside; as
+            `palace.facts.filters` has them, in what JSON can write.
+    """
+
+    prompt: str = ""
+    judging_prompt: str = ""
+    filters: Mapping[str, Any] | None = None
+
+
+AS_EVER = Manner()

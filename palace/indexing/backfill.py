@@ -1,4 +1,4 @@
-"""Vectors for passages and facts that lack them: after an outage, or for a new model."""
+"""Vectors for passages, facts and episodes that lack them: after an outage, or for a new model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pgvector import HalfVector
 
 from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
-from palace.indexing import fact_vectors, passages
+from palace.indexing import episode_vectors, fact_vectors, passages
 from palace.indexing.spaces import activate, active_space, model_of, stays_active
-from palace.models import Drawer, EmbeddingSpace, FactVector, Palace, Passage
+from palace.models import Drawer, EmbeddingSpace, EpisodeVector, FactVector, Palace, Passage
 
 _FILL = """
 UPDATE palace_passage p SET embedding = n.embedding::halfvec
@@ -24,7 +24,7 @@ WHERE p.palace_id = %s AND p.space_id = %s AND p.drawer_id = n.drawer_id
 
 
 def fill_missing(*, limit: int = 256) -> int:
-    """Embed passages and facts that were left without a vector, in any palace. Returns how many.
+    """Embed what was left without a vector, in any palace. Returns how many passages and texts.
 
     Safe beside others doing the same and to be killed at any time.
 
@@ -38,7 +38,8 @@ def fill_missing(*, limit: int = 256) -> int:
     )
     for _, group in groupby(pending, key=lambda passage: passage.palace_id):
         _fill(list(group))
-    return len(pending) + fact_vectors.fill_batch(active_space(), limit=limit)
+    filled = fact_vectors.fill_batch(active_space(), limit=limit)
+    return len(pending) + filled + episode_vectors.fill_batch(active_space(), limit=limit)
 
 
 def _fill(passages: list[Passage]) -> None:
@@ -72,6 +73,10 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
         if not fact_vectors.fill_batch(space, limit=batch):
             raise EmbedderUnavailable("Facts could not be embedded; they will be later.")
         yield 0
+    while episode_vectors.lacking(space).exists():
+        if not episode_vectors.fill_batch(space, limit=batch):
+            raise EmbedderUnavailable("Episodes could not be embedded; they will be later.")
+        yield 0
 
 
 def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
@@ -104,6 +109,7 @@ def switch_to(space: EmbeddingSpace) -> None:
     with transaction.atomic():
         if stays_active(space):
             FactVector.objects.exclude(space=space).delete()
+            EpisodeVector.objects.exclude(space=space).delete()
 
 
 def lacking(space: EmbeddingSpace) -> int:

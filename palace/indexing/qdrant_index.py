@@ -93,10 +93,17 @@ class QdrantIndex:
         return {int(point.id) for point in points}
 
     def delete(self, palace: Palace, facts: Collection[int]) -> None:
+        self._delete(_only(palace, facts))
+
+    def retain(self, palace: Palace, facts: Collection[int]) -> None:
+        kept = models.HasIdCondition(has_id=list(facts))
+        self._delete(models.Filter(must=[_of(palace)], must_not=[kept]))
+
+    def _delete(self, chosen: models.Filter) -> None:
+        selector = models.FilterSelector(filter=chosen)
         with self._turn:
             for collection in self._client.get_collections().collections:
-                chosen = models.FilterSelector(filter=_only(palace, facts))
-                self._client.delete(collection.name, points_selector=chosen)
+                self._client.delete(collection.name, points_selector=selector)
 
 
 def _name(space: EmbeddingSpace) -> str:
@@ -109,5 +116,8 @@ def _shape(space: EmbeddingSpace) -> models.VectorParams:
 
 def _only(palace: Palace, facts: Collection[int]) -> models.Filter:
     """Of this palace and these facts, both."""
-    of_palace = models.FieldCondition(key="palace", match=models.MatchValue(value=palace.pk))
-    return models.Filter(must=[of_palace, models.HasIdCondition(has_id=list(facts))])
+    return models.Filter(must=[_of(palace), models.HasIdCondition(has_id=list(facts))])
+
+
+def _of(palace: Palace) -> models.FieldCondition:
+    return models.FieldCondition(key="palace", match=models.MatchValue(value=palace.pk))

@@ -47,6 +47,9 @@ class VectorIndex(Protocol):
     def delete(self, palace: Palace, facts: Collection[int]) -> None:
         """Take away the vectors of these facts, in every space; unknown ones are skipped."""
 
+    def retain(self, palace: Palace, facts: Collection[int]) -> None:
+        """Take away the vectors of all other facts of the palace, in every space."""
+
 
 class PgVectorIndex:
     """Vectors in Postgres, written and deleted in the transaction of their facts."""
@@ -89,6 +92,9 @@ class PgVectorIndex:
 
     def delete(self, palace: Palace, facts: Collection[int]) -> None:
         FactVector.objects.filter(palace=palace, fact__in=facts).delete()
+
+    def retain(self, palace: Palace, facts: Collection[int]) -> None:
+        FactVector.objects.filter(palace=palace).exclude(fact__in=facts).delete()
 
 
 _in_use: ContextVar[VectorIndex] = ContextVar("vector_index", default=PgVectorIndex())  # noqa: B039 - it keeps nothing.

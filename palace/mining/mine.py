@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
+from palace.episodes.due import mark_due
+from palace.episodes.writing import write_episodes
 from palace.facts.learning import BY_MINING, learn_room, write_read
+from palace.facts.tellings import any_told
 from palace.filing.file import Filed, file_transcript, file_transcripts
 from palace.indexing import postings
 from palace.indexing.analyzer import analyze
@@ -46,7 +49,7 @@ class Mined:
 
 
 def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
-    """File a conversation verbatim, make it findable, and learn what it says.
+    """File a conversation verbatim, make it findable, learn what it says, and sum it up.
 
     Doing it twice, or at once in two places, leaves the same palace. Killed in between, the
     drawers that were filed are mined by the next run, or by the periodic task.
@@ -56,6 +59,7 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
         return filed, Mined()
     mined = mine_room(filed.room)
     learn_room(filed.room)
+    write_episodes(palace, [filed.room])
     return filed, mined
 
 
@@ -135,17 +139,19 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
             read = dict(zip(batch, readings, strict=True))
             _link(palace, {part: read[part] for part in parts}, passages, notes, reports)
             _write(palace, drawers, embedded, parts)
+            mark_due(palace, [part.room.pk for part in parts])
     _learn(palace, readings, reader)
 
 
 def _learn(palace: Palace, readings: Iterable[Reading], reader: Reader) -> None:
     """Keep the facts that a model has found along with the rest: it is asked but once.
 
-    Should the process die before, the drawers are read for facts by themselves.
+    Should the process die before, the drawers are read for facts by themselves; so are those
+    whose teller has them read in another way.
     """
     for reading in readings:
         for window, extraction in reading.windows:
-            if extraction.facts is not None:
+            if extraction.facts is not None and not any_told(palace, window):
                 write_read(palace, window, extraction.facts, BY_MINING, reader.endpoint)
 
 

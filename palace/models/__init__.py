@@ -3,13 +3,16 @@
 from palace.models.activity import Activity
 from palace.models.cases import ExpectedDrawer, RecallCase
 from palace.models.changes import Change
+from palace.models.dreams import DreamMark, Proposal, ProposalFact, ProposalQuote
 from palace.models.entities import Entity, Mention
+from palace.models.episodes import Episode, EpisodeVector
 from palace.models.facts import Evidence, Fact, FactEvent, FactVector
 from palace.models.hierarchy import Closet, Drawer, Room, Wing, WingAlias
 from palace.models.imports import ImportJob
 from palace.models.palace import Palace
 from palace.models.passages import EmbeddingSpace, Passage
 from palace.models.postings import Posting
+from palace.models.tellings import Telling
 from palace.models.traces import RecollectionTrace
 
 __all__ = [
@@ -17,8 +20,11 @@ __all__ = [
     "Change",
     "Closet",
     "Drawer",
+    "DreamMark",
     "EmbeddingSpace",
     "Entity",
+    "Episode",
+    "EpisodeVector",
     "Evidence",
     "ExpectedDrawer",
     "Fact",
@@ -29,9 +35,13 @@ __all__ = [
     "Palace",
     "Passage",
     "Posting",
+    "Proposal",
+    "ProposalFact",
+    "ProposalQuote",
     "RecallCase",
     "RecollectionTrace",
     "Room",
+    "Telling",
     "Wing",
     "WingAlias",
 ]

@@ -19,6 +19,7 @@ class Activity(InPalace):
         ENTITIES_MERGED = "entities_merged", "Entities merged"
         ENTITY_SPLIT = "entity_split", "Entities split"
         ENTITY_UNDONE = "entity_undone", "Entities put back"
+        DREAMT = "dreamt", "Dreamt"
 
     kind = models.CharField(max_length=30, choices=Kind.choices)
     summary = models.CharField(max_length=300, help_text="One sentence for a person.")
@@ -28,7 +29,10 @@ class Activity(InPalace):
     class Meta:
         verbose_name_plural = "activities"
         ordering = ["-created_at", "-pk"]
-        constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="activity_uuid")]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="activity_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="activity_uuid"),
+        ]
         indexes = [models.Index(fields=["palace", "-created_at"], name="activity_by_time")]
 
     def __str__(self) -> str:

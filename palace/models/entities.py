@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.urls import reverse
 
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, Palace
@@ -37,6 +38,9 @@ class Entity(InPalace):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("entity_detail", args=[self.uuid])
 
 
 class Mention(models.Model):

@@ -49,6 +49,19 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         """What we held to be so then, whatever we have learnt since."""
         return self.filter(Q(retired_at=None) | Q(retired_at__gt=moment), recorded_at__lte=moment)
 
+    def as_of(self, *, true_at: datetime | None = None, known_at: datetime | None = None) -> Self:
+        """As of a moment of either clock, or of both; what we hold now where neither is given.
+
+        Args:
+            true_at: What was so in the world then.
+            known_at: What we held then, whatever we have learnt since.
+        """
+        if known_at is not None and true_at is not None:
+            return self.known_and_true_at(known_at, true_at)
+        if known_at is not None:
+            return self.known_at(known_at)
+        return self.active() if true_at is None else self.true_at(true_at)
+
     def within_scope(self, *, agent: str = "", run: str = "") -> Self:
         """Those of this agent and this run; of all of them where none is named."""
         named = {"agent": agent, "run": run}
@@ -247,8 +260,11 @@ class FactEvent(models.Model):
     class Meta:
         ordering = ["at", "pk"]
         constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="fact_event_uuid")]
-        # As facts: programs name a memory, and not whose it is.
-        indexes = [models.Index(fields=["memory", "palace", "at"], name="fact_event_history")]
+        indexes = [
+            # As facts: programs name a memory, and not whose it is.
+            models.Index(fields=["memory", "palace", "at"], name="fact_event_history"),
+            models.Index(fields=["palace", "-at", "-id"], name="fact_event_newest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.event} {self.memory}"

@@ -92,6 +92,9 @@ class Room(InPalace):
         default=0, help_text="No drawer is given a number up to here again."
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    episode_due_at = models.DateTimeField(
+        null=True, help_text="Since when its conversation's episode is to be made, or made anew."
+    )
 
     objects = InPalaceQuerySet["Room"].as_manager()
 
@@ -105,7 +108,14 @@ class Room(InPalace):
                 fields=["palace", "source", "external_id", "wing"], name="room_conversation"
             ),
         ]
-        indexes = [models.Index(fields=["palace", "wing", "started_at"], name="room_by_wing")]
+        indexes = [
+            models.Index(fields=["palace", "wing", "started_at"], name="room_by_wing"),
+            models.Index(
+                fields=["palace", "episode_due_at"],
+                name="room_episode_due",
+                condition=Q(episode_due_at__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title

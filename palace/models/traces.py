@@ -20,6 +20,10 @@ class RecollectionTrace(InPalace):
         default=list,
         help_text="What stood before them as known: memory, drawer it cites, pointer, score.",
     )
+    carried = models.JSONField(
+        default=list,
+        help_text="What stood there from earlier turns: item, drawer, pointer, turn.",
+    )
     candidates = models.JSONField(
         help_text="The best of those that were cut: the names of the signals, and of each a row of "
         "its drawer's key, score, why it was cut, place by score, and share of each signal."

@@ -160,10 +160,8 @@ def _so(
     if past is not None:
         return _ever_so(facts, moment, known_at, past)
     facts = facts.filter(type__in=_STANDING)
-    if known_at is not None:
-        return facts.known_and_true_at(known_at, moment)
     # Somebody who is to move next month lives here until then: that is superseded, and still so.
-    return facts.true_at(moment)
+    return facts.as_of(true_at=moment, known_at=known_at)
 
 
 def _ever_so(
@@ -232,14 +230,14 @@ def _with_words(
     for first in count(0, 2 * limit):
         scores = dict(ranked[first : first + 2 * limit])
         facts = Fact.objects.within(palace).in_bulk(list(scores))
-        cited = _founded(palace, facts, as_of)
+        cited = founded(palace, facts, as_of)
         found += [(facts[key], score, cited[key]) for key, score in scores.items() if key in cited]
         if len(found) >= limit or len(scores) < 2 * limit:
             break
     return found[:limit]
 
 
-def _founded(palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None) -> dict[int, Cited]:
+def founded(palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None) -> dict[int, Cited]:
     """By fact where it was said; without those that were said in the trash, or later, only."""
     cited: dict[int, Cited] = {**_cited(palace, facts, as_of)}
     uncited = facts.keys() - cited.keys()

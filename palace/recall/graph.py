@@ -140,8 +140,10 @@ def relations(
         true_at: Those that held then; those held now unless a moment of either clock is given.
         known_at: As we knew it then.
     """
-    edges = _facts(palace, true_at, known_at).filter(
-        Q(subject=entity) | Q(object_entity=entity), object_entity__isnull=False
+    edges = (
+        Fact.objects.within(palace)
+        .as_of(true_at=true_at, known_at=known_at)
+        .filter(Q(subject=entity) | Q(object_entity=entity), object_entity__isnull=False)
     )
     return list(edges.select_related("subject", "object_entity").in_order())
 
@@ -161,20 +163,11 @@ def neighbours(
         true_at: As `relations` has it; likewise `known_at`.
     """
     own = Entity.objects.filter(palace=palace, pk__in=[entity.pk for entity in entities])
-    facts = _facts(palace, true_at, known_at)
+    facts = Fact.objects.within(palace).as_of(true_at=true_at, known_at=known_at)
     reached = walk(facts, set(own.values_list("pk", flat=True)), hops=min(hops, HOPS)).hops
     others = Entity.objects.filter(palace=palace).in_bulk([key for key in reached if reached[key]])
     found = [Neighbour(entity, reached[key]) for key, entity in others.items()]
     return sorted(found, key=lambda one: (one.hops, one.entity.name, one.entity.pk))
-
-
-def _facts(palace: Palace, true_at: datetime | None, known_at: datetime | None) -> FactQuerySet:
-    facts = Fact.objects.within(palace)
-    if known_at is not None and true_at is not None:
-        return facts.known_and_true_at(known_at, true_at)
-    if known_at is not None:
-        return facts.known_at(known_at)
-    return facts.active() if true_at is None else facts.true_at(true_at)
 
 
 def named_entities(palace: Palace, question: str) -> list[int]:
@@ -223,5 +216,5 @@ def near_entities(
         as_of: Follow what was so then; what is held now unless given.
     """
     seeds = dict.fromkeys(named_entities(palace, question), 1.0)
-    edges = walk(_facts(palace, as_of, None), seeds.keys()).edges
+    edges = walk(Fact.objects.within(palace).as_of(true_at=as_of), seeds.keys()).edges
     return {**expand(seeds, edges).entities, **seeds}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from django.utils import timezone
@@ -45,6 +45,7 @@ class Packable(Protocol):
     def passage(self) -> tuple[int, int]: ...
 
 
+@runtime_checkable
 class PackableFact(Protocol):
     """A statement; `dates` says when it held, where that is to be told: "until May 2024"."""
 
@@ -89,6 +90,8 @@ class Packed:
         facts: Places of the facts that were put in.
         facts_left_out: Places of those that did not fit.
         turns: Places of the turns that were put in.
+        carried: Places of the lines from before that stay.
+        carried_left_out: Places of those there was no room for any more.
         citations: Of each line with a record, in the order of the block.
         on_record: The block without the turns, which whoever asks has anyway: what a trace keeps.
     """
@@ -101,6 +104,8 @@ class Packed:
     facts: tuple[int, ...] = ()
     facts_left_out: tuple[int, ...] = ()
     turns: tuple[int, ...] = ()
+    carried: tuple[int, ...] = ()
+    carried_left_out: tuple[int, ...] = ()
     citations: tuple[Citation, ...] = ()
     on_record: str = ""
 
@@ -113,11 +118,13 @@ class _Tier:
         versions: Of each item its lines, longest first.
         order: Places of the items in the order in which they are given room.
         chosen: By place, which version is put in.
+        facts: Places of the facts, where they stand among hits.
     """
 
     versions: Sequence[tuple[str, ...]]
     order: Sequence[int]
     chosen: dict[int, int] = field(default_factory=dict)
+    facts: frozenset[int] = frozenset()
 
     def fill(self, room: float) -> float:
         """Put in, or in a longer version, what there is room for; returns what is left of it."""
@@ -146,8 +153,13 @@ class _Tier:
     def left_out(self) -> tuple[int, ...]:
         return tuple(place for place in range(len(self.versions)) if place not in self.chosen)
 
-    def lines(self) -> list[str]:
-        return [self.versions[place][self.chosen[place]] for place in self.places()]
+    def lines(self, *, facts: bool | None = None) -> list[str]:
+        """All of them, or only those of facts, or of hits."""
+        return [
+            self.versions[place][self.chosen[place]]
+            for place in self.places()
+            if facts is None or facts == (place in self.facts)
+        ]
 
 
 def pack(
@@ -156,33 +168,42 @@ def pack(
     facts: Sequence[PackableFact] = (),
     session: Sequence[PackableTurn] = (),
     weights: Mapping[str, float] = TIERS,
+    carried: Sequence[Packable | PackableFact] = (),
 ) -> Packed:
     """Put facts, hits and turns into the block, each in its order.
 
     A hit stands there whole, else with its best stretch, else not at all. Each tier has its share
     of the budget; what one leaves goes to the next, and what the last leaves back to the first.
-    Of the turns the latest goes first. Never longer than the budget.
+    Of the turns the latest goes first. Never longer than the budget. What stood in the block before
+    stays as far as there is room after all that, hits with the very stretch they bring.
 
     Args:
         facts: Best first.
         session: The latest turns of the conversation, in order.
         weights: Of the tiers "facts", "hits" and "session"; those of empty ones go to the others.
+        carried: What stood there before, the newest first, which is given room first.
     """
+    old_facts = frozenset(
+        place for place, each in enumerate(carried) if isinstance(each, PackableFact)
+    )
     tiers = {
         "facts": _Tier([(_fact_line(fact),) for fact in facts], range(len(facts))),
         "hits": _Tier([_versions(hit) for hit in hits], range(len(hits))),
         "session": _Tier([_turn_lines(turn) for turn in session], range(len(session))[::-1]),
+        "carried": _Tier(
+            [_carried_line(each) for each in carried], range(len(carried)), facts=old_facts
+        ),
     }
     _share_out(tiers, budget_tokens, weights)
     context = _block(tiers)
     tokens = count_tokens(context)
     # The lines were counted one by one, and what joins them was not.
     while budget_tokens is not None and tokens > budget_tokens:
-        if not any(tiers[name].drop_last() for name in ("session", "hits", "facts")):
+        if not any(tiers[name].drop_last() for name in ("carried", "session", "hits", "facts")):
             break
         context = _block(tiers)
         tokens = count_tokens(context)
-    return _packed(tiers, hits, facts, context, tokens, budget_tokens)
+    return _packed(tiers, hits, facts, carried, context, tokens, budget_tokens)
 
 
 def _share_out(
@@ -193,21 +214,26 @@ def _share_out(
         for tier in tiers.values():
             tier.fill(float("inf"))
         return
-    present = {name: tier for name, tier in tiers.items() if tier.versions}
-    headings = [_FACTS, _HITS, _SESSION] if {"facts", "session"} & present.keys() else []
+    carried = tiers["carried"]
+    present = {name: tier for name, tier in tiers.items() if tier.versions and tier is not carried}
+    headed = {"facts", "session"} & present.keys() or carried.facts
+    headings = [_FACTS, _HITS, _SESSION] if headed else []
     room = budget_tokens - count_tokens(_HEAD + "\n".join([*headings, BLOCK_END]))
     whole = sum(weights[name] for name in present)
-    left = 0.0
+    left = 0.0 if present else float(room)
     for name, tier in present.items():
         share = room if len(present) == 1 else room * weights[name] / (whole or 1)
         left = tier.fill(left + share)
     for tier in present.values() if len(present) > 1 else ():
         left = tier.fill(left)
+    carried.fill(left)
 
 
 def _block(tiers: Mapping[str, _Tier], *, with_session: bool = True) -> str:
     """The block in which tiers without a line leave nothing, and hits alone need no heading."""
-    facts, hits = tiers["facts"].lines(), tiers["hits"].lines()
+    carried = tiers["carried"]
+    facts = tiers["facts"].lines() + carried.lines(facts=True)
+    hits = tiers["hits"].lines() + carried.lines(facts=False)
     session = tiers["session"].lines() if with_session else []
     heads_hits = [_HITS] if facts or session else []
     parts = [
@@ -222,11 +248,14 @@ def _packed(
     tiers: Mapping[str, _Tier],
     hits: Sequence[Packable],
     facts: Sequence[PackableFact],
+    carried: Sequence[Packable | PackableFact],
     context: str,
     tokens: int,
     budget_tokens: int | None,
 ) -> Packed:
     of_facts, of_hits = tiers["facts"].places(), tiers["hits"].places()
+    of_carried = tiers["carried"].places()
+    stay = [carried[place] for place in of_carried]
     return Packed(
         context,
         tokens,
@@ -236,9 +265,13 @@ def _packed(
         facts=of_facts,
         facts_left_out=tiers["facts"].left_out(),
         turns=tiers["session"].places(),
+        carried=of_carried,
+        carried_left_out=tiers["carried"].left_out(),
         citations=(
             *(Citation(facts[place].pointer, facts[place].memory) for place in of_facts),
+            *(Citation(e.pointer, e.memory) for e in stay if isinstance(e, PackableFact)),
             *(Citation(hits[place].pointer) for place in of_hits),
+            *(Citation(e.pointer) for e in stay if not isinstance(e, PackableFact)),
         ),
         on_record=_block(tiers, with_session=False),
     )
@@ -285,6 +318,11 @@ def _fact_line(fact: PackableFact) -> str:
     cited = f"[{fact.pointer}] " if fact.pointer else ""
     dates = f" ({fact.dates})" if fact.dates else ""
     return f"- {cited}{_on_one_line(fact.text)}{dates}"
+
+
+def _carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
+    """As it was given before: of a hit no more than its stretch."""
+    return (_fact_line(line),) if isinstance(line, PackableFact) else _versions(line)[-1:]
 
 
 def _turn_lines(turn: PackableTurn) -> tuple[str, ...]:

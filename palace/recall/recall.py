@@ -12,11 +12,13 @@ import numpy as np
 from palace.indexing.spaces import active_space
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.candidates import find_candidates
+from palace.recall.conversing import Composed, Seen, Talk, compose, read_seen
 from palace.recall.facts import KnownFact, facts_for
 from palace.recall.keyword import by_words
+from palace.recall.latest import latest
 from palace.recall.loading import load
 from palace.recall.opening import Opening, read_opening
-from palace.recall.packing import PackableTurn, Packed, pack
+from palace.recall.packing import PackableTurn
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
@@ -26,6 +28,8 @@ from palace.recall.semantic import Meaning, by_meaning
 from palace.recall.tracing import keep_trace
 
 __all__ = ["Hit", "Recollection", "recall"]
+
+OPENED = "Nothing fitted this, so what was said last came along."
 
 
 def recall(
@@ -43,6 +47,7 @@ def recall(
     session: Sequence[PackableTurn] = (),
     agent: str = "",
     run: str = "",
+    talk: Talk | None = None,
     traced: bool = True,
 ) -> Recollection:
     """Find the drawers that answer `query` best, and say why.
@@ -62,13 +67,18 @@ def recall(
             much of it as the recipe says.
         session: The latest turns of the conversation, in order, to end the context block with.
         agent: Facts kept for this agent may come too; likewise `run`.
+        talk: The conversation it is for: what its model has before it already is not given anew.
+            Once the block was really sent, call `injection.mark()`. Its opening message is
+            answered with what was said last where nothing fits.
         traced: Whether it goes on record; not where recall itself is tried, and nobody asked.
 
     Raises:
         EmptyQuery: the query is blank.
+        BadInput: the conversation's id cannot be one.
         UnknownRecipe: there is none of that name.
     """
     started = time.perf_counter()
+    seen = read_seen(palace, talk)
     opening = read_opening(palace)
     choices = opening.choices
     chosen = recipe_chosen(choices.recipe) if recipe is None else recipe_named(recipe)
@@ -86,20 +96,26 @@ def recall(
     )
     hits = hits[:most]
     known = _known(palace, space, question, chosen, agent, run) if with_facts else []
-    packed = pack(hits, budget_tokens, known, session, chosen.shares)
+    unasked = talk is not None and talk.turn == 0 and not (hits or known)
+    if unasked:
+        hits = latest(palace, question.as_of, leave_out, min(chosen.opening, most))
+    told = compose(palace, seen, hits, known, budget_tokens, session, chosen.shares)
     recollection = Recollection(
         uuid=uuid.uuid4(),
         query=question.text,
         hits=hits,
-        facts=tuple(known[place] for place in packed.facts),
-        context=packed.context,
-        context_tokens=packed.tokens,
-        citations=packed.citations,
-        notes=tuple(_notes(question.note, order_note, packed, len(hits))),
+        facts=tuple(known[place] for place in told.packed.facts),
+        context=told.packed.context,
+        context_tokens=told.packed.tokens,
+        citations=told.packed.citations,
+        carried=told.carried,
+        injection=told.injection,
+        unasked=unasked and bool(hits),
+        notes=tuple(_notes(question.note, order_note, seen, told, len(hits), unasked=unasked)),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if traced:
-        keep_trace(palace, question, chosen, scored, recollection, packed)
+        keep_trace(palace, question, chosen, scored, recollection, known, told)
     return recollection
 
 
@@ -109,9 +125,14 @@ def _known(
     return facts_for(palace, space, question, agent=agent, run=run, limit=recipe.facts)
 
 
-def _notes(question_note: str, order_note: str, packed: Packed, hits: int) -> Iterator[str]:
+def _notes(
+    question_note: str, order_note: str, seen: Seen, told: Composed, hits: int, *, unasked: bool
+) -> Iterator[str]:
     """What was degraded or left out, in sentences."""
-    yield from (note for note in (question_note, order_note) if note)
+    packed = told.packed
+    yield from (note for note in (question_note, order_note, seen.note) if note)
+    if unasked and hits:
+        yield OPENED
     if packed.left_out:
         yield f"{len(packed.left_out)} of {hits} did not fit the budget of tokens."
     if packed.facts_left_out:

@@ -26,6 +26,7 @@ class Recipe:
         rerank: Whether a model puts the best in order, where one can be asked.
         facts: How many known facts may stand before the drawers, where they are asked for.
         shares: Of the context block's budget, for facts, drawers and the latest turns.
+        opening: How many of the latest drawers open a conversation that nothing is found for.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Recipe:
     rerank: bool = False
     facts: int = 8
     shares: Weights = field(default_factory=lambda: TIERS)
+    opening: int = 5
 
     def weights_for(self, kinds: Collection[str]) -> dict[str, float]:
         """The weights of features for a question of these kinds."""

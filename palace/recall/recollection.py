@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from palace.aaak import Pointer
 from palace.models import Drawer
+from palace.recall.carried import Carried
+from palace.recall.conversing import Injection
 from palace.recall.facts import KnownFact
 from palace.recall.packing import Citation
 
@@ -42,6 +44,9 @@ class Recollection:
         context: The `<memory_context>` block of what fits the budget; may be empty.
         citations: What each record in the block rests on, in its order.
         notes: What was degraded or left out, in sentences.
+        carried: What else the block holds, from earlier in the conversation, the newest first.
+        injection: For the conversation's ledger, once the block was really sent.
+        unasked: Nothing fitted, so the hits are what was said last, to open a conversation with.
     """
 
     uuid: uuid.UUID
@@ -53,3 +58,6 @@ class Recollection:
     duration_ms: float
     facts: tuple[KnownFact, ...] = ()
     citations: tuple[Citation, ...] = ()
+    carried: tuple[Carried, ...] = ()
+    injection: Injection | None = None
+    unasked: bool = False

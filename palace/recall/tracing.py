@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from itertools import islice
@@ -14,8 +14,10 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from palace.models import Palace, RecollectionTrace
+from palace.recall.carried import Carried, Stretch
+from palace.recall.conversing import Composed
 from palace.recall.facts import KnownFact
-from palace.recall.packing import Packed, without
+from palace.recall.packing import without
 from palace.recall.query import Query
 from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit, Recollection
@@ -37,6 +39,7 @@ RANKED_LOWER = "ranked lower"
 PUT_LOWER = "put lower by a model"
 TOO_FAR = "too far from the question"
 NO_ROOM = "did not fit the budget of tokens"
+SHOWN = "already shown in this conversation"
 
 
 def keep_trace(
@@ -45,29 +48,31 @@ def keep_trace(
     recipe: Recipe,
     scored: Scored,
     recollection: Recollection,
-    packed: Packed,
+    known: Sequence[KnownFact],
+    told: Composed,
 ) -> None:
     """Put a recall on record, and from then on let a purge take its words out of it."""
-    cut = _cut(scored, recollection.hits)
+    cut = _cut(scored, recollection)
     record = {
         "palace_id": palace.pk,
         "uuid": recollection.uuid,
         "query": recollection.query,
         "recipe": recipe.name,
         "now": query.now,
-        "hits": Jsonb([_hit(place, hit, packed) for place, hit in enumerate(recollection.hits)]),
-        "facts": Jsonb([_fact(known) for known in recollection.facts]),
+        "hits": Jsonb([_hit(place, hit, told) for place, hit in enumerate(recollection.hits)]),
+        "facts": Jsonb(list(_facts(known, told))),
+        "carried": Jsonb([_carried(each) for each in told.carried]),
         "candidates": Jsonb(_candidates(scored, cut)),
         "reading": Jsonb(read_as(query)),
-        "figures": Jsonb(_figures(scored, recollection.hits, packed, cut)),
-        "context": packed.on_record,
+        "figures": Jsonb(_figures(scored, recollection.hits, told, cut)),
+        "context": told.packed.on_record,
         "notes": Jsonb(recollection.notes),
         "duration_ms": recollection.duration_ms,
         "created_at": timezone.now(),
     }
     _write(record)
     # Not before it is committed: until then a purge that runs meanwhile does not see it.
-    _take_out_purged(palace, recollection, packed.on_record)
+    _take_out_purged(palace, recollection, told.packed.on_record)
 
 
 def _write(record: Mapping[str, Any]) -> None:
@@ -109,8 +114,11 @@ def read_as(query: Query) -> dict[str, Any]:
 
 def _take_out_purged(palace: Palace, recollection: Recollection, context: str) -> None:
     """A purge takes its words out of the traces there are; what it met too early, we take out."""
-    hits = recollection.hits
-    cited = {known.drawer: known.pointer for known in recollection.facts if known.pointer}
+    carried = [each.line for each in recollection.carried]
+    stretches = [line for line in carried if isinstance(line, Stretch)]
+    hits: list[Hit | Stretch] = [*recollection.hits, *stretches]
+    known = [*recollection.facts, *(line for line in carried if isinstance(line, KnownFact))]
+    cited = {one.drawer: one.pointer for one in known if one.pointer}
     wanted = [*(hit.drawer.uuid for hit in hits), *cited]
     rows = fetch_rows(
         "SELECT uuid FROM palace_drawer WHERE palace_id = %s AND uuid = ANY(%s::uuid[])",
@@ -124,7 +132,7 @@ def _take_out_purged(palace: Palace, recollection: Recollection, context: str) -
         trace.update(context=without(context, gone, unfounded))
 
 
-def _hit(place: int, hit: Hit, packed: Packed) -> dict[str, Any]:
+def _hit(place: int, hit: Hit, told: Composed) -> dict[str, Any]:
     traced: dict[str, Any] = {
         "drawer": str(hit.drawer.uuid),
         "pointer": str(hit.pointer),
@@ -134,9 +142,11 @@ def _hit(place: int, hit: Hit, packed: Packed) -> dict[str, Any]:
     }
     if hit.place_before is not None:
         traced["place_before"] = hit.place_before
-    if place in packed.left_out:
+    if place in told.packed.left_out:
         traced["cut"] = NO_ROOM
-    if place in packed.shortened:
+    elif place in told.held:
+        traced["cut"] = SHOWN
+    if place in told.packed.shortened:
         traced["shortened"] = True
     return traced
 
@@ -150,6 +160,13 @@ class Cut:
     places: Sequence[int | None]
 
 
+def _facts(known: Sequence[KnownFact], told: Composed) -> Iterator[dict[str, Any]]:
+    """What came into the block, and what was there already."""
+    for place, one in enumerate(known):
+        if place in told.packed.facts or place in told.held_facts - {*told.packed.facts_left_out}:
+            yield {**_fact(one), **({"cut": SHOWN} if place in told.held_facts else {})}
+
+
 def _fact(known: KnownFact) -> dict[str, Any]:
     """Without its words, which are the fact's own to keep or to lose."""
     return {
@@ -160,8 +177,20 @@ def _fact(known: KnownFact) -> dict[str, Any]:
     }
 
 
-def _cut(scored: Scored, hits: Sequence[Hit]) -> list[Cut]:
+def _carried(each: Carried) -> dict[str, Any]:
+    memory = {"memory": str(each.line.memory)} if isinstance(each.line, KnownFact) else {}
+    return {
+        "item": each.entry.item,
+        "turn": each.entry.turn,
+        "drawer": str(each.drawer) if each.drawer else None,
+        "pointer": str(each.line.pointer) if each.line.pointer else None,
+        **memory,
+    }
+
+
+def _cut(scored: Scored, recollection: Recollection) -> list[Cut]:
     """By why they were cut, in the order in which they are told of."""
+    hits = recollection.hits
     taken = {hit.drawer.pk for hit in hits}
     keys = scored.candidates.drawers[scored.order]
     others = np.flatnonzero(~np.isin(keys, np.array(list(taken), dtype=np.int64)))
@@ -169,11 +198,14 @@ def _cut(scored: Scored, hits: Sequence[Hit]) -> list[Cut]:
     put_lower = int(np.searchsorted(others, len(hits))) if reranked else 0
     order = np.array(scored.order, dtype=np.int64)[others].tolist()
     places = (others + 1).tolist()
+    too_far = scored.too_far
+    if recollection.unasked:  # What was said last may be too far from what it opens with.
+        too_far = [place for place in too_far if scored.candidates.drawers[place] not in taken]
     return [
         Cut(KNOWN, scored.left_out, [None] * len(scored.left_out)),
         Cut(PUT_LOWER, order[:put_lower], places[:put_lower]),
         Cut(RANKED_LOWER, order[put_lower:], places[put_lower:]),
-        Cut(TOO_FAR, scored.too_far, [None] * len(scored.too_far)),
+        Cut(TOO_FAR, too_far, [None] * len(too_far)),
     ]
 
 
@@ -212,15 +244,16 @@ def _signals(scored: Scored, which: list[int]) -> tuple[list[str], list[list[flo
 def _figures(
     scored: Scored,
     hits: Sequence[Hit],
-    packed: Packed,
+    told: Composed,
     cut: Sequence[Cut],
 ) -> dict[str, Any]:
     return {
         "looked_at": len(scored.candidates),
         "cut": {each.why: len(each.candidates) for each in cut if each.candidates},
-        "given": len(hits) - len(packed.left_out),
-        "tokens": packed.tokens,
-        "budget_tokens": packed.budget,
+        "given": told.given,
+        "carried": len(told.carried),
+        "tokens": told.packed.tokens,
+        "budget_tokens": told.packed.budget,
     }
 
 

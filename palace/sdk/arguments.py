@@ -8,7 +8,9 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from palace.facts.filter_values import read_moment, shown
+from palace.facts.filter_values import as_json, read_moment, shown
+from palace.facts.filters import condition_of
+from palace.facts.scope import Manner
 from palace.sdk.errors import BadInput
 from palace.storable import is_storable
 from palace.transcripts import ROLES, Role, Turn
@@ -19,6 +21,7 @@ Moment = datetime | date | str
 MOST_RESULTS = 10_000
 MOST_TEXT_CHARS = 10_000
 MOST_METADATA_CHARS = 100_000
+MOST_PROMPT_CHARS = 100_000
 
 
 def turns_of(messages: Messages, said_at: datetime) -> list[Turn]:
@@ -82,6 +85,30 @@ def metadata_of(metadata: object) -> dict[str, Any]:
         )
     kept: dict[str, Any] = json.loads(written)
     return kept
+
+
+def manner_of(prompt: object, judging_prompt: object, filters: Mapping[str, Any] | None) -> Manner:
+    """
+    Raises:
+        BadInput: a prompt is none; BadFilter: the filter makes no sense.
+    """
+    if filters is not None:
+        condition_of(filters)
+        filters = as_json(filters)
+    return Manner(_prompt("prompt", prompt), _prompt("judging_prompt", judging_prompt), filters)
+
+
+def _prompt(name: str, prompt: object) -> str:
+    if prompt is None:
+        return ""
+    if not isinstance(prompt, str):
+        raise BadInput(f"{name} is a text with instructions for a model, not {shown(prompt)}.")
+    if len(prompt) > MOST_PROMPT_CHARS or not is_storable(prompt):
+        raise BadInput(
+            f"{name} has up to {MOST_PROMPT_CHARS} characters, and none that cannot be stored "
+            "(NUL or a lone surrogate)."
+        )
+    return prompt
 
 
 def moment_of(name: str, moment: Moment | None) -> datetime | None:

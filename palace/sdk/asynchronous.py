@@ -1,41 +1,19 @@
-"""AsyncMemory: Memory for asyncio. The same code, in threads."""
+"""AsyncMemory: Memory for asyncio, and what it hands out."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from functools import wraps
 from threading import Lock
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
-from django.db import connections
 
 from palace.indexing.vector_index import VectorIndex
+from palace.sdk.awaiting import Awaiting, awaited
 from palace.sdk.memory import Memory
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _awaited(
-    method: Callable[Concatenate[Memory, P], R],
-) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
-    @wraps(method)
-    async def awaited(memory: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        def call() -> R:
-            try:
-                return method(memory.memory(), *args, **kwargs)
-            finally:
-                # The thread may never be used again; its connections must not stay behind.
-                connections.close_all()
-
-        return await asyncio.to_thread(call)
-
-    return awaited
+from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of
+from palace.working.names import Namespace, name_of
 
 
-class AsyncMemory:
+class AsyncMemory(Awaiting[Memory]):
     """As Memory, its methods awaited. Each call has a thread and a database connection of its own.
 
     What Memory's constructor raises, the first call does.
@@ -55,12 +33,64 @@ class AsyncMemory:
                 self._memory = Memory(self._owner, vector_index=self._vector_index)
             return self._memory
 
-    add = _awaited(Memory.add)
-    search = _awaited(Memory.search)
-    get = _awaited(Memory.get)
-    get_all = _awaited(Memory.get_all)
-    update = _awaited(Memory.update)
-    delete = _awaited(Memory.delete)
-    delete_all = _awaited(Memory.delete_all)
-    history = _awaited(Memory.history)
-    reset = _awaited(Memory.reset)
+    waiting = memory
+
+    def working(self, namespace: str, *, user_id: str | None = None) -> AsyncWorkingMemory:
+        """As `Memory.working`; not awaited, its calls are."""
+        return AsyncWorkingMemory(self, namespace, user_id)
+
+    def conversation(
+        self, conversation_id: str, *, user_id: str | None = None
+    ) -> AsyncConversationMemory:
+        """As `Memory.conversation`; not awaited, its calls are."""
+        return AsyncConversationMemory(self, conversation_id, user_id)
+
+    add = awaited(Memory.add)
+    search = awaited(Memory.search)
+    get = awaited(Memory.get)
+    get_all = awaited(Memory.get_all)
+    update = awaited(Memory.update)
+    delete = awaited(Memory.delete)
+    delete_all = awaited(Memory.delete_all)
+    history = awaited(Memory.history)
+    reset = awaited(Memory.reset)
+
+
+class AsyncWorkingMemory(Awaiting[WorkingMemory]):
+    """As WorkingMemory, its methods awaited."""
+
+    def __init__(self, memory: AsyncMemory, namespace: str, user_id: str | None) -> None:
+        scope_of(user_id)  # What cannot be is said at once.
+        self.namespace = Namespace.read(namespace)
+        self._memory, self._user_id = memory, user_id
+
+    def waiting(self) -> WorkingMemory:
+        return self._memory.memory().working(str(self.namespace), user_id=self._user_id)
+
+    set = awaited(WorkingMemory.set)
+    get = awaited(WorkingMemory.get)
+    list = awaited(WorkingMemory.list)
+    search = awaited(WorkingMemory.search)
+    delete = awaited(WorkingMemory.delete)
+    inventory = awaited(WorkingMemory.inventory)
+
+
+class AsyncConversationMemory(Awaiting[ConversationMemory]):
+    """As ConversationMemory, its methods awaited."""
+
+    def __init__(self, memory: AsyncMemory, conversation_id: str, user_id: str | None) -> None:
+        scope_of(user_id)
+        self.conversation_id = name_of("A conversation", conversation_id)
+        self._memory, self._user_id = memory, user_id
+
+    def waiting(self) -> ConversationMemory:
+        return self._memory.memory().conversation(self.conversation_id, user_id=self._user_id)
+
+    get = awaited(ConversationMemory.get)
+    get_field = awaited(ConversationMemory.get_field)
+    put = awaited(ConversationMemory.put)
+    delete = awaited(ConversationMemory.delete)
+    get_scratchpad = awaited(ConversationMemory.get_scratchpad)
+    set_scratchpad = awaited(ConversationMemory.set_scratchpad)
+    get_entities = awaited(ConversationMemory.get_entities)
+    set_entities = awaited(ConversationMemory.set_entities)

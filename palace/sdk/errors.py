@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from palace.errors import BadFilter, EmptyQuery, PalaceError
+from palace.errors import BadFilter, BadInput, EmptyQuery, PalaceError
+from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
 
 __all__ = [
     "BadFilter",
@@ -10,11 +11,15 @@ __all__ = [
     "EmbeddingError",
     "EmptyQuery",
     "LLMError",
+    "NamespaceFull",
     "NotFoundError",
+    "NotItsOwn",
     "PalaceError",
     "ScopeError",
     "SetupError",
+    "TooMuch",
     "VectorStoreError",
+    "WorkingMemoryAway",
 ]
 
 
@@ -26,12 +31,6 @@ class ScopeError(PalaceError):
     def __init__(self, why: str = "") -> None:
         needed = "At least one of user_id, agent_id, or run_id must be provided"
         super().__init__(f"{why} {needed}." if why else needed)
-
-
-class BadInput(PalaceError):
-    """An argument that cannot be used; the message says which, and what is allowed."""
-
-    code = "bad_input"
 
 
 class NotFoundError(PalaceError):

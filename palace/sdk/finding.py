@@ -9,9 +9,9 @@ from django.db.models import Q
 
 from llm.embedding import embed
 from palace.errors import EmptyQuery
-from palace.indexing.fact_vectors import Vector, nearest
+from palace.indexing.fact_vectors import nearest
 from palace.indexing.spaces import active_space, model_of
-from palace.models import EmbeddingSpace, Entity, Fact, Palace
+from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.recall.query import as_asked
 from palace.slugs import slug_of
@@ -23,14 +23,14 @@ _LONGEST_NAME = 4
 _WORD = re.compile(r"\w[\w&.-]*")
 _POSSESSIVE = re.compile(r"['’]s\b")
 
+Found = list[tuple[Fact, float]]
 
-def find(
-    palace: Palace, query: str, facts: FactQuerySet, wanted: Q, *, limit: int
-) -> list[tuple[Fact, float]]:
+
+def find(palace: Palace, query: str, facts: FactQuerySet, wanted: Q, *, limit: int) -> Found:
     """The closest of `facts` that are `wanted`, best first, each with its cosine.
 
-    Where the question names somebody or something, a third of the places goes to memories of
-    them, and of those they are connected to by one of `facts`, that would not be among the closest.
+    Where the question names somebody or something, the last third of the places goes to memories
+    of them, and of those they are connected to by one of `facts`, the closest of them first.
 
     Raises:
         EmptyQuery: the question is blank.
@@ -42,38 +42,25 @@ def find(
     space = active_space()
     [vector] = embed([asked], model_of(space), owner_id=palace.owner_id, cache=False)
     found = nearest(palace, space, vector, facts.filter(wanted), limit=limit)
-    if len(found) < limit:
-        return found
-    around = _around(palace, space, vector, asked, facts, wanted, limit)
-    return _merged(found, around, limit)
-
-
-def _around(
-    palace: Palace,
-    space: EmbeddingSpace,
-    vector: Vector,
-    asked: str,
-    facts: FactQuerySet,
-    wanted: Q,
-    limit: int,
-) -> list[tuple[Fact, float]]:
     places = limit // SHARE_OF_CONNECTED
-    entities = connected(facts, named_in(palace, asked)) if places else set()
+    if len(found) < limit or not places:
+        return found
+    closest, others = found[:-places], found[-places:]
+    entities = connected(facts, named_in(palace, asked))
     if not entities:
-        return []
+        return found
     about = Q(subject__in=entities) | Q(object_entity__in=entities)
-    return nearest(palace, space, vector, facts.filter(wanted, about), limit=places)
+    among = facts.filter(wanted, about).exclude(pk__in=[fact.pk for fact, _ in closest])
+    around = nearest(palace, space, vector, among, limit=places)
+    return _merged(closest, around, others)
 
 
-def _merged(
-    found: list[tuple[Fact, float]], around: list[tuple[Fact, float]], limit: int
-) -> list[tuple[Fact, float]]:
-    by_key = {fact.pk: (fact, cosine) for fact, cosine in around}
-    for fact, cosine in found:
-        if len(by_key) == limit:
-            break
-        by_key.setdefault(fact.pk, (fact, cosine))
-    return sorted(by_key.values(), key=lambda pair: (-pair[1], pair[0].pk))
+def _merged(closest: Found, around: Found, others: Found) -> Found:
+    """All of the first two, and as many of the others as leave it at the same length."""
+    kept = {fact.pk for fact, _ in around}
+    filling = [pair for pair in others if pair[0].pk not in kept]
+    pairs = [*closest, *around, *filling[: len(others) - len(around)]]
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0].pk))
 
 
 def named_in(palace: Palace, text: str) -> set[int]:

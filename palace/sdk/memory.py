@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
-from django.core.exceptions import SynchronousOnlyOperation
-from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from llm.errors import LLMError as ModelFailed
 from palace.errors import NoSuchFact
 from palace.facts import editing
 from palace.facts.filters import condition_of
-from palace.facts.history import as_of
 from palace.facts.remember import remember
 from palace.indexing.fact_vectors import fill_missing
 from palace.indexing.spaces import active_space
@@ -29,11 +24,12 @@ from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
 from palace.sdk import arguments, process, shown
 from palace.sdk.arguments import Messages, Moment
-from palace.sdk.errors import EmbeddingError, NotFoundError, SetupError, VectorStoreError
+from palace.sdk.calls import told
 from palace.sdk.finding import find
 from palace.sdk.owners import account_of
 from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
 from palace.sdk.scope import BY, CallScope
+from palace.sdk.working import ConversationMemory, WorkingMemory
 from palace.tasks import mine_room
 from palace.transcripts import Turn
 
@@ -50,29 +46,10 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
 
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with using(memory.vector_index), _told():
+        with using(memory.vector_index), told():
             return method(memory, *args, **kwargs)
 
     return called
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except NoSuchFact as error:
-        raise NotFoundError(str(error)) from None
-    except ModelFailed as error:
-        raise EmbeddingError(str(error)) from error
-    except SynchronousOnlyOperation as error:
-        raise SetupError(
-            "Memory waits, which nothing may inside a running event loop (a notebook has one); use "
-            "AsyncMemory there, and await its calls."
-        ) from error
-    except (OperationalError, InterfaceError) as error:
-        if not connection.in_atomic_block:
-            connection.close()  # It may be broken; the next call has one of its own.
-        raise VectorStoreError(f"The database does not answer: {error}") from error
 
 
 class Memory:
@@ -95,7 +72,7 @@ class Memory:
             SetupError: what is needed cannot be started; says what to do.
             BadInput: nobody can be called so.
         """
-        with _told():
+        with told():
             process.make_ready()
             self.owner = account_of(owner)
         self.vector_index = vector_index or PgVectorIndex()
@@ -111,36 +88,43 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Any] | None = None,
         prompt: str | None = None,
+        judging_prompt: str | None = None,
         timestamp: Moment | None = None,
     ) -> AddResults:
         """Keep messages to the byte, and what they say as facts, each judged beside those known.
 
-        A model that fails is done without: what the local rules find is kept. Call it outside of
-        a transaction.
+        A model that fails is done without: what the local rules find is kept. Should the process
+        die amid it, a worker reads what was kept, with the same arguments. Call it outside of a
+        transaction.
 
         Args:
             messages: A text that the user says, or a list of {"role", "content"} in order.
             metadata: Kept with each memory that is made.
+            filters: Of the memories within the scope, only those that meet them are judged beside.
             prompt: What a model is told to look for, in place of our own instructions; without a
                 model it has no effect.
+            judging_prompt: Likewise, how it is told to judge what it found beside what is known.
             timestamp: When it was said; the present unless given.
 
         Raises:
-            ScopeError: it is not said whose; BadInput: something cannot be kept.
+            ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
         """
         scope = CallScope.read(user_id, agent_id, run_id)
         said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
         turns = arguments.turns_of(messages, said_at)
         kept_with = arguments.metadata_of(metadata)
+        manner = arguments.manner_of(prompt, judging_prompt, filters)
         palace = scope.palace_made(self.owner.pk)
+        self._catch_up(palace)
         lines = remember(
             palace,
             turns,
             agent=scope.agent,
             run=scope.run,
             metadata=kept_with,
-            prompt=prompt,
+            manner=manner,
             source=BY,
         )
         _have_mined(palace, turns)
@@ -178,6 +162,7 @@ class Memory:
         if palace is None:
             return {"results": []}
         facts = _facts(palace, scope, true_at, known_at)
+        self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
         pairs = find(palace, query, facts, wanted, limit=limit)
@@ -271,9 +256,31 @@ class Memory:
         The messages stay in their drawers; they are not read for facts again.
         """
         for palace in self._palaces():
-            keys = Fact.objects.within(palace).values_list("pk", flat=True)
-            self.vector_index.delete(palace, list(keys))
+            self._catch_up(palace)
             editing.forget(palace, Fact.objects.all())
+
+    def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
+        """Working memory as a `session/<id>`, `patrol/<name>` or `subagent/<id>` has it.
+
+        Args:
+            user_id: Whose palace; without it the owner's own.
+
+        Raises:
+            BadInput: it is no namespace; ScopeError: nobody can be called so.
+        """
+        return WorkingMemory(self.owner.pk, namespace, user_id)
+
+    def conversation(
+        self, conversation_id: str, *, user_id: str | None = None
+    ) -> ConversationMemory:
+        """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
+        return ConversationMemory(self.owner.pk, conversation_id, user_id)
+
+    def _catch_up(self, palace: Palace) -> None:
+        """What others have deleted for good leaves an index that is this program's own."""
+        if not self._shares_index:
+            keys = Fact.objects.within(palace).values_list("pk", flat=True)
+            self.vector_index.retain(palace, list(keys))
 
     def _palaces(self) -> PalaceQuerySet:
         return Palace.objects.filter(owner=self.owner.pk).order_by("pk")
@@ -302,8 +309,7 @@ def _facts(
     palace: Palace, scope: CallScope, true_at: Moment | None, known_at: Moment | None
 ) -> FactQuerySet:
     """Of a scope, as of a moment of either clock."""
-    facts = as_of(
-        palace,
+    facts = Fact.objects.within(palace).as_of(
         true_at=arguments.moment_of("true_at", true_at),
         known_at=arguments.moment_of("known_at", known_at),
     )

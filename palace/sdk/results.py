@@ -67,6 +67,24 @@ class HistoryRecord(TypedDict):
     by: str
 
 
+class EntryItem(TypedDict):
+    """One entry of working memory.
+
+    Keys:
+        key: Its full path.
+        expires_at: Unless it is used before.
+        score: BM25, from 0; of search only.
+    """
+
+    key: str
+    value: str
+    stored_at: str
+    expires_at: str
+    category: str
+    tags: list[str]
+    score: NotRequired[float]
+
+
 class MemoryResults(TypedDict):
     results: list[MemoryItem]
 

@@ -29,6 +29,11 @@ def read_day(text: str) -> date | None:
         raise BadDay(text) from None
 
 
+def start_of(day: date) -> datetime:
+    """The first moment of a day in the reader's time zone."""
+    return storable_time(datetime.combine(day, time.min, timezone.get_current_timezone()))
+
+
 def end_of(day: date) -> datetime:
     """The last moment of a day in the reader's time zone: what began that day was so by then."""
     return storable_time(datetime.combine(day, time.max, timezone.get_current_timezone()))

@@ -15,7 +15,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
 
-from palace.facts.history import as_of
 from palace.models import Entity, Fact, Mention, Palace
 from palace.models.facts import FactQuerySet
 from palace.storable import storable_label
@@ -93,7 +92,7 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
     day, error = _day(asked)
-    facts = as_of(palace, true_at=end_of(day) if day else None)
+    facts = Fact.objects.within(palace).as_of(true_at=end_of(day) if day else None)
     return {
         "entity": entity,
         "day": day,

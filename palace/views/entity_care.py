@@ -47,7 +47,7 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     except BadEntity as error:
         return _show(request, keep, merge_error=str(error))
     _offer_undo(request, f"“{other.name}” is part of “{keep.name}” now.", change.activity)
-    return redirect("entity_detail", keep.uuid)
+    return redirect(keep)
 
 
 @signed_in_action
@@ -69,7 +69,7 @@ def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
         return _show(request, entity, split_error=str(error), name=name, new_kind=kind)
     said = f"“{change.entity.name}” was split off “{entity.name}”."
     _offer_undo(request, said, change.activity)
-    return redirect("entity_detail", change.entity.uuid)
+    return redirect(change.entity)
 
 
 @signed_in_action
@@ -87,7 +87,7 @@ def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
         messages.error(request, str(error))
     about = (activity.detail.get("about") or [""])[0]
     entity = Entity.objects.filter(palace=palace, uuid=about).first() if about else None
-    return redirect("entity_detail", entity.uuid) if entity else redirect("entities")
+    return redirect(entity) if entity else redirect("entities")
 
 
 def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:

@@ -12,7 +12,6 @@ from django.db.models import Q
 from django.http import Http404, QueryDict
 from django.shortcuts import get_object_or_404
 
-from palace.facts.history import as_of
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.storable import storable_label
@@ -73,7 +72,7 @@ class Narrowing:
             type=text["type"] if text["type"] in Fact.Type else "",
             words=text["q"],
             about=text["about"],
-            entity=_entity(palace, text["entity"]),
+            entity=entity_asked(palace, text["entity"]),
             category=text["category"].strip("/"),
             state=next((state for state in STATES if state == text["state"]), "held"),
             day=day,
@@ -125,17 +124,15 @@ class Narrowing:
         if self.entity:
             facts = facts.filter(Q(subject=self.entity) | Q(object_entity=self.entity))
         if self.about:
-            named = _named("subject", self.about) | _named("object_entity", self.about)
-            facts = facts.filter(named)
+            facts = facts.filter(about_named(self.about))
         return facts
 
     def _held(self, palace: Palace) -> FactQuerySet:
+        facts = Fact.objects.within(palace)
         if self.day:
             moment = end_of(self.day)
-            if self.clock == "known":
-                return as_of(palace, known_at=moment)
-            return as_of(palace, true_at=moment)
-        facts = Fact.objects.within(palace)
+            known = self.clock == "known"
+            return facts.as_of(known_at=moment) if known else facts.as_of(true_at=moment)
         if self.state == "all":
             return facts
         return facts.active() if self.state == "held" else facts.exclude(retired_at=None)
@@ -144,13 +141,22 @@ class Narrowing:
 _TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")
 
 
-def _entity(palace: Palace, text: str) -> Entity | None:
+def entity_asked(palace: Palace, text: str) -> Entity | None:
+    """
+    Raises:
+        Http404: the text is no entity's of this palace.
+    """
     if not text:
         return None
     try:
         return get_object_or_404(Entity, palace=palace, uuid=UUID(text))
     except ValueError:
         raise Http404 from None
+
+
+def about_named(name: str) -> Q:
+    """Whether it is about somebody or something of such a name, or ends there."""
+    return _named("subject", name) | _named("object_entity", name)
 
 
 def _named(role: str, name: str) -> Q:

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 
 from palace.curation.trash import drawers_in
 from palace.models import Closet, Palace, Room, Wing
+from palace.views.episodes import episodes_of
 from palace.views.reading import closet_rows, closets_of, drawers_of, loose_drawers_of, rooms_of
 from palace.views.rendering import PAGE_SIZE, Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
@@ -38,6 +39,8 @@ def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         "rows": rows,
         "loose": loose,
         "drawers_total": drawers_in(room).kept().count(),
+        # A branch of the tree has no place for them.
+        "episodes": [] if request.htmx else episodes_of(palace, room),
     }
     part = "loose" if "loose" in request.GET else "contents"
     return render_page_or_part(request, "palace/room_detail.html", part, context)

@@ -14,6 +14,7 @@ from palace.aaak import Pointer
 from palace.errors import PalaceError
 from palace.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.models import Drawer, Palace, RecollectionTrace
+from palace.views.given_facts import given_facts
 from palace.views.shares import explained
 from palace.views.trace_rows import reading, shown, stages
 from settings_app.access import PageRequest, signed_in_form
@@ -109,6 +110,7 @@ def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpRe
         # Asked of another moment than the one it was asked at.
         "is_then": abs((trace.created_at - trace.now).total_seconds()) > 60,
         "shown": rows,
+        "known": given_facts(trace),
         "reading": reading(trace),
         "stages": stages(trace),
         "signals": explained(rows.accounts),

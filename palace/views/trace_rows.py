@@ -15,7 +15,7 @@ from palace.evaluation.cases import case_of
 from palace.indexing.analyzer import analyze
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.rerank import move_told
-from palace.recall.tracing import KNOWN, NO_ROOM, PUT_LOWER, RANKED_LOWER, TOO_FAR
+from palace.recall.tracing import KNOWN, NO_ROOM, PUT_LOWER, RANKED_LOWER, SHOWN, TOO_FAR
 from palace.views.hits import WORD, snippet_of
 from palace.views.reading import PREVIEW_LENGTH, with_preview
 from palace.views.shares import Account, Scale
@@ -81,7 +81,12 @@ class TraceRow:
 
     @property
     def is_hit(self) -> bool:
-        return self.cut in ("", NO_ROOM)
+        return self.cut in ("", NO_ROOM, SHOWN)
+
+    @property
+    def is_shown_before(self) -> bool:
+        """Whether it was not given anew because the model had it before it."""
+        return self.cut == SHOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,4 +319,6 @@ def stages(trace: RecollectionTrace) -> list[Stage]:
     fitting = figures["looked_at"] - cut.get(TOO_FAR, 0) - cut.get(KNOWN, 0)
     looked = Stage(figures["looked_at"], "looked at")
     rest = [Stage(len(trace.hits), "came"), Stage(figures["given"], "in the block for a model")]
+    if figures.get("carried"):
+        rest.append(Stage(figures["carried"], "there still from earlier"))
     return [looked, Stage(fitting, "had to do with it"), *rest]

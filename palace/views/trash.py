@@ -35,6 +35,7 @@ from palace.curation.trash import (
 )
 from palace.models import Closet, Drawer, Palace, Room, Wing
 from palace.templatetags.palace_tags import counted
+from palace.views.along import Along, going_along, went_along
 from palace.views.counts import counts_beside
 from palace.views.reading import with_preview
 from palace.views.rendering import Stretch, render_page_or_part
@@ -56,6 +57,7 @@ class BatchShown:
     Attributes:
         total: How many of the batch are in the trash, on this page and others.
         days_left: Until they are purged, counted up; 0 when that is due.
+        along: The facts that went with them; None where there were none.
     """
 
     at: datetime
@@ -63,6 +65,7 @@ class BatchShown:
     total: int
     days_left: int
     drawers: list[Drawer]
+    along: Along | None
 
 
 @signed_in_page
@@ -172,8 +175,16 @@ def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchShown]:
     moments = {drawer.trashed_at for drawer in drawers}
     counted_by = Drawer.objects.within(palace).filter(trashed_at__in=moments).order_by()
     totals = dict(counted_by.values_list("trashed_at").annotate(Count("pk")))
+    along = went_along(palace, [batch_key(at) for at in moments if at])
     return [
-        BatchShown(at, batch_key(at), totals.get(at, 0), days_left(at), list(group))
+        BatchShown(
+            at,
+            key := batch_key(at),
+            totals.get(at, 0),
+            days_left(at),
+            list(group),
+            along.get(key),
+        )
         for at, group in groupby(drawers, key=lambda drawer: drawer.trashed_at)
         if at is not None
     ]
@@ -203,7 +214,7 @@ def _ask(request: PageRequest, kind: str, place: Place) -> HttpResponse:
     if not count:
         messages.info(request, f"There is nothing in this {kind} to move to the trash.")
         return redirect(_nearest(place))
-    context = {"kind": kind, "place": place, "count": count}
+    context = {"kind": kind, "place": place, "count": count, "along": going_along(place)}
     return render(request, "palace/trash_place.html", context)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chat.models import Message
-from chat.prompting import MOST_MESSAGES, MOST_TOKENS, window
+from chat.prompting import MOST_TOKENS, window
 
 
 def said(*texts):
@@ -19,10 +19,10 @@ def test_the_very_last_always_fits():
     assert [m.text for m in window(said(long, "before"))] == [long]
 
 
-def test_it_ends_where_the_tokens_or_the_messages_do():
+def test_it_ends_where_the_tokens_or_the_messages_do(settings):
     half = "word " * (MOST_TOKENS // 2)
     assert len(window(said(half, half, "older"))) == 1
-    assert len(window(said(*["short"] * 100))) == MOST_MESSAGES
+    assert len(window(said(*["short"] * 100))) == settings.CHAT_TURNS == 20
 
 
 def test_replies_without_a_word_are_left_out():

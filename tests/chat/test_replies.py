@@ -260,7 +260,7 @@ def test_what_the_model_reads_anyway_is_not_recalled(furnished, model):
     reply = finished(conversation)
     trace = RecollectionTrace.objects.get(uuid=reply.recollection)
     assert "octopuses" not in trace.context
-    assert "already in the conversation" in {cut["cut"] for cut in trace.candidates}
+    assert "already in the conversation" in {cut["cut"] for cut in trace.cut()}
     other = start(furnished, "What does Nora like most of all?")
     reply = finished(other)
     assert "octopuses" in RecollectionTrace.objects.get(uuid=reply.recollection).context

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from palace.facts.history import as_of, history, timeline, versions
+from palace.facts.history import history, timeline, versions
 from palace.models import Entity, Fact
 from tests.facts.conftest import statement
 
@@ -20,6 +20,10 @@ def texts(facts):
     return [fact.text for fact in facts]
 
 
+def facts(palace):
+    return Fact.objects.within(palace)
+
+
 @pytest.fixture
 def moved(tell):
     tell(statement("User lives in Porto", object="Porto"), at=MARCH)
@@ -27,28 +31,32 @@ def moved(tell):
 
 
 def test_what_was_so_then_is_told_from_then(palace, moved):
-    assert texts(as_of(palace, true_at=MARCH + timedelta(days=20))) == ["User lives in Porto"]
-    assert texts(as_of(palace, true_at=JUNE)) == ["User lives in Lisbon"]
-    assert texts(as_of(palace)) == ["User lives in Lisbon"]
-    assert texts(as_of(palace, true_at=MARCH - timedelta(days=1))) == []
+    assert texts(facts(palace).as_of(true_at=MARCH + timedelta(days=20))) == ["User lives in Porto"]
+    assert texts(facts(palace).as_of(true_at=JUNE)) == ["User lives in Lisbon"]
+    assert texts(facts(palace).as_of()) == ["User lives in Lisbon"]
+    assert texts(facts(palace).as_of(true_at=MARCH - timedelta(days=1))) == []
 
 
 def test_what_we_knew_then_is_told_from_then(palace, tell):
     tell(statement("User lives in Porto", object="Porto"), at=MARCH)
     before = timezone.now()
     tell(statement("User lives in Lisbon", object="Lisbon"), at=MAY)
-    assert texts(as_of(palace, known_at=before)) == ["User lives in Porto"]
-    assert texts(as_of(palace, known_at=before, true_at=JUNE)) == ["User lives in Porto"]
-    assert texts(as_of(palace, known_at=timezone.now(), true_at=JUNE)) == ["User lives in Lisbon"]
-    assert texts(as_of(palace, known_at=timezone.now(), true_at=MARCH)) == ["User lives in Porto"]
+    assert texts(facts(palace).as_of(known_at=before)) == ["User lives in Porto"]
+    assert texts(facts(palace).as_of(known_at=before, true_at=JUNE)) == ["User lives in Porto"]
+    assert texts(facts(palace).as_of(known_at=timezone.now(), true_at=JUNE)) == [
+        "User lives in Lisbon"
+    ]
+    assert texts(facts(palace).as_of(known_at=timezone.now(), true_at=MARCH)) == [
+        "User lives in Porto"
+    ]
 
 
 def test_what_was_wrong_was_never_so_but_was_believed(palace, tell):
     tell(statement("User was born in 1988", "birthday", "1988"), at=MARCH)
     believed = timezone.now()
     tell(statement("User was born in 1989", "birthday", "1989", corrects=True), at=MAY)
-    assert texts(as_of(palace, true_at=MARCH)) == ["User was born in 1989"]
-    assert texts(as_of(palace, known_at=believed)) == ["User was born in 1988"]
+    assert texts(facts(palace).as_of(true_at=MARCH)) == ["User was born in 1989"]
+    assert texts(facts(palace).as_of(known_at=believed)) == ["User was born in 1988"]
 
 
 def test_nothing_is_overwritten(palace, moved):
@@ -66,8 +74,8 @@ def test_nothing_is_overwritten(palace, moved):
 def test_an_older_conversation_read_later_does_not_undo_the_newer(palace, tell):
     tell(statement("User lives in Lisbon", object="Lisbon"), at=MAY)
     tell(statement("User lives in Porto", object="Porto"), at=MARCH)
-    assert texts(as_of(palace)) == ["User lives in Lisbon"]
-    assert texts(as_of(palace, true_at=MARCH + timedelta(days=1))) == ["User lives in Porto"]
+    assert texts(facts(palace).as_of()) == ["User lives in Lisbon"]
+    assert texts(facts(palace).as_of(true_at=MARCH + timedelta(days=1))) == ["User lives in Porto"]
 
 
 def test_a_timeline_tells_the_whole_story_in_order(palace, moved, tell):
@@ -83,9 +91,9 @@ def test_a_timeline_tells_the_whole_story_in_order(palace, moved, tell):
 def test_what_used_to_be_so_is_kept_as_past(palace, tell):
     line = tell(statement("User lived in Rome", object="Rome", valid_to=MARCH), at=MAY)
     assert line.fact.fate == Fact.Fate.ENDED
-    assert texts(as_of(palace)) == []
-    assert texts(as_of(palace, true_at=MARCH - timedelta(days=1))) == ["User lived in Rome"]
-    assert texts(as_of(palace, true_at=JUNE)) == []
+    assert texts(facts(palace).as_of()) == []
+    assert texts(facts(palace).as_of(true_at=MARCH - timedelta(days=1))) == ["User lived in Rome"]
+    assert texts(facts(palace).as_of(true_at=JUNE)) == []
 
 
 def test_what_is_over_takes_nothings_place(palace, tell):
@@ -94,4 +102,4 @@ def test_what_is_over_takes_nothings_place(palace, tell):
         statement("User lived in Rome", object="Rome", valid_to=datetime(2020, 1, 1, tzinfo=UTC)),
         at=MAY,
     )
-    assert texts(as_of(palace)) == ["User lives in Porto"]
+    assert texts(facts(palace).as_of()) == ["User lives in Porto"]

@@ -68,7 +68,7 @@ def test_reembedding_goes_on_where_it_was_stopped(palace, other_model):
     steps.close()
     assert active_space() == old
     assert backfill.lacking(space) == 1
-    assert list(backfill.build_space(space, batch=3)) == [1]
+    assert sum(backfill.build_space(space, batch=3)) == 1
     assert list(backfill.build_space(space, batch=3)) == []
 
 
@@ -79,7 +79,7 @@ def test_what_is_mined_meanwhile_is_taken_along(palace, other_model):
     steps = backfill.build_space(space)
     next(steps)
     mine(palace, SOURDOUGH)
-    assert list(steps) == [4]
+    assert sum(steps) == 4
 
 
 def test_only_one_space_is_active(db):

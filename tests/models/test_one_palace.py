@@ -24,6 +24,7 @@ REFERENCES = [
     ("palace_passage", "drawer_id", "palace_drawer"),
     ("palace_mention", "drawer_id", "palace_drawer"),
     ("palace_mention", "entity_id", "palace_entity"),
+    ("palace_episodevector", "episode_id", "palace_episode"),
 ]
 
 
@@ -74,7 +75,7 @@ def test_deleting_a_person_deletes_all_of_their_palace_and_nothing_else(palace, 
             mine(one, talk)
         recall(one, "Which wire overheated?")
     before = rows_of(bobs)
-    assert sum(count > 0 for count in rows_of(palace).values()) == 12
+    assert sum(count > 0 for count in rows_of(palace).values()) == 14
     palace.owner.delete()
     assert set(rows_of(palace).values()) == {0}
     assert rows_of(bobs) == before

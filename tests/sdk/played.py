@@ -43,6 +43,8 @@ SAYS = {
     "She plays the cello": [stated("Alice plays the cello", "plays", "cello", subject="Alice")],
     "I speak French": [stated("User speaks French", "speaks", "French")],
     "I speak Italian": [stated("User speaks Italian", "speaks", "Italian")],
+    "I speak German": [stated("User speaks German", "speaks", "German")],
+    "I speak Spanish": [stated("User speaks Spanish", "speaks", "Spanish")],
     "I speak Portuguese": [stated("User speaks Portuguese", "speaks", "Portuguese")],
 }
 # By what is new: the known fact that it is about, and what becomes of it.

@@ -8,19 +8,39 @@ import inspect
 import pytest
 
 from palace.sdk import AsyncMemory, Memory, NotFoundError, ScopeError, SetupError
+from palace.sdk.asynchronous import AsyncConversationMemory, AsyncWorkingMemory
+from palace.sdk.working import ConversationMemory, WorkingMemory
 
-METHODS = [name for name, _ in inspect.getmembers(Memory, inspect.isfunction) if name[0] != "_"]
+# What is made of it without asking anybody.
+HANDLES = {"working", "conversation"}
 
 
-def test_every_method_is_there_with_the_same_arguments():
-    assert set(METHODS) == {
+def methods_of(kind):
+    return {name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"}
+
+
+def test_nothing_is_missing():
+    assert methods_of(Memory) - HANDLES == {
         *("add", "search", "get", "get_all", "update", "delete", "delete_all", "history", "reset")
     }
-    for name in METHODS:
-        awaited = getattr(AsyncMemory, name)
-        assert inspect.iscoroutinefunction(awaited)
-        assert inspect.signature(awaited) == inspect.signature(getattr(Memory, name))
-        assert awaited.__doc__ == getattr(Memory, name).__doc__
+
+
+@pytest.mark.parametrize(
+    ("waiting", "awaiting"),
+    [
+        (Memory, AsyncMemory),
+        (WorkingMemory, AsyncWorkingMemory),
+        (ConversationMemory, AsyncConversationMemory),
+    ],
+)
+def test_every_method_is_there_with_the_same_arguments(waiting, awaiting):
+    for name in methods_of(waiting):
+        awaited, called = getattr(awaiting, name), getattr(waiting, name)
+        theirs, ours = inspect.signature(awaited), inspect.signature(called)
+        assert list(theirs.parameters.values()) == list(ours.parameters.values())
+        if name not in HANDLES:
+            assert inspect.iscoroutinefunction(awaited)
+            assert awaited.__doc__ == called.__doc__
 
 
 @pytest.mark.django_db(transaction=True)

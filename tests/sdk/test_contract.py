@@ -283,6 +283,16 @@ def test_32_contains_string(tagged):
         tagged(where("memory", "like", "Python"))
 
 
+def test_filters_of_add_narrow_what_is_judged_beside(memory):
+    """Not among the cases, but among the arguments."""
+    work = {"filters": where("tag", "eq", "work"), "metadata": {"tag": "work"}}
+    key = add_one(memory, "User likes Python", user_id="alice", metadata={"tag": "home"})
+    again = add_one(memory, "User likes Python", user_id="alice", **work)
+    assert again != key
+    [event] = memory.add("User likes Python", user_id="alice", **work)["results"]
+    assert (event["event"], event["id"]) == ("NONE", again)
+
+
 # Graph memory
 
 
@@ -300,14 +310,17 @@ def test_34_relationship_extraction(memory):
 
 def test_35_graph_enhanced_search(memory):
     memory.add("My friend Alice works at Google. She plays the cello.", user_id="alice")
-    # Each of these is closer to the question than the cello is.
-    for language in ("French", "Italian", "Portuguese"):
+    for language in ("French", "Italian", "Portuguese", "German", "Spanish"):
         memory.add(f"I speak {language}", user_id="alice")
     memory.add("User works in tech", user_id="alice")
-    asked = "Which languages are spoken in tech companies like Google?"
-    found = texts(memory.search(asked, user_id="alice", limit=3))
-    assert len(found) == 3
-    assert any("Alice" in text for text in found)
+    named, unnamed = (
+        texts(memory.search(f"Which languages are {asked}?", user_id="alice", limit=6))
+        for asked in ("spoken in tech companies like Google", "spoken in tech companies")
+    )
+    assert len(named) == len(unnamed) == 6
+    # Not by its words, but by way of Alice, who is connected to what the question names.
+    assert "plays the cello" in " ".join(named)
+    assert "plays the cello" not in " ".join(unnamed)
 
 
 # Error handling
@@ -376,6 +389,19 @@ def test_39_custom_extraction_prompt(plain, model):
     ]
     assert systems[0].startswith("You note down what is worth remembering")
     assert systems[1].startswith("Note only animals.")
+
+
+def test_39_custom_judging_prompt(plain, model):
+    plain.add("User likes Python", user_id="alice")
+    plain.add("User likes Python", user_id="alice", judging_prompt="Keep everything.")
+    plain.add("User lives in NYC", user_id="alice")
+    systems = [
+        request.body["messages"][0]["content"]
+        for request in model.requests_to(CHAT)
+        if "<facts>" in request.body["messages"][-1]["content"]
+    ]
+    assert systems[0].startswith("Keep everything.")
+    assert systems[1].startswith("You keep a list of facts true.")
 
 
 def test_40_custom_llm_provider(plain, alice, model_server):

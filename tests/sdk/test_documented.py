@@ -10,13 +10,22 @@ import pytest
 from palace import sdk
 from palace.facts.filters import FIELDS, OPERATORS
 from palace.indexing.vector_index import VectorIndex
-from palace.sdk import HistoryRecord, Memory, MemoryEvent, MemoryItem
+from palace.sdk import EntryItem, HistoryRecord, Memory, MemoryEvent, MemoryItem
+from palace.sdk.working import ConversationMemory, WorkingMemory
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "sdk.md").read_text()
-METHODS = [name for name, _ in inspect.getmembers(Memory, inspect.isfunction) if name[0] != "_"]
-SEAM = [name for name, _ in inspect.getmembers(VectorIndex, inspect.isfunction) if name[0] != "_"]
-KEYS = {*MemoryItem.__annotations__, *MemoryEvent.__annotations__, *HistoryRecord.__annotations__}
+RESULTS = (MemoryItem, MemoryEvent, HistoryRecord, EntryItem)
+KEYS = {name for result in RESULTS for name in result.__annotations__}
+
+
+def methods_of(kind):
+    return [name for name, _ in inspect.getmembers(kind, inspect.isfunction) if name[0] != "_"]
+
+
+METHODS, SEAM = methods_of(Memory), methods_of(VectorIndex)
+HANDLES = {"working": WorkingMemory, "talk": ConversationMemory}
+OF_HANDLES = [(name, call) for name, kind in HANDLES.items() for call in methods_of(kind)]
 
 
 @pytest.mark.parametrize("name", [*sdk.__all__, *SEAM, *sorted(KEYS), *FIELDS, *OPERATORS])
@@ -27,9 +36,22 @@ def test_every_name_is_documented(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_every_call_is_documented_with_its_arguments(name):
     [told] = re.findall(rf"^- \*\*`{name}\((.*?)\)`\*\*", PAGE, re.MULTILINE)
-    names = [part.partition("=")[0].strip() for part in told.split(",")]
-    arguments = list(inspect.signature(getattr(Memory, name)).parameters)[1:]
-    assert [part for part in names if part not in {"", "*"}] == arguments
+    assert named_in(told) == arguments_of(getattr(Memory, name))
+
+
+@pytest.mark.parametrize(("handle", "name"), OF_HANDLES)
+def test_every_call_of_a_handle_is_documented_with_its_arguments(handle, name):
+    [told] = re.findall(rf"^\| .*`{handle}\.{name}\((.*?)\)`.* \|", PAGE, re.MULTILINE)
+    assert named_in(told) == arguments_of(getattr(HANDLES[handle], name))
+
+
+def named_in(told):
+    names = [part.partition("=")[0].strip() for part in told.replace("()", "").split(",")]
+    return [part for part in names if part not in {"", "*"}]
+
+
+def arguments_of(method):
+    return list(inspect.signature(method).parameters)[1:]
 
 
 def test_errors_are_documented_with_their_codes():
@@ -40,9 +62,19 @@ def test_errors_are_documented_with_their_codes():
 
 
 def test_the_first_program_does_what_it_shows(db):
-    [program] = re.findall(r"```python\n(from palace.sdk import Memory\n.*?)```", PAGE, re.DOTALL)[
-        :1
-    ]
+    program = programs()[0]
     told = {}
     exec(program.replace("memory.search", "found = memory.search"), told)  # noqa: S102
     assert any("walnuts" in item["memory"] for item in told["found"]["results"])
+
+
+def test_the_program_of_working_memory_does_what_it_shows(db):
+    [program] = [program for program in programs() if ".working(" in program]
+    told = {}
+    exec(program.replace("working.search", "found = working.search"), told)  # noqa: S102
+    assert [one["key"] for one in told["found"]] == ["session/abc/emails_inbox"]
+    assert told["talk"].get() == {"open": ["invoice"], "step": 3}
+
+
+def programs():
+    return re.findall(r"```python\n(from palace.sdk import Memory\n.*?)```", PAGE, re.DOTALL)

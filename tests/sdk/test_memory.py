@@ -12,6 +12,7 @@ from django.db import connection
 from palace.facts.history import history
 from palace.models import Drawer, Fact, Palace
 from palace.sdk import (
+    BadFilter,
     BadInput,
     EmbeddingError,
     EmptyQuery,
@@ -217,6 +218,8 @@ def test_messages_that_cannot_be_kept_get_a_sentence(plain, messages, sentence):
         (lambda m: m.add("x", user_id="a", metadata={"a": float("nan")}), "written as JSON"),
         (lambda m: m.add("x", user_id="a", metadata={"a": "\0"}), "cannot be stored"),
         (lambda m: m.add("x", user_id="a", metadata={"a": "x" * 100_000}), "up to 100000"),
+        (lambda m: m.add("x", user_id="a", prompt=7), "prompt is a text with instructions"),
+        (lambda m: m.add("x", user_id="a", judging_prompt="\0"), "judging_prompt has up to 100000"),
         (lambda m: m.add("x", user_id="a", timestamp="noon"), "timestamp is a time such as"),
         (lambda m: m.get_all(user_id="a", true_at=7), "true_at is a time such as"),
         (lambda m: m.search("x", user_id="a", known_at="7"), "known_at is a time such as"),
@@ -232,6 +235,20 @@ def test_arguments_that_make_no_sense_get_a_sentence(plain, call, sentence):
     with pytest.raises(BadInput, match=sentence) as caught:
         call(plain)
     assert caught.value.code == "bad_input"
+
+
+def test_a_filter_of_add_that_makes_no_sense_gets_a_sentence(plain):
+    with pytest.raises(BadFilter, match="is no operator of filters"):
+        plain.add("x", user_id="a", filters={"field": "tag", "operator": "is", "value": 1})
+    assert not Drawer.objects.exists()
+
+
+def test_a_filter_of_add_may_hold_what_json_cannot_write(plain):
+    before = {"field": "created_at", "operator": "lt", "value": datetime.now(UTC)}
+    among = {"field": "tag", "operator": "in", "value": {"work", "home"}}
+    for filters in (before, {"AND": (before, among)}, {"NOT": among}):
+        plain.add("User likes Python", user_id="a", metadata={"tag": "work"}, filters=filters)
+    assert len(plain.get_all(user_id="a")["results"]) == 3
 
 
 def test_a_blank_question_gets_a_sentence(plain):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
+from palace.curation.purge import Purge
+from palace.facts.editing import forget
 from palace.facts.learning import learn_unread
 from palace.indexing.spaces import active_space
 from palace.indexing.vector_index import PgVectorIndex, index_in_use, using
 from palace.mining.mine import mine
-from palace.models import Fact, FactVector
+from palace.models import Drawer, Fact, FactVector
 from palace.sdk import Memory
 from tests.factories import EntityFactory, FactFactory, PalaceFactory
 from tests.sdk.test_contract import add_one, texts
@@ -95,6 +98,16 @@ def test_it_tells_which_it_has_and_forgets_what_is_deleted(stored, palace, space
     assert keys(stored.search(palace, space, towards(1), everything(palace), limit=9)) == every[2:]
 
 
+def test_it_keeps_what_it_is_told_to_of_one_palace(stored, palace, space, facts):
+    every = [fact.pk for fact in facts]
+    stored.retain(PalaceFactory(), [])
+    assert stored.filter(palace, space, every) == set(every)
+    stored.retain(palace, [every[0], -1])
+    assert stored.filter(palace, space, every) == {every[0]}
+    stored.retain(palace, [])
+    assert stored.filter(palace, space, every) == set()
+
+
 def test_an_index_is_in_use_inside_its_block_only(qdrant):
     with using(qdrant):
         assert index_in_use() is qdrant
@@ -123,6 +136,31 @@ def test_reset_leaves_nothing_in_qdrant(alice, qdrant):
     fact = Fact.objects.get()
     assert qdrant.filter(fact.palace, active_space(), [fact.pk])
     memory.reset()
+    assert not qdrant.filter(fact.palace, active_space(), [fact.pk])
+
+
+@pytest.mark.parametrize("call", ["add", "search", "reset"])
+def test_what_was_purged_elsewhere_leaves_qdrant_at_the_next_call(alice, qdrant, call):
+    memory = Memory(alice, vector_index=qdrant)
+    add_one(memory, "User likes Python")
+    add_one(memory, "User lives in NYC")
+    gone, kept = Fact.objects.order_by("pk")
+    Drawer.objects.filter(text__contains="Python").update(trashed_at=timezone.now())
+    Purge(gone.palace).run(Drawer.objects.all())
+    assert qdrant.filter(gone.palace, active_space(), [gone.pk])
+    if call == "reset":
+        memory.reset()
+    else:
+        getattr(memory, call)("Where?", user_id="alice")
+    held = qdrant.filter(gone.palace, active_space(), [gone.pk, kept.pk])
+    assert held == (set() if call == "reset" else {kept.pk})
+
+
+def test_what_is_purged_in_the_program_itself_leaves_qdrant_at_once(alice, qdrant):
+    add_one(Memory(alice, vector_index=qdrant), "User likes Python")
+    fact = Fact.objects.get()
+    with using(qdrant):
+        forget(fact.palace, Fact.objects.all())
     assert not qdrant.filter(fact.palace, active_space(), [fact.pk])
 
 

@@ -19,6 +19,8 @@ from palace.models import (
     RecollectionTrace,
     Wing,
 )
+from palace.recall.carried import of_drawer, of_fact
+from palace.working.ledger import Entry, Ledger
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
@@ -28,12 +30,16 @@ WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 WITHOUT_MEMORIES |= {"try_cases"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
+# What only deletes from the working memory of whoever is signed in.
+WITHOUT_MEMORIES |= {"delete_working"}
     "account",
     "activities",
     "agents",
     "chat",
     "costs",
     "entities",
+    "episodes",
+    "fact_changes",
     "facts",
     "imports",
     "memory",
@@ -42,6 +48,7 @@ ONES_OWN = {
     "trash",
 }
 # What names something in a palace: its address, and the fixture it is made from.
+    "working_memory",
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
     "room_detail": lambda drawer: drawer.room.get_absolute_url(),
@@ -102,6 +109,10 @@ FORMS = {
         {"drawers": "1"},
     ),
     "trash_place": lambda drawer: (reverse("trash_place", args=["drawer", drawer.uuid]), {}),
+    "conversation_ledger": lambda drawer: (
+        reverse("conversation_ledger", args=[talk(drawer).uuid]),
+        {"item": ledger_item(drawer)},
+    ),
     "empty_trash": lambda drawer: (reverse("empty_trash", args=[in_trash(drawer)]), {}),
     "wing_edit": lambda drawer: (
         reverse("wing_edit", args=[drawer.room.wing.uuid]),
@@ -175,6 +186,13 @@ def talk(drawer):
 
 
 def recollection(drawer):
+def ledger_item(drawer):
+    """The drawer as the conversation's ledger has it."""
+    entries = [of_drawer(drawer, 0), of_fact(fact(drawer), 0, "")]
+    Ledger(drawer.palace, str(talk(drawer).uuid)).mark(*entries, Entry("skill:rowing"))
+    return entries[0].item
+
+
     """The trace of a recall that brought the drawer up."""
     hit = {"drawer": str(drawer.uuid), "pointer": str(drawer.pointer), "score": 1, "signals": {}}
     made, _ = RecollectionTrace.objects.get_or_create(

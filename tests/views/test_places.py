@@ -130,7 +130,7 @@ def test_the_number_of_queries_does_not_grow_with_the_closets(
     for _ in range(10):
         closet = ClosetFactory(room=room)
         DrawerFactory.create_batch(3, room=room, closet=closet)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         alices.get(room.get_absolute_url())
 
 

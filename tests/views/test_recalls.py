@@ -11,8 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.curation.purge import Purge
+from palace.facts.editing import forget, rewrite
+from palace.facts.scope import Scope
 from palace.mining.mine import mine
-from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
+from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.recall.recall import recall
 from palace.views.shares import Scale
 from tests.factories import DrawerFactory
@@ -124,6 +126,41 @@ def test_a_hit_that_did_not_fit_says_so(alices, lived_in):
 
 def test_what_a_model_was_given_is_there_to_the_letter(alices, trace):
     assert html.escape(trace.context) in alices.get(address(trace)).text
+
+
+@pytest.fixture
+def homes(palace):
+    """A recall that was given where she lives, learnt from her own words."""
+    mine(palace, transcript("I live in Porto.", "How nice.", id="home"))
+    found = recall(palace, "Where do I live?", now=NOW, with_facts=True)
+    return RecollectionTrace.objects.get(uuid=found.uuid)
+
+
+def test_the_facts_it_was_given_are_listed_with_their_words(alices, homes):
+    text = alices.get(address(homes)).text
+    fact = Fact.objects.get()
+    assert homes.facts[0]["memory"] == str(fact.memory)
+    assert "1 known fact came before them" in text
+    assert f'href="{fact.get_absolute_url()}"' in text
+    words = fact.evidence.get()
+    assert "<q>I live in Porto" in text
+    assert f"?passage={words.start}-{words.end}#text" in text
+
+
+def test_a_fact_it_was_given_stays_as_it_was_then(alices, homes, palace):
+    fact = Fact.objects.get()
+    rewrite(palace, fact.memory, "User lives in Braga", Scope("person"))
+    _, text = alices.get(address(homes)).text.split('id="known-title"')
+    text, _ = text.split('id="hits-title"')
+    assert "User lives in Porto" in text
+    assert "Braga" not in text
+    assert "It was wrong" in text
+
+
+def test_a_fact_it_was_given_that_is_gone_for_good_is_counted(alices, homes, palace):
+    forget(palace, Fact.objects.all())
+    text = alices.get(address(homes)).text
+    assert "1 fact that was given has been deleted for good since." in text
 
 
 def test_a_drawer_in_the_trash_is_named_but_not_quoted(alices, trace):

@@ -15,7 +15,15 @@ from palace.models import Activity, Drawer, Palace
 from palace.recall.recall import recall
 from palace.views.rendering import PAGE_SIZE
 from palace.views.trash import NOTHING_TO_UNDO
-from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
+from tests.factories import (
+    ClosetFactory,
+    DrawerFactory,
+    EntityFactory,
+    EvidenceFactory,
+    FactFactory,
+    RoomFactory,
+    WingFactory,
+)
 from tests.talk import BATTERY
 
 TRASH = "/memory/trash/"
@@ -89,6 +97,49 @@ def test_a_place_is_asked_about_and_goes_as_a_whole(alices, drawer, kind):
     back = re.search(r'name="next" value="([^"]+)"', done.text)[1]
     assert alices.post(undo_address(done), {"next": back}).url == place.get_absolute_url()
     assert Drawer.objects.kept().count() == 2
+
+
+@pytest.mark.parametrize("kind", ["closet", "room", "wing"])
+def test_the_facts_that_go_along_are_named_before_and_after(alices, drawer, kind):
+    other = DrawerFactory(room=drawer.room, closet=drawer.closet)
+    places = {"closet": drawer.closet, "room": drawer.room, "wing": drawer.room.wing}
+    fact = FactFactory(subject=EntityFactory(palace=drawer.palace), text="User owns a board")
+    for words in (drawer, other):
+        EvidenceFactory(fact=fact, drawer=words)
+    elsewhere = FactFactory(subject=fact.subject, text="User owns a boat")
+    EvidenceFactory(fact=elsewhere, drawer=drawer)
+    EvidenceFactory(fact=elsewhere)
+    asked = alices.get(to_trash(places[kind], kind)).text
+    assert "1 fact rests on them alone, and will be dropped too." in asked
+    assert f'<a href="{fact.get_absolute_url()}">User owns a board</a>' in asked
+    assert "User owns a boat" not in asked
+    done = alices.post(to_trash(places[kind], kind), follow=True)
+    receipt = re.search(
+        r'href="(/memory/trash/#[^"]+)">1 fact</a> that rested on nothing', done.text
+    )
+    trash = alices.get(reverse("trash")).text
+    assert f'id="{receipt[1].partition("#")[2]}"' in trash
+    assert "1 fact rested on what went then alone, and is not held any more:" in trash
+    assert f'<a href="{fact.get_absolute_url()}">User owns a board</a>' in trash
+    alices.post(undo_address(done))
+    assert "User owns a board" not in alices.get(reverse("trash")).text
+
+
+def test_of_many_facts_that_go_along_some_are_named_and_the_rest_counted(alices, drawer):
+    DrawerFactory(room=drawer.room)
+    about = EntityFactory(palace=drawer.palace)
+    for number in range(14):
+        EvidenceFactory(fact=FactFactory(subject=about, text=f"Fact {number}."), drawer=drawer)
+    asked = alices.get(to_trash(drawer.room, "room")).text
+    assert "14 facts rest on them alone" in asked
+    assert "and 2 others" in asked
+    assert asked.count("/memory/facts/") == 12 + asked.count('href="/memory/facts/"')
+
+
+def test_a_leaf_that_goes_says_how_many_facts_went_along(alices, drawer):
+    EvidenceFactory(fact=FactFactory(subject=EntityFactory(palace=drawer.palace)), drawer=drawer)
+    gone = alices.post(to_trash(drawer, "drawer"), headers=HTMX)
+    assert re.search(r', and with it <a href="[^"]+">1 fact</a>', gone.text)
 
 
 def test_a_place_with_one_drawer_is_moved_without_a_question(alices, drawer):

@@ -7,7 +7,7 @@ whoever judges them finds the fact that is meant, or drops them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -87,10 +87,10 @@ _SIGNS_OF_PAIRS = (
 _SHIFTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:I|we|User) (?:have |had |am |are )?(?:\w+ly |just |now )?(?:switch|chang|convert"
+        rf"(?:\A|\b(?:I|we|User) )(?:have |had |am |are )?(?:\w+ly |just |now )?(?:switch|chang|convert"
         rf"|migrat|mov|went|gone|go)(?:ed|ing|e)?(?: over| back)? from {_PREP}"
         rf"(?P<old>{_FEW}) to {_PREP}(?P<new>{_FEW}){_END}",
-        rf"\b(?:I|we|User) (?:have |had )?(?:\w+ly |just )?(?:swapped|traded|exchanged|replaced"
+        rf"(?:\A|\b(?:I|we|User) )(?:have |had )?(?:\w+ly |just )?(?:swapped|traded|exchanged|replaced"
         rf"|ditched|dropped|switched|changed)(?: in)? {_PREP}(?P<old>{_FEW}) (?:for|with|by|to"
         rf"|in favou?r of) {_PREP}(?P<new>{_FEW}){_END}",
     )
@@ -98,8 +98,8 @@ _SHIFTS = tuple(
 _BEFORE = re.compile(rf"\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}", re.IGNORECASE)
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
-    r"|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped|climbed|crept) "
-    r"(?:\w+ ){0,4}?to|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
+    r"|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped|climbed|crept) "
+    r"(?:\w+ ){0,4}?(?:to|at)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
 )
 _VALUE = re.compile(rf"{FIGURE}|{WEEKDAY}", re.IGNORECASE)
 _IS_DAY = re.compile(DAY, re.IGNORECASE)
@@ -109,16 +109,18 @@ _GIVEN_UP = re.compile(
     r"|am |are |is )?(?:(?:finally|just|recently|now|completely"
     r"|officially|already|also|both|so) )*(?:gave up|given up|give up|dropped|drop|ditched|quit"
     r"|got rid of|gotten rid of|get rid of|sold|cancelled|canceled|called off|abandoned|scrapped"
-    r"|went off|gone off|done with|finished with|through with|over with|sick of|broke up with"
+    r"|went off|gone off|done with|finished with|through with|over with|sick of|broke up with|said goodbye to|say goodbye to|packed in|jacked in|chucked in|chucked out|binned"
+    r"|kicked|cut out|cut|cancel|sell|leave|cancelling|came off|come off|stepped down from|step down"
+    r" from|got out of|have gone off|closed|shut down"
     r"|split up with|pulled out of|pull out of|dropped out of|backed out of|withdrew from|dumped"
     r"|uninstalled|moved out of|moved away from|moved on from|outgrew|outgrown|no longer"
     r" (?:own|have|use|do|play|take|practi[sc]e|go to)|stopped (?:doing|playing|going to|learning"
     r"|taking|using|drinking|eating|studying|practi[sc]ing|attending|working on|seeing|taking)"
-    rf"|fell out with|parted ways with) (?:on )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
+    rf"|fell out with|parted ways with|stopped(?= \w+ing\b)) (?:on )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
     re.IGNORECASE,
 )
 _TAKEN_OFF = re.compile(
-    rf"\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)(?: of)? {_PREP}"
+    rf"(?:\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)|\A(?:came|come) off)(?: of)? {_PREP}"
     rf"(?P<o>{_NOUN}{_FEW}){_END}",
     re.IGNORECASE,
 )
@@ -140,7 +142,7 @@ _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
     rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
-    r"|down to|up to|(?-i:now)|is off|'s (?:off|out|history|over)|spelt|spelled)\b",
+    r"|down to|up to|(?-i:now)|is off|pay rise|raise|put (?:\w+ ){1,2}up|weighed in|stopped|'s (?:off|out|history|over)|spelt|spelled)\b",
     re.IGNORECASE,
 )
 
@@ -179,7 +181,7 @@ class Setting:
     Attributes:
         said_at: When it was said, from which "the 12th" counts.
         me: Who speaks.
-        about: Whom the sentence is about.
+        whom: Whom the sentence is about, found out when it is asked for.
         announced: The sentence before announced a correction.
         before: The value that the sentence before took back.
         plain: Its clauses say nothing by themselves.
@@ -188,11 +190,15 @@ class Setting:
 
     said_at: datetime
     me: Person
-    about: Person
+    whom: Callable[[], Person]
     announced: bool = False
     before: str = ""
     plain: bool = True
     ended: bool = False
+
+    @property
+    def about(self) -> Person:
+        return self.whom()
 
 
 def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Candidate]:
@@ -203,21 +209,23 @@ def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Can
     text = spelt_out(sentence)
     if len(text) > _LONGEST:
         return
-    pairs = list(_paired(text, words, setting.about))
+    pairs = list(_paired(text, words, setting))
     yield from pairs
     if not pairs and setting.plain:
         yield from _put_right(text, words, setting)
     yield from _given_up(text, words, setting)
 
 
-def _paired(text: str, words: Words, me: Person) -> Iterator[Candidate]:
+def _paired(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
     if not any(sign in text for sign in _SIGNS_OF_PAIRS):
         return
     for patterns, corrects in ((_PAIRS, True), (_SHIFTS, False)):
         for pattern in patterns:
             found = pattern.search(text)
             if found is not None:
-                yield _amendment(me, found["new"], text, words, old=found["old"], corrects=corrects)
+                yield _amendment(
+                    setting.about, found["new"], text, words, old=found["old"], corrects=corrects
+                )
                 return
 
 
@@ -269,7 +277,19 @@ def _last(pattern: re.Pattern[str], text: str) -> str:
     return found[-1] if found else ""
 
 
+# One of these is in whatever is given up.
+_SIGNS_OF_GIVING_UP = (
+    "gave", "give", "drop", "ditch", "quit", "rid of", "sold", "sell", "cancel", "called off",
+    "abandon", "scrapped", "off", "done with", "finished with", "through with", "over with",
+    "sick of", "with ", "goodbye", "packed", "jacked", "chucked", "binned", "kicked", "cut", "leave",
+    "step", "got out", "closed", "shut", "out of", "dumped", "uninstalled", "moved", "outgr",
+    "no longer", "stopped", "withdrew", "handed",
+)  # fmt: skip
+
+
 def _gives_up(text: str) -> re.Match[str] | None:
+    if not any(sign in text.lower() for sign in _SIGNS_OF_GIVING_UP):
+        return None
     return _GIVEN_UP.search(text) or _TAKEN_OFF.search(text) or _NOTICE.search(text)
 
 

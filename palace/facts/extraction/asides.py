@@ -23,7 +23,7 @@ _HOME = (
 _JOB = r"(?:job|role|position|post|gig|employer|company|internship|boss)"
 _VERB = r"[a-z]+"
 _STEPS = frozenset(
-    "leave sell move quit stop start buy adopt retire divorce marry break lose finish become turn"
+    "leave sell move quit stop start buy adopt retire divorce marry break lose finish become"
     " join change switch give get graduate drop relocate settle resign".split()
 )
 _STOP = r"(?=\s*(?:[,;:.!?)]|\Z|\s(?:I|we|and|but|so|which|is|are|has|have|was|now)\b))"
@@ -141,7 +141,8 @@ def _steps(text: str) -> Iterator[str]:
     """ "Since I sold the Volvo", "since moving to Graz", "back when I still smoked"."""
     since = _SINCE.search(text)
     if since is not None and PAST.get(since["verb"].lower()) in _STEPS:
-        yield f"{since['who']} {_IT.sub(_spoken_of(text[: since.start()]), since['rest'])}"
+        before = text[: since.start("who")]
+        yield f"{since['who']} {_IT.sub(_spoken_of(before), since['rest'])}"
     if (gone := _GONE.search(text)) is not None:
         yield f"{gone['o']} {gone['how']}"
     doing = _DOING.search(text)

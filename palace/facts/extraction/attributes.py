@@ -23,16 +23,16 @@ from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.rules import phrase_of
 from palace.facts.extraction.subjects import corrects, without_openers
 
-_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its))"
+_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)|(?=rent here ))"
 _AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
 _ATTRIBUTE = re.compile(
-    rf"\A{_WHOSE} (?P<what>[\w' -]{{2,40}}?) (?P<verb>is|are|was|used to be|will be"
+    rf"\A{_WHOSE} ?(?P<what>[\w' -]{{2,40}}?)(?: here)? (?P<verb>is|are|was|used to be|will be"
     rf"|has always been)"
     r"(?: (?:now|currently|actually|still|also|definitely|probably the|by far))* (?P<value>\S.*)\Z",
     re.IGNORECASE,
 )
 _MY_FAVOURITE = re.compile(
-    r"\A(?P<value>\S.{1,60}?) (?:is|are) (?:definitely |still |also |by far "
+    r"\A(?P<value>\S.{1,60}?) (?P<verb>is|are|was|used to be) (?:definitely |still |also |by far "
     r"|probably )?(?:my|one of my) (?:all-time |absolute |personal )?"
     r"favou?rite (?P<what>[\w -]{2,30})\Z",
     re.IGNORECASE,
@@ -58,7 +58,8 @@ _TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget
 _HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
 _IT_IS = re.compile(r"\A(?:it|that) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
 _BIRTHDAY_ON = re.compile(
-    r"\A(?:it is )?(?:my birthday (?:is )?on|I was born on|my birthday is) (?P<value>.+)\Z",
+    r"\A(?:it is )?(?:my birthday (?:is )?on|(?:I was |I am )?born(?: on)?|my birthday is"
+    r"|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
     re.IGNORECASE,
 )
 
@@ -68,7 +69,7 @@ def attributes_of(
 ) -> Iterator[Candidate]:
     text, opening = without_openers(text)
     text = _AFTER.sub("", text)
-    yield from _by_themselves(text, words, company, corrected=corrects(opening))
+    yield from _by_themselves(text, words, said_at, company, corrected=corrects(opening))
     found = _ATTRIBUTE.match(text)
     if found is None:
         yield from _its(text, words, said_at, company)
@@ -116,12 +117,17 @@ def _owner(found: re.Match[str], company: Company) -> Person | None:
 
 
 def _by_themselves(
-    text: str, words: Words, company: Company, *, corrected: bool
+    text: str, words: Words, said_at: datetime, company: Company, *, corrected: bool
 ) -> Iterator[Candidate]:
     me = company.me
     favourite = _MY_FAVOURITE.match(text) or _LISTED_FAVOURITE.match(text)
     if favourite is not None and (value := phrase_of(favourite["value"])):
-        yield favourite_of(me, favourite["what"], value, words)
+        found = favourite_of(me, favourite["what"], value, words)
+        if favourite.groupdict().get("verb", "").lower() in ("was", "used to be"):
+            company.topic = f"favourite {favourite['what']}"
+            text = found.text.replace(" is ", " was ", 1)
+            found = replace(found, text=text, valid_to=said_at)
+        yield found
     if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
         yield fact_of(
             me,

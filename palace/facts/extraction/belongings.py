@@ -15,11 +15,13 @@ from palace.facts.extraction.people import Company, Person
 from palace.facts.extraction.phrasing import article, third
 from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.rules import bare, phrase_of
+from palace.facts.extraction.values import FIGURE, MONTH
 
 THE_DAY = re.compile(
-    r"(?P<value>(?:the )?\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]+(?:,? \d{4})?"
-    r"|[A-Z][a-z]+ (?:the )?\d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|\d{4}-\d\d-\d\d"
-    r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?)"
+    rf"(?P<value>(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?:,? \d{{4}})?"
+    rf"|{MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?|\d{{4}}-\d\d-\d\d"
+    r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?)",
+    re.IGNORECASE,
 )
 _APPOINTMENT = re.compile(
     r"(?:[\w' -]+ )?(?:exams?|test|interview|flight|wedding|appointment|surgery"
@@ -101,6 +103,12 @@ class Belonging:
         return phrase_of(self.value) or ""
 
 
+# "£950 in Cardiff", "780 a month plus bills": where, and what else, is no part of it.
+_AMOUNT = re.compile(
+    rf"\A(?:(?:about|around|roughly) )?[€$£]? ?{FIGURE}(?:[.,]\d+)*"
+    r"(?: (?:a|per|an) (?:month|week|year|hour))?(?=,| (?:in|here|at|plus|and|now|with|for)\b|\Z)",
+    re.IGNORECASE,
+)
 _Read = Callable[[Belonging], Iterator[Candidate]]
 
 
@@ -189,7 +197,12 @@ def _told_so(one: Belonging) -> Iterator[Candidate]:
 
 
 def _job(one: Belonging) -> Iterator[Candidate]:
-    if role := role_in(bare(re.sub(r"\A(?:as|being) ", "", one.value))):
+    if (place := re.match(r"(?:at|with|for) (?P<o>[A-Z].*)", one.value)) is not None:
+        at = phrase_of(place["o"])
+        if at:
+            text = f"{one.owner.label} works at {at}"
+            yield fact_of(one.owner, "works_at", at, text, one.words, kind="organisation")
+    elif role := role_in(bare(re.sub(r"\A(?:as|being) ", "", one.value))):
         text = f"{one.owner.label} works as {article(role)}"
         yield fact_of(one.owner, "works_as", role, text, one.words)
 
@@ -220,18 +233,24 @@ def _goal(one: Belonging) -> Iterator[Candidate]:
 
 def _measure(one: Belonging) -> Iterator[Candidate]:
     if re.search(r"\d", one.value):
+        value = amount[0] if (amount := _AMOUNT.match(one.value)) else one.value
         predicate = one.what.replace("monthly ", "").replace(" ", "_")
-        text = f"{one.of} {one.what} is {one.value}"
-        yield fact_of(one.owner, predicate, one.value, text, one.words)
+        text = f"{one.of} {one.what} is {value}"
+        yield fact_of(one.owner, predicate, value, text, one.words)
 
 
 def _appointment(one: Belonging) -> Iterator[Candidate]:
-    left, when = read_ahead(one.value, one.said_at)
+    left, when = read_ahead(_up_to_comma(one.value), one.said_at)
     if when.at is None or when.at.date() < one.said_at.date() or len(left.split()) > 4:
         return
     day = f"{when.at.day} {when.at:%B %Y}"
     text = f"{one.owner.label} has {article(one.what)} on {day}"
     yield fact_of(one.owner, "plans", one.what, text, one.words, valid_from=when.at)
+
+
+def _up_to_comma(value: str) -> str:
+    first = value.split(",")[0]
+    return first if re.search(r"\d", first) else value
 
 
 def _work(one: Belonging) -> Iterator[Candidate]:

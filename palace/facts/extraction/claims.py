@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from palace.facts.candidate import Candidate, Thing
+from palace.facts.candidate import USER, Candidate, Thing
 from palace.facts.extraction.claim import PAST_TENSES, Claim
 from palace.facts.extraction.dates import When, read_ahead, read_when
 from palace.facts.extraction.grammar import Tense, Verb, without_fillers
@@ -21,6 +21,7 @@ from palace.facts.extraction.patterns_tastes import TASTES
 from palace.facts.extraction.patterns_work import WORK
 from palace.facts.extraction.phrasing import article, listed, sentence, third
 from palace.facts.extraction.plans import plans_of, wishes_of
+from palace.facts.extraction.products import is_product
 from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.rules import Mode, Rule, bare, phrase_of
 
@@ -103,10 +104,14 @@ def _suits(rule: Rule, claim: Claim) -> bool:
         return False
     if not rule.past and verb.tense is Tense.PAST:
         return False
+    if rule.mode is Mode.ENDED and verb.ongoing:
+        return False
     if rule.mode is Mode.EVENT and (verb.ongoing or (rule.dated and verb.tense is not Tense.PAST)):
         return False
     if rule.mode is Mode.STATE:
-        return verb.tense in _LASTING or (verb.tense in PAST_TENSES and not verb.negated)
+        return verb.tense in _LASTING or (
+            verb.tense in PAST_TENSES and (not verb.negated or rule.predicate in _DIAGNOSED)
+        )
     if verb.negated:
         return False
     return verb.tense in (Tense.PAST, Tense.PERFECT)
@@ -126,6 +131,8 @@ def _lasts(rule: Rule, claim: Claim) -> bool:
     )
 
 
+# "I was never allergic to it" takes back what was said.
+_DIAGNOSED = frozenset({"allergic_to", "has_condition"})
 _ALL_ALONG = re.compile(
     r"\b(?:since|for (?!the|my|our)|all my life|lately|recently)\b", re.IGNORECASE
 )
@@ -204,14 +211,14 @@ def _candidate(rule: Rule, filled: _Filled, claim: Claim, when: When) -> Candida
         aspect=rule.aspect.replace("{o}", filled.object.lower()),
         stance=_stance(rule, negated=negated),
         negated=negated,
-        corrects=claim.corrects,
+        corrects=claim.corrects or (verb.negated and verb.tense in PAST_TENSES),
         valid_from=_since(rule, when, over=over),
         valid_to=_until(when, claim, over=over),
         confidence=rule.confidence,
     )
-    return (
-        _opposite(candidate) if rule.predicate in ("likes", "dislikes") and negated else candidate
-    )
+    if rule.predicate in ("likes", "dislikes"):
+        return _of_product(_opposite(candidate) if negated else candidate)
+    return candidate
 
 
 def _said(rule: Rule, filled: _Filled, claim: Claim) -> tuple[str, str, str]:
@@ -261,6 +268,23 @@ def _opposite(candidate: Candidate) -> Candidate:
     if candidate.predicate == "likes":
         return replace(candidate, predicate="dislikes", negated=False)
     return candidate
+
+
+def _of_product(candidate: Candidate) -> Candidate:
+    """Whoever loves TypeScript has an opinion on it, which others of theirs are beside."""
+    of, _, facet = candidate.object.partition(" ")
+    if candidate.subject.name != USER or " " in facet or not is_product(of):
+        return candidate
+    if not facet.islower():
+        of, facet = candidate.object, ""
+    return replace(
+        candidate,
+        type="opinion",
+        subject=Thing(of.removesuffix("'s"), "item"),
+        predicate="opinion",
+        object=candidate.text.removeprefix(f"{USER} "),
+        aspect=facet,
+    )
 
 
 def _text(rule: Rule, says: str, claim: Claim) -> str:

@@ -46,7 +46,7 @@ _JOINT = re.compile(
     rf"(?={_STARTS}(?![\w']))|\s*:\s+(?=(?:since|in|on|last|next|from|this)\s)"
 )
 _ELISION = re.compile(r"(?:\s*,)?\s+(?:and|but)(?:\s+then)?\s+(?=[a-z])|\s*,\s*(?=[a-z]+\s)")
-_RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)\s)")
+_RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)(?:\s|\Z))")
 _BLOCKS_BASE = re.compile(
     r"\b(?:to|will|would|can|could|should|might|may|must|let|lets|not)\b|n't\b|'ll\b"
     r"|'d\b|'(?:re|m) \w+ing\b"
@@ -60,6 +60,15 @@ _NOT_ALONE = frozenset(
     "like likes works plays loves runs walks needs wants uses moves names plans goes visits drinks"
     " reads turns changes designs travels".split()
 )
+
+# "Noor's qualified", "my job's at Bosch": no possessive, as what follows gives away.
+_WHO = r"\b([A-ZÀ-ÖØ-Þ][\w-]+|[a-z][\w-]*[a-rt-z])"
+_EAGER = r"(?:just|now|also|finally|recently|already|really|only|still|currently|always)"
+_HAS = (
+    r"been|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit|retired|passed"
+    r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
+)
+_IS = r"an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called |named |married |the |my "
 
 # Each with a part of it that is looked for first, which is much quicker than the pattern.
 _CONTRACTIONS = (
@@ -81,6 +90,8 @@ _CONTRACTIONS = (
     ),
     ("'s", re.compile(r"\b([Hh]e|[Ss]he|[Ii]t|[Tt]hat|[Tt]here|who|[Ww]hat)'s\b"), r"\1 is"),
     ("'s", re.compile(r"\b(name|birthday|favou?rite \w+)'s (?=\S)"), r"\1 is "),
+    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_HAS})\b)"), r"\1 has "),
+    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_IS}))"), r"\1 is "),
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),

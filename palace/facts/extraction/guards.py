@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from palace.facts.extraction.sentences import BLOT
 
@@ -11,7 +12,11 @@ _SPEAKS = re.compile(
     r"\b(?:I|i|I'm|im|Im|my|our|we|User|me|mine|myself)\b|\b(?:My|Our|We|Me)\b"
     r"|\b(?:always|never|from now on|call me|favou?rite|allergic|vegetarian|vegan|moved"
     r"|mum|mom|dad|grandma|grandpa|married"
-    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to)\b",
+    r"|passed away|died|cancelled|canceled|renamed|is now called|live|works?|got|quit|had to"
+    r"|here|living|working|taking|studying|learning|turning|moving|flying|born|been|came off|sold"
+    r"|bought|started|starting|joined|left|swapped|switched|ditched|finished|love|hate|prefer"
+    r"|stand|fan|diabetic|pregnant|a year|no longer|trying|saving|drinking|broke|turned|retired"
+    r"|she|he|her|his|used to be|raise|please|packed in|dropped|without|goodbye)\b",
     re.IGNORECASE,
 )
 
@@ -20,10 +25,16 @@ _SOMETHING_IS = re.compile(
     r"(?:\A|[.!?,;:]\s)(?:[Tt]he )?[A-Z][\w+#']*(?: [\w']+){0,3} (?:is|are)\b"
 )
 
+# Asked to act as one of these, the assistant plays nobody.
+_HELPER = (
+    r"(?:\w+ ){0,2}(?:editor|proofreader|translator|tutor|teacher|coach|expert|assistant|consultant"
+    r"|reviewer|adviser|advisor|analyst|developer|engineer|programmer|copywriter|writer)\b"
+)
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
-    r"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as|you are now|play the (?:part"
+    rf"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are now|play the (?:part"
     r"|role)|imagine|in character"
+    r"|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)|mock data|screenplay"
     r"|proofread|proof-read|rewrite|re-write|rephrase|paraphrase|(?:correct|fix|check"
     r"|improve) (?:the|my|this|these) "
     r"(?:grammar|spelling|text|sentences?|english|paragraph|essay)|grammar (?:exercise"
@@ -52,7 +63,9 @@ _FICTION = re.compile(
     re.IGNORECASE,
 )
 _PLAY = re.compile(
-    r"\b(?:role[\s-]?play|pretend (?:that |to )?|act as|you are now|in character)", re.IGNORECASE
+    rf"\b(?:role[\s-]?play|pretend (?:that |to )?|act as(?! (?:an? |my )?{_HELPER})|you are now"
+    r"|in character)",
+    re.IGNORECASE,
 )
 _PLAY_ENDS = re.compile(
     r"\b(?:stop (?:the )?(?:role[\s-]?play|pretending|acting)"
@@ -115,6 +128,35 @@ _ORDERS = re.compile(
 )
 
 
+# One of these words is in whatever the pattern finds; looking for them first is much quicker.
+_SIGNS_OF_MADE_UP = frozenset(
+    "translate translation role roleplay pretend act you play imagine character npc npcs backstory"
+    " backstories subtitles fake mock screenplay proofread proof rewrite re rephrase paraphrase"
+    " correct fix check improve grammar exercise riddle lyrics monologue narrator in dreamt dreamed"
+    " dream sample example unit test ignore".split()
+)
+_SIGNS_OF_WRITING = frozenset(
+    "write draft compose create generate make invent give tell come continue finish".split()
+)
+_SIGNS_OF_JOKES = frozenset(
+    "kidding jk j joke joking lol yeah as sarcasm said kill dreams april not wink favourite"
+    " favorite queen king pope life oh ah sure right s".split()
+)
+_SIGNS_OF_OPEN = frozenset(
+    "if unless whether imagine suppose supposing assume assuming pretend hypothetically let lets"
+    " what case wish wishes maybe perhaps probably possibly might may could should would guess"
+    " wonder wondering doubt not unsure sounds seem seems looks feels as supposedly apparently say"
+    " had can do am did were when someday theory who example e such until before once even long or"
+    " instead".split()
+)
+_WORD = re.compile(r"[a-z]+")
+
+
+@lru_cache(maxsize=16)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
 def speaks_of_itself(text: str) -> bool:
     """A cheap look before anything else is done."""
     return _SPEAKS.search(text) is not None or _SOMETHING_IS.search(text) is not None
@@ -130,19 +172,23 @@ def ends_play(text: str) -> bool:
 
 def begins_made_up(sentence: str) -> bool:
     """Whether this sentence, and what follows it in the message, tells of what is made up."""
-    return _MADE_UP.search(sentence) is not None or (
-        (asked := _WRITE.search(sentence)) is not None and _FICTION.search(asked[0]) is not None
-    )
+    words = _words(sentence)
+    if not words.isdisjoint(_SIGNS_OF_MADE_UP) and _MADE_UP.search(sentence):
+        return True
+    asked = None if words.isdisjoint(_SIGNS_OF_WRITING) else _WRITE.search(sentence)
+    return asked is not None and _FICTION.search(asked[0]) is not None
 
 
 def asks_for_text(sentence: str) -> bool:
     """Whether it is a request to write something: what it says may be meant for the text."""
-    return _WRITE.search(sentence) is not None
+    words = _words(sentence)
+    return not words.isdisjoint(_SIGNS_OF_WRITING) and _WRITE.search(sentence) is not None
 
 
 def is_not_meant(sentence: str) -> bool:
     """Irony and jokes, as far as words give them away."""
-    return _NOT_MEANT.search(sentence) is not None or _SHOUTED.search(sentence) is not None
+    joking = not _words(sentence).isdisjoint(_SIGNS_OF_JOKES) and _NOT_MEANT.search(sentence)
+    return bool(joking) or _SHOUTED.search(sentence) is not None
 
 
 def is_reported(clause: str) -> bool:
@@ -151,7 +197,7 @@ def is_reported(clause: str) -> bool:
 
 def is_open(clause: str) -> bool:
     """A condition, a wish or a guess."""
-    return _OPEN.search(clause) is not None
+    return not _words(clause).isdisjoint(_SIGNS_OF_OPEN) and _OPEN.search(clause) is not None
 
 
 def asks(clause: str) -> bool:

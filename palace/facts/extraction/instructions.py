@@ -9,6 +9,7 @@ from palace.facts.candidate import USER, Candidate, Words
 from palace.facts.extraction.clauses import spelt_out
 from palace.facts.extraction.people import Company
 from palace.facts.extraction.phrasing import third
+from palace.facts.extraction.roles import LANGUAGE
 from palace.facts.extraction.sentences import BLOT, Sentence
 
 _STANDING = re.compile(
@@ -28,6 +29,31 @@ _FROM_NOW_ON = re.compile(
     r"|every time|in all (?:your )?(?:answers|replies)))",
     re.IGNORECASE,
 )
+_NO_PLEASE = re.compile(
+    r"\A(?:please,? )?(?P<what>no (?P<no>[a-z][\w-]+(?: [\w-]+)?))(?:,? please| thanks)\Z"
+    r"|\A(?:please|pls),? (?P<also>no (?P<none>bullet points?|bullets|emojis?|markdown|lists|tables"
+    r"|jargon|code))\b",
+    re.IGNORECASE,
+)
+_KEEP_SHORT = re.compile(
+    r"\b(?:please|pls),? (?P<what>keep (?:it|(?:your |the |all )?(?:answers|replies|responses)) "
+    r"(?:short|brief|concise|simple|terse))\b",
+    re.IGNORECASE,
+)
+_LANGUAGE_AGAIN = re.compile(
+    rf"\A(?:back to |in )?(?P<lang>{LANGUAGE})(?: again)?(?: please)? from now on\b", re.IGNORECASE
+)
+# What an instruction is about: another one about the same takes its place.
+_TOPICS = (
+    (
+        "language",
+        re.compile(rf"\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b", re.I),
+    ),
+    ("length", re.compile(r"\b(?:short|brief|concise|terse|long|detailed|at length)\b", re.I)),
+    ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit)\b", re.I)),
+    ("spelling", re.compile(r"\b(?:british|american) (?:english|spelling)\b", re.I)),
+)
+_FORMAT = re.compile(r"\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)", re.I)
 _NOT_TO_ONE = re.compile(
     r"\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
     r"|seems?|said|says|ever|mind|heard|seen|tried|works?|a|the|nice|good|great|so|too"
@@ -55,33 +81,44 @@ def instructions_of(
         or len(sentence.text) > 200
     ):
         return
-    text = spelt_out(sentence.text)
-    found = _STANDING.match(text)
-    what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
-    if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
-        what = later["first"] or later["then"]
+    what = _told(spelt_out(sentence.text))
     if what is None:
-        return
-    verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
-    if verb not in _TOLD:
         return
     what = re.split(r"(?:[;]|,? (?:because|I prefer|I hate|I like|since I|thanks|ok)\b)", what)[
         0
     ].strip(" ,.")
     what = re.sub(r"\bwhen(?:ever)? I ask\b", "when asked", what)
-    me = company.me
+    me, said = company.me, third(what)
     yield Candidate(
         type="preference",
         subject=me.thing,
         predicate="prefers",
-        object=third(what),
-        text=f"{me.label} wants the assistant to {_infinitive(third(what))}",
+        object=said,
+        text=f"{me.label} wants the assistant to {_infinitive(said)}",
         words=(words(sentence.start, sentence.end),),
-        aspect="",
+        aspect=next((topic for topic, about in _TOPICS if about.search(said)), ""),
         stance="positive",
         category="instructions",
         confidence=0.8,
     )
+
+
+def _told(text: str) -> str | None:
+    """What is to be done from now on, as an order."""
+    if (short := _KEEP_SHORT.search(text)) is not None:
+        return short["what"]
+    if (again := _LANGUAGE_AGAIN.match(text)) is not None:
+        return f"answer in {again['lang']}"
+    if (none := _NO_PLEASE.match(text)) is not None and (none["no"] or none["none"]):
+        return f"use {none['what'] or none['also']}" if _FORMAT.search(text) else None
+    found = _STANDING.match(text)
+    what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
+    if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
+        what = later["first"] or later["then"]
+    if what is None:
+        return None
+    verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
+    return what if verb in _TOLD else None
 
 
 def _infinitive(what: str) -> str:

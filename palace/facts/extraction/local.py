@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
@@ -24,10 +25,12 @@ from palace.facts.extraction.grammar import read_verb
 from palace.facts.extraction.households import households_of, introductions_of
 from palace.facts.extraction.instructions import instructions_of
 from palace.facts.extraction.opinions import opinions_of
-from palace.facts.extraction.people import Company
+from palace.facts.extraction.people import ABSENT, Company, Person
+from palace.facts.extraction.profiles import profile_of
 from palace.facts.extraction.sentences import Sentence, sentences_of
 from palace.facts.extraction.subjects import FRAGMENT, Subject, subject_of, takes_back
 from palace.facts.extraction.turns_of_phrase import said_in_passing
+from palace.facts.extraction.verbs import THIRD
 from palace.facts.predicates import HEARSAY, is_single
 from palace.transcripts import Turn
 
@@ -77,6 +80,26 @@ class _Reading:
         self._playing = message.begins_play
 
 
+_STATED = re.compile(
+    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{6,},", re.I
+)
+_TAG = re.compile(
+    r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't|didn't)\b",
+    re.IGNORECASE,
+)
+
+
+def _stated_before(clause: Clause, sentence: Sentence) -> Clause | None:
+    """What is stated before a comma: "I live near Krakow, winters are hard so which coat?"."""
+    at = clause.start - sentence.start
+    raw = sentence.text[at : at + clause.end - clause.start]
+    stated = _STATED.match(raw)
+    if stated is None or clause.elided or clause.relative or _TAG.match(raw, stated.end()):
+        return None
+    text = stated[0].rstrip(",")
+    return replace(clause, text=spelt_out(text), end=clause.start + len(text))
+
+
 def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
     """The same said twice in a message is said once."""
     seen: set[tuple[str, str, str, str, bool]] = set()
@@ -115,6 +138,7 @@ class _Message:
 
     def _said(self, sentence: Sentence) -> list[Candidate]:
         """What it says by itself, and what it amends."""
+        self._company.opening = not self._turn.text[: sentence.start].strip()
         right = puts_right(sentence.text)
         self._corrects = right or self._announced or takes_back(sentence.text)
         said = [*self._asides(sentence), *self._sentence(sentence)]
@@ -129,11 +153,14 @@ class _Message:
         return not (guards.is_reported(text) or guards.is_open(text))
 
     def _setting(self, sentence: Sentence, said: Sequence[Candidate], *, right: bool) -> Setting:
-        about = None if right else subject_of(spelt_out(sentence.text), self._company)
+        def whom() -> Person:
+            about = None if right else subject_of(spelt_out(sentence.text), self._company)
+            return about.person if about else self._company.me
+
         return Setting(
             said_at=self._turn.said_at,
             me=self._company.me,
-            about=about.person if about else self._company.me,
+            whom=whom,
             announced=self._announced or self._turn.text[: sentence.start].endswith("*"),
             before=self._before,
             plain=not said,
@@ -145,6 +172,10 @@ class _Message:
         for clause in asides_of(sentence):
             if not guards.is_open(clause.text) and not guards.is_reported(clause.text):
                 yield from self._clause(clause, None)
+        if not sentence.question:
+            first = not self._turn.text[: sentence.start].strip()
+            for told in profile_of(sentence.text, first=first):
+                yield from self._clause(Clause(told, sentence.start, sentence.end), None)
         if is_parted(sentence.text):
             yield parted(self._company.me, self._words(sentence.start, sentence.end))
 
@@ -166,7 +197,11 @@ class _Message:
             if not clause.elided and not clause.relative:
                 subject, blocked = None, blocked and guards.is_reported(clauses[number - 1].text)
             blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
-            if blocked or asks or last_of_question or guards.orders(clause.text):
+            if last_of_question and not (blocked or asks):
+                clause, last_of_question = _stated_before(clause, sentence), False
+                if clause is None:
+                    continue
+            if blocked or asks or guards.orders(clause.text):
                 blocked |= asks
                 continue
             subject = yield from self._clause(clause, subject)
@@ -224,20 +259,20 @@ class _Message:
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
         if clause.elided:
-            return (
-                Subject(
-                    before.person, clause.text, corrects=before.corrects, stranger=before.stranger
-                )
-                if before
-                else None
-            )
+            return self._same_as(before, clause) if before else None
         if clause.relative:
             person = self._company.last
             return Subject(person, clause.text) if person else None
         return subject_of(clause.text, self._company)
 
+    def _same_as(self, before: Subject, clause: Clause) -> Subject | None:
+        """Whoever "I need a hero, lives in a mill" is about, it is not me."""
+        if before.person is self._company.me and clause.text.split()[0] in THIRD:
+            return None
+        return replace(before, rest=clause.text, lead="")
+
     def _remember(self, subject: Subject) -> None:
-        if subject.person is not self._company.me:
+        if subject.person is not self._company.me and subject.person.thing.name not in ABSENT:
             self._company.last = subject.person
 
     def _words(self, start: int, end: int) -> Words:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from palace.facts.candidate import Candidate, Thing, Words
 from palace.facts.extraction.people import Company
 from palace.facts.extraction.phrasing import third
+from palace.facts.extraction.products import is_product
 from palace.facts.extraction.rules import bare, phrase_of
 from palace.facts.extraction.subjects import without_openers
 
 _GOOD = frozenset(
     """
-    great good excellent amazing awesome fantastic brilliant wonderful superb best fine elegant
+    great good excellent godsend lifesaver joy treat gem amazing awesome fantastic brilliant wonderful superb best fine elegant
     beautiful delicious underrated lovely perfect useful handy intuitive fun fascinating solid
     reliable outstanding impressive gorgeous phenomenal incredible comfortable important
     essential worth enjoyable refreshing relaxing charming clever smart future pleasant readable
@@ -26,18 +27,8 @@ _BAD = frozenset(
     clunky confusing disappointing frustrating painful dreadful mediocre bloated unreliable fad
     scam waste mess ridiculous stupid disgusting unbearable unreadable garbage rubbish nightmare
     trash tedious dull bland pretentious exhausting stressful overhyped cruel unfair loud noisy
-    lonely verbose ugly buggy hard
-""".split()
-)
-# Names of things that look like any word at the beginning of a sentence.
-_PRODUCTS = frozenset(
-    """
-    Python Rust Go Java Kotlin Swift Ruby Perl Scala Haskell Elixir Clojure Julia Lua Vim Emacs
-    Neovim Linux Ubuntu Debian Windows Docker Kubernetes React Angular Vue Svelte Django Flask
-    Rails Laravel Git Slack Notion Excel Word Zoom Jira Figma Photoshop Postgres Redis Kafka
-    Terraform Ansible Webpack Vite Bootstrap Tailwind Obsidian Trello Asana Outlook Gmail
-    Spotify Netflix Android Firefox Chrome Safari Bash Zig Celery Pandas Numpy Duolingo Twitter
-    Reddit Facebook Instagram Tesla
+    lonely verbose ugly buggy hard pain disaster joke headache hell drag chore letdown
+    unusable clumsy flaky brittle
 """.split()
 )
 _THING = (
@@ -68,13 +59,27 @@ _I_THINK = re.compile(
 _I_FIND = re.compile(
     rf"\AI (?:really |honestly |still |now |do |also |personally |generally )?(?:find"
     rf"|consider) {_THING} (?P<how>(?:(?:really|very|so|too|far too|quite|pretty|a|an"
-    rf"|a bit|incredibly|extremely) )*(?:[a-z]+))\Z",
+    rf"|a bit|incredibly|extremely) )*(?:[a-z]+))(?=\Z|,)",
     re.IGNORECASE,
 )
 _NAMED_IS = re.compile(
     r"\A(?P<of>(?:the )?[A-Z][\w+#.'’-]*(?: [\w+#'’-]+){0,3}?) (?:is"
     r"|are) (?P<how>(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very|still"
     r"|actually|the|a|an|honestly|simply|such|not|by far) )*(?P<word>[a-z]+)\b[^,;]*)\Z"
+)
+# "Generics in TypeScript are a pain", "remote work is the best thing that ever happened to me".
+_FACET_IS = re.compile(
+    r"\A(?P<of>[a-z][\w-]*(?: [\w-]+)? (?:in|of|on|with) [A-Z][\w+#.]*) (?:is|are) (?P<how>[^,;]+)\Z"
+)
+_BEST_THING = re.compile(
+    rf"\A(?!\w+ing\b){_THING} (?:is|are) (?:honestly |simply |just |by far )?"
+    r"(?P<how>(?:the (?:best|worst) (?:thing|idea|invention|decision|purchase)|a godsend"
+    r"|a lifesaver)\b)[^,;]*\Z",
+    re.IGNORECASE,
+)
+_GROWN = re.compile(
+    rf"\A{_THING} (?:has |have )?(?:really |kind of |slowly )?(?:grown|grew|is growing) on me\b",
+    re.IGNORECASE,
 )
 _HOW = re.compile(
     r"\A(?P<not>not )?(?:(?:just|so|really|absolutely|pretty|quite|way|far|too|very"
@@ -83,8 +88,8 @@ _HOW = re.compile(
     re.IGNORECASE,
 )
 _FACET = re.compile(
-    r"\Athe (?P<aspect>[\w -]+?) (?:of|in|on|at) (?P<of>(?:my |the )?[A-Z][\w+#.'’ -]*"
-    r"|the \w+|my \w+)\Z"
+    r"\A(?:the (?P<aspect>[\w -]+?) (?:of|in|on|at|with) (?P<of>(?:my |the )?[A-Z][\w+#.'’ -]*"
+    r"|the \w+|my \w+)|(?P<facet>[a-z][\w-]*(?: [\w-]+)?) (?:of|in|on|with) (?P<whole>[A-Z][\w+#.]*))\Z"
 )
 _OF_ITS = re.compile(
     r"\A(?P<of>(?:the )?[A-Z][\w+#.]*(?: [A-Z][\w+#.]*)*)(?:'s|’s)? (?P<aspect>[a-z][\w -]*)\Z"
@@ -106,6 +111,9 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
     if _MIGHT.search(text) is None:
         return
     text, _ = without_openers(text)
+    if (grown := _GROWN.match(text)) is not None:
+        yield from _grown(grown["of"], words, company)
+        return
     moved = _TO_ME.match(text)
     if moved is not None:
         against: bool | None = _AGAINST.match(moved["verb"]) is not None
@@ -137,14 +145,34 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
     yield from _judged(judged["of"], judged["how"], against=against, words=words, company=company)
 
 
+def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
+    said = phrase_of(of)
+    if said is not None:
+        me, taste = company.me, bare(third(said))
+        text = f"{me.label} has come to like {third(said)}"
+        yield Candidate(
+            "preference",
+            me.thing,
+            "likes",
+            taste,
+            text,
+            (words,),
+            stance="positive",
+            confidence=0.75,
+        )
+
+
 def _of_something_named(text: str) -> re.Match[str] | None:
     """ "Python is great for scripts"; a sentence about cooking or friends says too little."""
+    found = _FACET_IS.match(text) or _BEST_THING.match(
+        text if is_product(text) else text[:1].lower() + text[1:]
+    )
+    if found is not None:
+        return found
     found = _NAMED_IS.match(text)
     if found is None:
         return None
-    name = found["of"].removeprefix("the ").split()[0].removesuffix("'s")
-    inner = any(sign.isupper() or sign.isdigit() or sign in "+#" for sign in name[1:])
-    return found if inner or name in _PRODUCTS else None
+    return found if is_product(found["of"]) else None
 
 
 def _with_topic(text: str, topic: str) -> str:
@@ -229,4 +257,5 @@ def _facet_of(whole: str) -> tuple[str, str]:
     facet = _FACET.match(whole) or _OF_ITS.match(whole)
     if facet is None:
         return whole, ""
-    return re.sub(r"['’]s\Z", "", facet["of"]), facet["aspect"].strip()
+    of, aspect = (facet["of"], facet["aspect"]) if facet["of"] else (facet["whole"], facet["facet"])
+    return re.sub(r"['’]s\Z", "", of), aspect.strip()

@@ -4,217 +4,184 @@ from __future__ import annotations
 
 import re
 
-from palace.facts.extraction.rules import Mode, Rule, Table, rule, table_of
+from palace.facts.extraction.rules import Mode, row, table_of
 
 _PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
 _HAPPENED = {"mode": Mode.EVENT, "type": "event"}
 
 
-def _rows() -> list[tuple[str, Rule]]:
-    return [
-        (
-            "visit",
-            rule(_PLACES, "visited", "visit {o}", kind="place", object="{place}", **_HAPPENED),
-        ),
-        (
-            "be",
-            rule(
-                r"to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)",
-                "visited",
-                "visit {o}",
-                kind="place",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "travel fly go",
-            rule(
-                r"(?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
-                r"|honeymoon) )?(?:to|around|through) (?P<o>(?:the )?[A-Z][\w'-]+.*)",
-                "visited",
-                "{verb} to {o}",
-                dated=True,
-                kind="place",
-                object="{place}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "go",
-            rule(
-                r"(?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
-                r"|skiing|surfing|kayaking|sailing|backpacking|scuba diving"
-                r"|bungee jumping|skydiving|snorkeling|paragliding)\b.*))",
-                "did",
-                "go {o}",
-                confidence=0.65,
-                dated=True,
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "attend",
-            rule(
-                r"(?P<o>(?:an?|the|my|our|[A-Z]).+)",
-                "did",
-                "attend {o}",
-                confidence=0.7,
-                dated=True,
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "run complete finish",
-            rule(
-                r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon"
-                r"|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
-                r"|training|phd|bootcamp|certification|manuscript|residency|internship"
-                r"|screenplay|album)\b.*)",
-                "did",
-                "{verb} {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "finish",
-            rule(
-                r"(?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
-                "did",
-                "finish {o}",
-                confidence=0.7,
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "win",
-            rule(r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "did", "win {o}", **_HAPPENED),
-        ),
-        (
-            "pass fail defend",
-            rule(
-                r"(?P<o>(?:my|the) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
-                r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
-                r"|bar)\b.*)",
-                "did",
-                "{verb} {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "get be",
-            rule(
-                r"(?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
-                "did",
-                "get {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "publish release launch record",
-            rule(r"(?P<o>(?:my|our|an?) .+)", "did", "{verb} {o}", **_HAPPENED),
-        ),
-        ("perform sing", rule(r"(?P<o>(?:at|in|on) .+)", "did", "{verb} {o}", **_HAPPENED)),
-        (
-            "sign",
-            rule(r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "did", "sign up {o}", **_HAPPENED),
-        ),
-        ("join", rule(r"(?P<o>(?:an?|the|my local|our local) .+)", "did", "join {o}", **_HAPPENED)),
-        (
-            "climb hike summit",
-            rule(r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)", "did", "{verb} {o}", **_HAPPENED),
-        ),
-        (
-            "meet",
-            rule(
-                r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend"
-                r"|boyfriend|fiancée?)\b.+)",
-                "did",
-                "meet their {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "lose",
-            rule(
-                r"(?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
-                r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
-                r"|son|daughter|best friend|house|home)\b.*)",
-                "did",
-                "lose {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "buy adopt",
-            rule(
-                r"(?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
-                r"|apartment|home|car)\b.*)",
-                "did",
-                "{verb} {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "receive",
-            rule(
-                r"(?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
-                r"|prize|medal|promotion)\b.*)",
-                "did",
-                "receive {o}",
-                **_HAPPENED,
-            ),
-        ),
-        ("volunteer", rule(r"(?P<o>(?:at|with|for) .+)", "did", "volunteer {o}", **_HAPPENED)),
-        (
-            "see",
-            rule(
-                r"(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)",
-                "did",
-                "see {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "celebrate",
-            rule(
-                r"(?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
-                "did",
-                "celebrate {o}",
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "host organise organize",
-            rule(r"(?P<o>(?:an?|our|my) .+)", "did", "{verb} {o}", dated=True, **_HAPPENED),
-        ),
-        (
-            "buy take replace build paint plant give receive finish start make",
-            rule(
-                r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
-                r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
-                r"|shower|walk|try|different|difference|new approach)\b).+)",
-                "did",
-                "{verb} {o}",
-                dated=True,
-                confidence=0.6,
-                **_HAPPENED,
-            ),
-        ),
-        (
-            "have",
-            rule(
-                r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack"
-                r"|a car accident|an accident|a baby|twins|my (?:\w+ )?(?:surgery"
-                r"|wedding))\b.*)",
-                "did",
-                "have {o}",
-                **_HAPPENED,
-            ),
-        ),
-    ]
+_ROWS = (
+    row("visit", _PLACES, "visited", "visit {o}", kind="place", object="{place}", **_HAPPENED),
+    row(
+        "be",
+        r"to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)",
+        "visited",
+        "visit {o}",
+        kind="place",
+        **_HAPPENED,
+    ),
+    row(
+        "travel fly go",
+        r"(?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
+        r"|honeymoon) )?(?:to|around|through) (?P<o>(?:the )?[A-Z][\w'-]+.*)",
+        "visited",
+        "{verb} to {o}",
+        dated=True,
+        kind="place",
+        object="{place}",
+        **_HAPPENED,
+    ),
+    row(
+        "go",
+        r"(?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
+        r"|skiing|surfing|kayaking|sailing|backpacking|scuba diving"
+        r"|bungee jumping|skydiving|snorkeling|paragliding)\b.*))",
+        "did",
+        "go {o}",
+        confidence=0.65,
+        dated=True,
+        **_HAPPENED,
+    ),
+    row(
+        "attend",
+        r"(?P<o>(?:an?|the|my|our|[A-Z]).+)",
+        "did",
+        "attend {o}",
+        confidence=0.7,
+        dated=True,
+        **_HAPPENED,
+    ),
+    row(
+        "run complete finish",
+        r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon"
+        r"|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
+        r"|training|phd|bootcamp|certification|manuscript|residency|internship"
+        r"|screenplay|album)\b.*)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "finish",
+        r"(?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
+        "did",
+        "finish {o}",
+        confidence=0.7,
+        **_HAPPENED,
+    ),
+    row("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "did", "win {o}", **_HAPPENED),
+    row(
+        "pass fail defend",
+        r"(?P<o>(?:my|the) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
+        r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
+        r"|bar)\b.*)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "get be",
+        r"(?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
+        "did",
+        "get {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "publish release launch record",
+        r"(?P<o>(?:my|our|an?) .+)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row("perform sing", r"(?P<o>(?:at|in|on) .+)", "did", "{verb} {o}", **_HAPPENED),
+    row("sign", r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "did", "sign up {o}", **_HAPPENED),
+    row("join", r"(?P<o>(?:an?|the|my local|our local) .+)", "did", "join {o}", **_HAPPENED),
+    row(
+        "climb hike summit",
+        r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "meet",
+        r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend"
+        r"|boyfriend|fiancée?)\b.+)",
+        "did",
+        "meet their {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "lose",
+        r"(?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
+        r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
+        r"|son|daughter|best friend|house|home)\b.*)",
+        "did",
+        "lose {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "buy adopt",
+        r"(?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
+        r"|apartment|home|car)\b.*)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "receive",
+        r"(?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
+        r"|prize|medal|promotion)\b.*)",
+        "did",
+        "receive {o}",
+        **_HAPPENED,
+    ),
+    row("volunteer", r"(?P<o>(?:at|with|for) .+)", "did", "volunteer {o}", **_HAPPENED),
+    row(
+        "see",
+        r"(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)",
+        "did",
+        "see {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "celebrate",
+        r"(?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
+        "did",
+        "celebrate {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "host organise organize",
+        r"(?P<o>(?:an?|our|my) .+)",
+        "did",
+        "{verb} {o}",
+        dated=True,
+        **_HAPPENED,
+    ),
+    row(
+        "buy take replace build paint plant give receive finish start make",
+        r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
+        r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
+        r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different|difference|new approach)\b).+)",
+        "did",
+        "{verb} {o}",
+        dated=True,
+        confidence=0.6,
+        **_HAPPENED,
+    ),
+    row(
+        "have",
+        r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack"
+        r"|a car accident|an accident|a baby|twins|my (?:\w+ )?(?:surgery"
+        r"|wedding))\b.*)",
+        "did",
+        "have {o}",
+        **_HAPPENED,
+    ),
+)
 
-
-EVENTS: Table = table_of(_rows())
+EVENTS = table_of(_ROWS)
 
 # What is worth knowing that somebody wants or plans; "to make sure" is not.
 _LIFE = re.compile(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from palace.facts.extraction.roles import NATION
-from palace.facts.extraction.rules import Mode, Rule, Table, rule, table_of
+from palace.facts.extraction.rules import Mode, Options, row, table_of
 
 _DWELLING = (
     r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage"
@@ -48,105 +50,105 @@ def _is_place(words: str) -> bool:
     return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
 
 
-def _rows() -> list[tuple[str, Rule]]:
-    lives = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
-    return [
-        ("live reside", rule(_IN, "lives_in", "live in {o}", **lives)),
-        ("live", rule(rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home")),
-        ("live", rule(r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True)),
-        (
-            "live",
-            rule(r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
-        ),
-        (
-            "be",
-            rule(
-                rf"(?:based|living|located|settled|residing) {_IN}",
-                "lives_in",
-                "live in {o}",
-                **lives,
-            ),
-        ),
-        (
-            "move relocate",
-            rule(
-                r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
-                r" )?(?:to|into) (?P<o>.+)",
-                "lives_in",
-                "live in {o}",
-                mode=Mode.BEGAN,
-                **lives,
-            ),
-        ),
-        (
-            "emigrate settle",
-            rule(
-                r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
-                "lives_in",
-                "live in {o}",
-                mode=Mode.BEGAN,
-                **lives,
-            ),
-        ),
-        (
-            "be",
-            rule(
-                r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
-                r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
-                r" )?[a-z ]*[A-Z].*)",
-                "from",
-                "be from {o}",
-                kind="place",
-                object="{place}",
-                accepts=_names_a_place,
-                animals=False,
-            ),
-        ),
-        (
-            "come",
-            rule(
-                r"(?:originally )?from (?P<o>[A-Z].*)",
-                "from",
-                "be from {o}",
-                kind="place",
-                object="{place}",
-                accepts=_names_a_place,
-            ),
-        ),
-        (
-            "grow",
-            rule(
-                r"up (?:in|on) (?P<o>.+)",
-                "from",
-                "grow up in {o}",
-                mode=Mode.EVENT,
-                kind="place",
-                object="{place}",
-                accepts=_names_a_place,
-            ),
-        ),
-        (
-            "be",
-            rule(
-                rf"(?:(?:originally|half|officially"
-                rf"|part) )?(?:an? )?(?P<o>{NATION})(?: citizen| national)?(?=\Z|,| by "
-                rf"| and | but )",
-                "nationality",
-                "be {o}",
-                confidence=0.85,
-            ),
-        ),
-        ("own have", rule(_OWNED, "owns", "own {o}")),
-        ("own", rule(r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}")),
-        ("drive", rule(rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85)),
-        ("buy purchase get", rule(_OWNED, "owns", "own {o}", mode=Mode.BEGAN)),
-        ("sell", rule(r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED)),
-        ("need", rule(r"(?P<o>a wheelchair)\Z", "uses", "use {o}")),
-    ]
-
-
 def _names_a_place(words: str) -> bool:
     return any(part[:1].isupper() for part in words.split()) and not words.startswith("I ")
 
 
-HOME: Table = table_of(_rows())
+def _is_company(words: str) -> bool:
+    return len(words.split()) <= 4 and re.search(r"\b(?:is|are|was|has)\b", words) is None
+
+
+_LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
+_ROWS = (
+    row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
+    row("live", rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home"),
+    row(
+        "live",
+        r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        **_LIVES,
+    ),
+    row(
+        "share",
+        r"(?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place|studio) with (?P<o>.+)",
+        "lives_with",
+        "live with {o}",
+        many=True,
+        accepts=_is_company,
+    ),
+    row("live", r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True),
+    row("live", r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
+    row(
+        "be",
+        rf"(?:based|living|located|settled|residing) {_IN}",
+        "lives_in",
+        "live in {o}",
+        **_LIVES,
+    ),
+    row(
+        "move relocate",
+        r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
+        r" )?(?:to|into) (?P<o>.+)",
+        "lives_in",
+        "live in {o}",
+        mode=Mode.BEGAN,
+        **_LIVES,
+    ),
+    row(
+        "emigrate settle",
+        r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        mode=Mode.BEGAN,
+        **_LIVES,
+    ),
+    row(
+        "be",
+        r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
+        r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
+        r" )?[a-z ]*[A-Z].*)",
+        "from",
+        "be from {o}",
+        kind="place",
+        object="{place}",
+        accepts=_names_a_place,
+        animals=False,
+    ),
+    row(
+        "come",
+        r"(?:originally )?from (?P<o>[A-Z].*)",
+        "from",
+        "be from {o}",
+        kind="place",
+        object="{place}",
+        accepts=_names_a_place,
+    ),
+    row(
+        "grow",
+        r"up (?:in|on) (?P<o>.+)",
+        "from",
+        "grow up in {o}",
+        mode=Mode.EVENT,
+        kind="place",
+        object="{place}",
+        accepts=_names_a_place,
+    ),
+    row(
+        "be",
+        rf"(?:(?:originally|half|officially"
+        rf"|part) )?(?:an? )?(?P<o>{NATION})(?: citizen| national)?(?=\Z|,| by "
+        rf"| and | but )",
+        "nationality",
+        "be {o}",
+        confidence=0.85,
+    ),
+    row("own have", _OWNED, "owns", "own {o}"),
+    row("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}"),
+    row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
+    row("buy purchase get", _OWNED, "owns", "own {o}", mode=Mode.BEGAN),
+    row("sell", r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED),
+    row("need", r"(?P<o>a wheelchair)\Z", "uses", "use {o}"),
+)
+
+HOME = table_of(_ROWS)

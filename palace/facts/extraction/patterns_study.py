@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+from palace.facts.extraction.products import is_product
 from palace.facts.extraction.roles import LANGUAGE
-from palace.facts.extraction.rules import Mode, Rule, Table, rule, table_of
+from palace.facts.extraction.rules import Mode, row, table_of
 
 _NAMED = tuple(LANGUAGE.removeprefix("(?:").removesuffix(")").split("|"))
 
@@ -13,6 +16,12 @@ def _is_skill(words: str) -> bool:
         (
             "more",
             "how",
+            "the growth",
+            "the effect",
+            "the impact",
+            "the role",
+            "the relationship",
+            "whether",
             "a lot",
             "about",
             "new things",
@@ -33,6 +42,11 @@ def _names(words: str) -> bool:
     )
 
 
+def _is_tool(words: str) -> bool:
+    """What has a name or a version; not an amount of something, nor a coupon."""
+    return _names(words) and re.match(r"(?:about |an? )?\d|the ", words) is None
+
+
 def _is_language(words: str) -> bool:
     head = (
         words.lower()
@@ -45,152 +59,133 @@ def _is_language(words: str) -> bool:
     return any(head.startswith(language) for language in _NAMED)
 
 
-def _rows() -> list[tuple[str, Rule]]:
-    return [
-        (
-            "study",
-            rule(
-                r"(?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z",
-                "studies_at",
-                "study {o} at {org}",
-                kind="organisation",
-                object="{org}",
-                accepts=_is_skill,
-            ),
-        ),
-        ("study", rule(r"at (?P<o>.+)\Z", "studies_at", "study at {o}", kind="organisation")),
-        (
-            "study",
-            rule(
-                r"(?!(?:for|at|in|hard|a lot|with|how|more|all"
-                r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
-                "studies",
-                "study {o}",
-                accepts=_is_skill,
-            ),
-        ),
-        ("major", rule(r"in (?P<o>.+)", "studies", "study {o}")),
-        (
-            "do pursue",
-            rule(
-                r"(?:an?|my) (?P<o>(?:phd|doctorate|master'?s?(?: degree)?|mba"
-                r"|bachelor'?s?(?: degree)?|degree|apprenticeship)(?: (?:in"
-                r"|on) .+?)?)(?: at (?P<org>.+))?\Z",
-                "studies",
-                "do a {o}",
-            ),
-        ),
-        (
-            "graduate",
-            rule(
-                r"from (?P<o>.+)",
-                "graduated_from",
-                "graduate from {o}",
-                mode=Mode.EVENT,
-                kind="organisation",
-            ),
-        ),
-        (
-            "graduate",
-            rule(r"with (?P<o>an? .+)", "graduated_from", "graduate with {o}", mode=Mode.EVENT),
-        ),
-        (
-            "have",
-            rule(
-                r"(?P<o>an? (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree"
-                r"|diploma)(?: degree)? (?:in|from) .+)",
-                "graduated_from",
-                "have {o}",
-            ),
-        ),
-        (
-            "speak",
-            rule(
-                r"(?:fluent |some |a little |a bit of |basic |conversational |native "
-                r"|good |only )?(?P<o>.+)",
-                "speaks",
-                "speak {o}",
-                many=True,
-                accepts=_is_language,
-            ),
-        ),
-        (
-            "be",
-            rule(
-                r"(?:fluent|bilingual) in (?P<o>.+)",
-                "speaks",
-                "speak {o}",
-                many=True,
-                accepts=_is_language,
-            ),
-        ),
-        (
-            "learn study",
-            rule(
-                rf"(?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*",
-                "learns",
-                "learn {o}",
-                many=True,
-            ),
-        ),
-        (
-            "learn",
-            rule(r"(?:how )?to (?P<o>.+)", "learns", "learn to {o}", accepts=_is_skill, past=False),
-        ),
-        (
-            "learn",
-            rule(r"(?!how|to )(?P<o>.+)", "learns", "learn {o}", accepts=_is_skill, past=False),
-        ),
-        (
-            "take",
-            rule(
-                r"(?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "learns", "take {o}", past=False
-            ),
-        ),
-        (
-            "start begin",
-            rule(
-                r"(?:learning|to learn) (?P<o>.+)",
-                "learns",
-                "learn {o}",
-                mode=Mode.BEGAN,
-                accepts=_is_skill,
-            ),
-        ),
-        ("give", rule(r"up (?P<o>.+)", "does", "do {o}", mode=Mode.ENDED)),
-        (
-            "know",
-            rule(
-                r"(?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
-                r"|quite well|well enough|a bit)",
-                "knows",
-                "know {o}",
-                many=True,
-            ),
-        ),
-        (
-            "use",
-            rule(
-                r"(?P<o>.+?)(?: (?:for|to|on|at|as|every|daily|instead|in|with)\b.*)?\Z",
-                "uses",
-                "use {o}",
-                accepts=_names,
-                many=True,
-                confidence=0.7,
-            ),
-        ),
-        (
-            "switch migrate",
-            rule(
-                r"(?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as"
-                r"|instead)\b.*)?\Z",
-                "uses",
-                "use {o}",
-                mode=Mode.BEGAN,
-                accepts=_names,
-            ),
-        ),
-    ]
+_ROWS = (
+    row(
+        "study",
+        r"(?P<o>.+?) (?:at|in) (?P<org>[A-Z].+)\Z",
+        "studies_at",
+        "study {o} at {org}",
+        kind="organisation",
+        object="{org}",
+        accepts=_is_skill,
+    ),
+    row("study", r"at (?P<o>.+)\Z", "studies_at", "study at {o}", kind="organisation"),
+    row(
+        "study",
+        r"(?!(?:for|at|in|hard|a lot|with|how|more|all"
+        r"|late)\b)(?P<o>.+?)(?: (?:at|in) (?:the |an? )?[A-Za-z].+)?\Z",
+        "studies",
+        "study {o}",
+        accepts=_is_skill,
+    ),
+    row("major", r"in (?P<o>.+)", "studies", "study {o}"),
+    row(
+        "do pursue",
+        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba"
+        r"|bachelor'?s?(?: degree)?|degree|apprenticeship)(?: (?:in"
+        r"|on|as) .+?)?)(?: at (?P<org>.+))?\Z",
+        "studies",
+        "do {o}",
+    ),
+    row(
+        "start begin",
+        r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree|apprenticeship)"
+        r"(?: degree)?(?: (?:in|on|as) .+?)?)(?: (?:at|with) (?P<org>.+))?\Z",
+        "studies",
+        "do {o}",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "graduate",
+        r"from (?P<o>.+)",
+        "graduated_from",
+        "graduate from {o}",
+        mode=Mode.EVENT,
+        kind="organisation",
+    ),
+    row("graduate", r"with (?P<o>an? .+)", "graduated_from", "graduate with {o}", mode=Mode.EVENT),
+    row(
+        "have",
+        r"(?P<o>an? (?:phd|doctorate|master'?s?|mba|bachelor'?s?|degree"
+        r"|diploma)(?: degree)? (?:in|from) .+)",
+        "graduated_from",
+        "have {o}",
+    ),
+    row(
+        "speak",
+        r"(?:fluent |some |a little |a bit of |basic |conversational |native "
+        r"|good |only )?(?P<o>.+)",
+        "speaks",
+        "speak {o}",
+        many=True,
+        accepts=_is_language,
+    ),
+    row(
+        "be",
+        r"(?:fluent|bilingual) in (?P<o>.+)",
+        "speaks",
+        "speak {o}",
+        many=True,
+        accepts=_is_language,
+    ),
+    row(
+        "learn study",
+        rf"(?P<o>(?:{LANGUAGE})(?:,? (?:and )?{LANGUAGE})*)\b.*",
+        "learns",
+        "learn {o}",
+        many=True,
+    ),
+    row("learn", r"(?:how )?to (?P<o>.+)", "learns", "learn to {o}", accepts=_is_skill, past=False),
+    row("learn", r"(?!how|to )(?P<o>.+)", "learns", "learn {o}", accepts=_is_skill, past=False),
+    row(
+        "take", r"(?P<o>(?:[\w-]+ ){1,3}(?:lessons|classes))\b.*", "learns", "take {o}", past=False
+    ),
+    row(
+        "start begin",
+        r"(?:learning|to learn) (?P<o>.+)",
+        "learns",
+        "learn {o}",
+        mode=Mode.BEGAN,
+        accepts=_is_skill,
+    ),
+    row("give", r"up (?P<o>.+)", "does", "do {o}", mode=Mode.ENDED),
+    row(
+        "know",
+        r"(?P<o>(?:[A-Z][\w+#.]*(?: and )?)+) (?:well|inside out|pretty well"
+        r"|quite well|well enough|a bit)",
+        "knows",
+        "know {o}",
+        many=True,
+    ),
+    row(
+        "use",
+        r"(?P<o>.+?)(?: (?:for|to|on|at|as|every|daily|instead|in|with)\b.*)?\Z",
+        "uses",
+        "use {o}",
+        accepts=_is_tool,
+        many=True,
+        past=False,
+        confidence=0.7,
+    ),
+    row(
+        "be",
+        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, | and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)"
+        r"(?=\Z|,| at | for )",
+        "uses",
+        "use {o}",
+        accepts=is_product,
+        many=True,
+        confidence=0.7,
+    ),
+    row(
+        "switch migrate",
+        r"(?:over |back )?(?:from .+? )?to (?P<o>[A-Za-z].+?)(?: (?:for|from|as"
+        r"|instead)\b.*)?\Z",
+        "uses",
+        "use {o}",
+        mode=Mode.BEGAN,
+        accepts=_names,
+    ),
+)
 
-
-STUDY: Table = table_of(_rows())
+STUDY = table_of(_ROWS)

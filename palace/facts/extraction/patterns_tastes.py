@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from palace.facts.extraction.rules import Mode, Rule, Table, rule, table_of
+from palace.facts.extraction.rules import Mode, Options, row, table_of
 
 _LIKED = r"(?P<o>.+)"
 _PLAYED = (
@@ -136,11 +136,13 @@ def liked(words: str) -> bool:
     if low.startswith(
         ("the ", "my ", "our ", "their ", "his ", "being ", "not ", "doing something")
     ):
-        return any(part[:1].isupper() for part in words.split()[1:]) and " they have " not in low
+        named = any(part[:1].isupper() for part in words.split()[1:])
+        return named and " they have " not in low and not low.endswith((" ideas", " suggestions"))
     return (
         not low.startswith(_NOT_LIKED)
         and len(words.split()) <= 8
         and not low.endswith((" to", " like", " of"))
+        and not low.endswith((" ideas", " suggestions", " tips", " options", " list", " examples"))
     )
 
 
@@ -155,185 +157,189 @@ def _is_preferred(words: str) -> bool:
     return not vague and (" " in words or words[:1].isupper() or words.endswith("s"))
 
 
-def _rows() -> list[tuple[str, Rule]]:
-    likes = {"type": "preference", "stance": "positive", "accepts": liked, "past": False}
-    dislikes = {"type": "preference", "stance": "negative", "accepts": liked, "past": False}
-    return [
-        ("like love enjoy adore", rule(_LIKED, "likes", "{verb} {o}", animals=True, **likes)),
-        (
-            "like love",
-            rule(
-                r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing"
-                r"|garden|ski|surf|sail|climb|fish|knit|cycle|camp|write|sketch|ride"
-                r"|dive|skate)\b.*)",
-                "likes",
-                "{verb} to {o}",
-                type="preference",
-                stance="positive",
-            ),
-        ),
-        (
-            "be",
-            rule(
-                r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid "
-                r"|lifelong |long-time )?(?:fan of|keen on|fond of|obsessed with"
-                r"|passionate about|crazy about|mad about|hooked on|addicted to"
-                r"|in love with|really into|very into|into) (?P<o>.+)",
-                "likes",
-                "like {o}",
-                **likes,
-            ),
-        ),
-        (
-            "be",
-            rule(
-                r"an? (?:big |huge |avid |real |total )?(?P<o>(?!(?:huge|big|great"
-                r"|total|avid|massive|real)\b)[\w-]+(?: [\w-]+)?) (?P<org>lover|fan"
-                r"|enthusiast|nerd|geek|buff|junkie|addict|fanatic|aficionado|nut)\Z",
-                "likes",
-                "be a {o} {org}",
-                **likes,
-            ),
-        ),
-        (
-            "be",
-            rule(
-                r"an? (?P<o>(?:night owl|early bird|early riser|morning person"
-                r"|night person|introvert|extrovert|perfectionist|homebody|bookworm"
-                r"|foodie|cat person|dog person|minimalist|optimist|pessimist"
-                r"|vegetable hater|feminist|christian|catholic|muslim|jew|buddhist"
-                r"|hindu|atheist|agnostic|quaker|veteran|widow|widower|single (?:mother"
-                r"|mum|mom|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)"
-                r"|people person|trans woman|trans man|first-generation student))\b",
-                "is_a",
-                "be a {o}",
-            ),
-        ),
-        (
-            "be",
-            rule(
-                r"(?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
-                r"|agnostic|mormon|protestant|gay|lesbian|bisexual|queer|transgender"
-                r"|trans|non-?binary|asexual|colourblind))\b",
-                "is_a",
-                "be {o}",
-            ),
-        ),
-        (
-            "hate dislike detest loathe despise",
-            rule(_LIKED, "dislikes", "{verb} {o}", animals=True, **dislikes),
-        ),
-        (
-            "can",
-            rule(
-                r"(?:stand|bear|abide) (?P<o>.+)",
-                "dislikes",
-                "dislike {o}",
-                flips=True,
-                many=True,
-                **dislikes,
-            ),
-        ),
-        (
-            "come",
-            rule(
-                r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",
-                "likes",
-                "like {o}",
-                mode=Mode.BEGAN,
-                **likes,
-            ),
-        ),
-        (
-            "play",
-            rule(
-                r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team"
-                r"|league|ensemble))\b",
-                "does",
-                "play {o}",
-            ),
-        ),
-        (
-            "can",
-            rule(
-                r"(?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts"
-                r"|peanuts|shellfish|eggs|meat|wheat|lactose|milk|fish|pork|soy|sugar"
-                r"|spicy food|caffeine|tomatoes|onions|mushrooms)(?:,? (?:and"
-                r"|or) \w+)?)",
-                "diet",
-                "eat {o}",
-                aspect="{o}",
-            ),
-        ),
-        ("can", rule(r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True)),
-        (
-            "can",
-            rule(
-                r"(?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code"
-                r"|ride a (?:bike|horse)))\Z",
-                "knows",
-                "can {o}",
-            ),
-        ),
-        (
-            "prefer",
-            rule(
-                r"(?P<o>.+?(?: (?:over|to|rather than|instead of|than) .+)?)\Z",
-                "prefers",
-                "prefer {o}",
-                type="preference",
-                stance="positive",
-                to_comma=False,
-                accepts=_is_preferred,
-            ),
-        ),
-        (
-            "hate",
-            rule(
-                r"(?:it )when (?P<o>people .+|.+ is .+)",
-                "dislikes",
-                "hate it when {o}",
-                type="preference",
-                stance="negative",
-            ),
-        ),
-        ("play", rule(_PLAYED, "does", "play {o}", confidence=0.85)),
-        ("practice practise do", rule(_DONE, "does", "{verb} {o}")),
-        (
-            "take start begin",
-            rule(
-                r"(?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
-                "does",
-                "do {o}",
-                mode=Mode.BEGAN,
-            ),
-        ),
-        (
-            "stop quit",
-            rule(
-                r"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:running|swimming"
-                r"|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing"
-                r"|coffee|caffeine|sugar|gluten|karate|boxing|dancing|painting|knitting"
-                r"|chess|golf|soccer|social media|facebook|instagram|twitter"
-                r"|netflix)\b.*)",
-                "does",
-                "do {o}",
-                mode=Mode.ENDED,
-            ),
-        ),
-        ("collect", rule(_LIKED, "does", "collect {o}", accepts=_is_collected)),
-        (
-            "wear",
-            rule(
-                r"(?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
-                "does",
-                "wear {o}",
-            ),
-        ),
-        ("take wear", rule(r"(?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}")),
-        ("volunteer", rule(r"(?P<o>(?:at|with|for) .+)", "does", "volunteer {o}", past=False)),
-    ]
+_LIKES: Options = {"type": "preference", "stance": "positive", "accepts": liked, "past": False}
+_DISLIKES: Options = {"type": "preference", "stance": "negative", "accepts": liked, "past": False}
+_ROWS = (
+    row("like love enjoy adore", _LIKED, "likes", "{verb} {o}", animals=True, **_LIKES),
+    row(
+        "like love",
+        r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing"
+        r"|garden|ski|surf|sail|climb|fish|knit|cycle|camp|write|sketch|ride"
+        r"|dive|skate)\b.*)",
+        "likes",
+        "{verb} to {o}",
+        type="preference",
+        stance="positive",
+    ),
+    row(
+        "be",
+        r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid "
+        r"|lifelong |long-time )?(?:fan of|keen on|fond of|obsessed with"
+        r"|passionate about|crazy about|mad about|hooked on|addicted to"
+        r"|in love with|really into|very into|into) (?P<o>.+)",
+        "likes",
+        "like {o}",
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"an? (?:big |huge |avid |real |total )?(?P<o>(?!(?:huge|big|great"
+        r"|total|avid|massive|real)\b)[\w-]+(?: [\w-]+)?) (?P<org>lover|fan"
+        r"|enthusiast|nerd|geek|buff|junkie|addict|fanatic|aficionado|nut)\Z",
+        "likes",
+        "be a {o} {org}",
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"an? (?P<o>(?:night owl|early bird|early riser|morning person"
+        r"|night person|introvert|extrovert|perfectionist|homebody|bookworm"
+        r"|foodie|cat person|dog person|minimalist|optimist|pessimist"
+        r"|vegetable hater|feminist|christian|catholic|muslim|jew|buddhist"
+        r"|hindu|atheist|agnostic|quaker|veteran|widow|widower|single (?:mother"
+        r"|mum|mom|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)"
+        r"|people person|trans woman|trans man|first-generation student))\b",
+        "is_a",
+        "be a {o}",
+    ),
+    row(
+        "be",
+        r"(?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
+        r"|agnostic|mormon|protestant|gay|lesbian|bisexual|queer|transgender"
+        r"|trans|non-?binary|asexual|colourblind))\b",
+        "is_a",
+        "be {o}",
+    ),
+    row(
+        "hate dislike detest loathe despise",
+        _LIKED,
+        "dislikes",
+        "{verb} {o}",
+        animals=True,
+        **_DISLIKES,
+    ),
+    row(
+        "can",
+        r"(?:stand|bear|abide) (?P<o>.+)",
+        "dislikes",
+        "dislike {o}",
+        flips=True,
+        many=True,
+        **_DISLIKES,
+    ),
+    row(
+        "go",
+        r"(?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
+        r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
+        "likes",
+        "like {o}",
+        mode=Mode.ENDED,
+        **_LIKES,
+    ),
+    row(
+        "fall",
+        r"(?:out of love with|out with) (?P<o>.+)",
+        "likes",
+        "like {o}",
+        mode=Mode.ENDED,
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"(?:(?:so|really|getting|just|getting a bit|a bit|totally) )*"
+        r"(?:tired of|sick of|bored of|bored with|fed up with) (?P<o>.+)",
+        "dislikes",
+        "dislike {o}",
+        **_DISLIKES,
+    ),
+    row(
+        "warm",
+        r"(?:up )?to (?P<o>.+)",
+        "likes",
+        "like {o}",
+        **_LIKES,
+    ),
+    row(
+        "come",
+        r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",
+        "likes",
+        "like {o}",
+        mode=Mode.BEGAN,
+        **_LIKES,
+    ),
+    row(
+        "play",
+        r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team"
+        r"|league|ensemble))\b",
+        "does",
+        "play {o}",
+    ),
+    row(
+        "can",
+        r"(?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts"
+        r"|peanuts|shellfish|eggs|meat|wheat|lactose|milk|fish|pork|soy|sugar"
+        r"|spicy food|caffeine|tomatoes|onions|mushrooms)(?:,? (?:and"
+        r"|or) \w+)?)",
+        "diet",
+        "eat {o}",
+        aspect="{o}",
+    ),
+    row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
+    row(
+        "can",
+        r"(?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code"
+        r"|ride a (?:bike|horse)))\Z",
+        "knows",
+        "can {o}",
+    ),
+    row(
+        "prefer",
+        r"(?P<o>.+?(?: (?:over|to|rather than|instead of|than) .+)?)\Z",
+        "prefers",
+        "prefer {o}",
+        type="preference",
+        stance="positive",
+        to_comma=False,
+        accepts=_is_preferred,
+    ),
+    row(
+        "hate",
+        r"(?:it )when (?P<o>people .+|.+ is .+)",
+        "dislikes",
+        "hate it when {o}",
+        type="preference",
+        stance="negative",
+    ),
+    row("play", _PLAYED, "does", "play {o}", confidence=0.85),
+    row("practice practise do", _DONE, "does", "{verb} {o}"),
+    row(
+        "take start begin",
+        r"(?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
+        "does",
+        "do {o}",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "stop quit",
+        r"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:running|swimming"
+        r"|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing"
+        r"|coffee|caffeine|sugar|gluten|karate|boxing|dancing|painting|knitting"
+        r"|chess|golf|soccer|social media|facebook|instagram|twitter"
+        r"|netflix)\b.*)",
+        "does",
+        "do {o}",
+        mode=Mode.ENDED,
+    ),
+    row("collect", _LIKED, "does", "collect {o}", accepts=_is_collected),
+    row(
+        "wear",
+        r"(?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
+        "does",
+        "wear {o}",
+    ),
+    row("take wear", r"(?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
+    row("volunteer", r"(?P<o>(?:at|with|for) .+)", "does", "volunteer {o}", past=False),
+)
 
-
-TASTES: Table = table_of(_rows())
+TASTES = table_of(_ROWS)
 HABIT_VERBS = frozenset(_HABITS.split())

@@ -34,7 +34,8 @@ def _relations() -> dict[str, Relation]:
         ("has_child", "son boy stepson", "daughter girl stepdaughter", "child kid baby toddler"),
         ("married_to", "husband hubby", "wife", "spouse"),
         ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
-        ("partner", "boyfriend", "girlfriend", "partner"),
+        ("partner", "boyfriend bf", "girlfriend gf", "partner"),
+        ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner"),
         (
             "has_relative",
             "uncle grandfather grandpa granddad nephew grandson",
@@ -61,7 +62,9 @@ def _relations() -> dict[str, Relation]:
         "dog puppy pup cat kitten kitty parrot rabbit bunny hamster horse mare stallion gelding "
         "pony fish goldfish turtle tortoise snake lizard gecko budgie canary cockatiel ferret "
         "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
-        "spaniel terrier donkey pet bird"
+        "spaniel terrier donkey pet bird "
+        "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
+        "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
     )
     return table | dict.fromkeys(pets.split(), Relation("has_pet", animal=True))
 
@@ -113,7 +116,19 @@ _OF_MINE = re.compile(
     rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
     rf"s)?(?![\w'-])"
     rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{_ONE_NAME})"
-    rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?)?"
+    rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
+    rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
+)
+_FORMER = re.compile(r"\b(?:former|old|ex|previous)\s+(?:boss|manager|supervisor|colleague)\b")
+# Of these even a name in small letters is told from what else may follow: "my bf kenji is".
+_CLOSE = frozenset(
+    "brother sister son daughter husband wife boyfriend girlfriend bf gf fiance fiancee cousin"
+    " uncle aunt nephew niece".split()
+)
+_NO_LOWER_NAME = frozenset(
+    "also just now still really never always who that which usually often currently already"
+    " recently actually and but only even both since then said sometimes finally school company"
+    " place job car house birthday wedding phone family".split()
 )
 _NAMED_FIRST = re.compile(rf"(?P<name>{_ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
 _BARE_KIN = re.compile(
@@ -151,6 +166,10 @@ class Person:
         return RELATIONS.get(self.role)
 
 
+# A message that begins with one of these tells of somebody whom an earlier call has named.
+ABSENT = ("She", "He")
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """Somebody around the speaker who is named at `start` to `end` of a text."""
@@ -169,6 +188,7 @@ class Company:
         self.me = speaker("")
         self.last: Person | None = None
         self.topic = ""
+        self.opening = False
 
     def turn_to(self, name: str) -> None:
         """Somebody else speaks; "my sister" is theirs from now on."""
@@ -214,7 +234,11 @@ class Company:
     def _mine(self, match: re.Match[str], text: str) -> Mention:
         """ "My sister Anna"; what follows may also be no name: "my sister Really likes"."""
         name, end = match["called"] or match["name"], match.end()
-        if match["own"]:
+        if match["low"] and match["role"] in _CLOSE and match["low"] not in _NO_LOWER_NAME:
+            name = match["low"].capitalize()
+        elif match["low"]:
+            end = match.end("role")
+        if match["own"] or _FORMER.search(match[0]):
             name = None
         if name and _is_no_name(name, text[match.end() :]):
             name, end = None, match.end("role")
@@ -241,6 +265,10 @@ class Company:
     def they(self, pronoun: str) -> Person | None:
         """Whom "she" stands for: who was spoken of last, unless that is a man."""
         person = self.last
+        if person is None and self.opening:
+            she = pronoun.lower() in ("she", "her")
+            name = ABSENT[0] if she else ABSENT[1]
+            return None if pronoun.lower() == "its" else Person(Thing(name, "person"), name)
         if person is None or person is self.me:
             return None
         feminine = person.relation.feminine if person.relation else None

@@ -26,6 +26,8 @@ def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
         and not is_life(f"{verb.lemma} {said}")
     ):
         return
+    if _ERRAND.match(f"{verb.lemma} {said}"):
+        return
     if (when.at is not None and not dated) or re.match(
         r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said
     ):
@@ -51,6 +53,8 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
         return
     if re.match(r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said):
         return
+    if _ERRAND.match(said):
+        return
     planned = verb.lemma in ("plan", "intend", "aim", "save")
     if verb.lemma == "consider" or (
         not is_life(said)
@@ -58,6 +62,15 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
     ):
         return
     yield _plan(claim, "plans" if planned else "wants", said, when, negated=verb.negated)
+
+
+# What is over by tomorrow.
+_ERRAND = re.compile(
+    r"(?:(?:an?|the|my|our) )?(?:(?:quick|little|shopping|grocery|day) )*(?:trip|run|outing)(?: to (?:the )?"
+    r"(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?|walmart|target|ikea|costco)\b|\Z)"
+    r"|(?:shopping|grocery) |meet(?:ing)? (?:with )?(?:my|our|the)\b",
+    re.IGNORECASE,
+)
 
 
 def _plan(claim: Claim, predicate: str, what: str, when: When, *, negated: bool) -> Candidate:

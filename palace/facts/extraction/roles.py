@@ -36,7 +36,8 @@ _TRADES = frozenset(
     therapist tiler trader trainee trainer translator treasurer truck-driver tutor undergraduate
     upholsterer vet veterinarian vicar violinist waiter waitress watchmaker weaver webmaster
     welder writer youtuber zoologist lead postgraduate sysadmin dba freelance grad dev luthier
-    undertaker stonemason cellist guitarist drummer
+    undertaker stonemason worker trucker ceramicist solicitor barrister councillor
+    proofreader glazier farrier cellist guitarist drummer
 """.split()
 )
 _NOT_TRADES = frozenset(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
 
 from palace.facts.candidate import FactType
 
@@ -58,23 +59,29 @@ class Rule:
 Table = dict[str, list[Rule]]
 
 
-def rule(tail: str, predicate: str, says: str, **options: object) -> Rule:
-    """In whatever case, except that a capital asked for must be one."""
+Options = dict[str, Any]  # What several rows of a table have in common.
+
+
+def row(verbs: str, tail: str, predicate: str, says: str, **options: Any) -> tuple[str, Rule]:
+    """A rule for each of `verbs`, separated by blanks.
+
+    In whatever case, except that a capital asked for must be one.
+    """
     pattern = tail.replace("[A-Z]", "(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])")
-    return Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)  # type: ignore[arg-type]
+    return verbs, Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)
 
 
 def table_of(rows: Iterable[tuple[str, Rule]]) -> Table:
-    """By verb; each row names its verbs, separated by blanks."""
+    """By verb."""
     table: Table = {}
-    for verbs, one in rows:
+    for verbs, rule in rows:
         for verb in verbs.split():
-            table.setdefault(verb, []).append(one)
+            table.setdefault(verb, []).append(rule)
     return table
 
 
 _STOPS = re.compile(
-    r"\s*(?:[,;()!?]|:(?!\d)|\s-\s|--|—|–|·"
+    r"\s*(?:,(?!\d{3}\b)|[;()!?]|:(?!\d)|\s-\s|--|—|–|·"
     r"|\b(?:because|cause|lately|recently|I have been|I am|when|while|which|where|that"
     r"|who|whom|whose|so|but|if|since|although|though|as|after|before"
     r"|until|than|due|thanks|unless|despite|given|every time|whenever|then|from now on)\b"
@@ -83,7 +90,7 @@ _STOPS = re.compile(
     r"|was|will)\b).*",
     re.IGNORECASE | re.DOTALL,
 )
-_STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace("[,;()!?]", "[;()!?]"), _STOPS.flags)
+_STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
 _VAGUE = re.compile(
     r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|one|here|there"
     r"|everything|something|anything|nothing|all"

@@ -18,10 +18,12 @@ _NOT_OWN = re.compile(
     r"|^[ \t]*>[^\n]*$"
     r"|https?://\S+"
     r"|\"[^\"\n]{1,600}\"|“[^”\n]{1,600}”|«[^»\n]{1,600}»"
-    r"|(?<!\w)'(?=[^\W\d])[^'\n]{2,200}(?:'\w[^'\n]{0,200})?'(?!\w)",
+    r"|(?<!\w)'(?=[^\W\d])[^'\n]{1,200}(?:'\w[^'\n]{0,200}){0,4}'(?!\w)",
     re.DOTALL | re.MULTILINE,
 )
-_CODE_LINE = re.compile(r"^[^\n]*(?:[{};=<>\\]|\(\)|->)[ \t]*$", re.MULTILINE)
+_CODE_LINE = re.compile(
+    r"^[^\n]*(?:[{};=<>\\]|\(\)|->)[ \t]*$|^[ \t]*(?:#|//|/\*|\w+ = )[^\n]*$", re.MULTILINE
+)
 # A full stop ends a sentence unless a short title or a single capital stands before it.
 _END = re.compile(
     r"(?<!\b[Mm]r)(?<!\b[Dd]r)(?<!\bSt)(?<!\b[A-HJ-Z])(?<!\b[Mm]rs)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)"
@@ -61,7 +63,7 @@ def own_words(message: str) -> str:
 
 
 _TYPOGRAPHIC = re.compile(r"[“«]")
-_LOOKS_LIKE_CODE = re.compile(r"[{};=\\]")
+_LOOKS_LIKE_CODE = re.compile(r"[{};=\\]|\bdef \w+\(|^[ \t]*(?:#|//)", re.MULTILINE)
 
 
 def _blotted(match: re.Match[str]) -> str:

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 from palace.facts.candidate import Thing
-from palace.facts.extraction.people import NAME, NOT_NAMES, Company, Person
+from palace.facts.extraction.hurried import filled_in
+from palace.facts.extraction.people import ABSENT, NAME, NOT_NAMES, Company, Person
+from palace.facts.extraction.roles import role_in
 
 _OPENERS = re.compile(
     r"\A(?:(?:hi|hey|hello|hiya|ok|okay|so|well|yes|yeah|yep|yup|oh|ah|aw|btw"
@@ -27,10 +29,10 @@ _OPENERS = re.compile(
     r"|mention)|should (?:mention|add|say)|have to (?:say|admit)|must (?:say|admit)"
     r"|admit|also|think I should mention|realised|realized|can confirm"
     r"|forgot to tell you)(?: earlier| before)?(?: that)?"
-    r"|no|nope|sorry|correction|oops|wait|I meant|scratch that|my mistake|my bad|typo"
+    r"|no(?! longer\b)|nope|sorry|correction|oops|wait|I meant|scratch that|my mistake|my bad|typo"
     r"|wrong|I got that wrong|I misspoke|ever since|after all|in case you wonder"
     r"|a bit about me|about me|me|or rather|rather|edit|good morning|good evening"
-    r"|long night|new here)"
+    r"|long night|new here|ngl|not gonna lie|quick one|heads up|for the record|in other news|so yeah)"
     r"(?=[\s,:!.;—–-])[\s,:!.;—–-]*)",
     re.IGNORECASE,
 )
@@ -58,20 +60,6 @@ FRAGMENT = re.compile(
     r"\A(?:in|on|at|since|for|last|next|every|each|yesterday|today|tomorrow|tonight"
     r"|this|during|around|back in|until|from|over|by|two|three|a few|one|once|twice"
     r"|most|starting|as of|\d+)\b(?!.*\b(?:I|you|is|are|was)\b)",
-    re.IGNORECASE,
-)
-# Whoever is in a hurry leaves themselves out: "got laid off today".
-_HURRIED = re.compile(
-    r"\A(?:just |finally |recently |also )*(?:moved|got|had to|quit|started|bought|sold"
-    r"|passed|finished|turned|adopted|stopped|switched|joined"
-    r"|graduated|retired|left my|lost my|gave up|broke up|broke my|ran my|took up"
-    r"|signed up|became)\b(?! (?:it|that|this|you|your|to work|to be)\b)",
-    re.IGNORECASE,
-)
-_BARE_STATE = re.compile(
-    r"\A(?:married to|allergic to|based in|born in|living in|vegetarian\Z|vegan\Z"
-    r"|pescatarian\Z|lactose intolerant|retired\Z|divorced\Z|diabetic\Z|coeliac\Z"
-    r"|fluent in|engaged to)",
     re.IGNORECASE,
 )
 _SELF = re.compile(r"\A(?:I|[Ww]e|User|[Tt]he user)\b(?!')\s*(?:(?:both|all|two)\s+)?")
@@ -154,9 +142,8 @@ def _theirs(text: str, company: Company) -> _Found | None:
 
 
 def _left_out(text: str, company: Company) -> _Found | None:
-    if _HURRIED.match(text):
-        return company.me, text, False
-    return (company.me, f"am {text}", False) if _BARE_STATE.match(text) else None
+    said = filled_in(text)
+    return (company.me, said, False) if said else None
 
 
 def _known(text: str, company: Company) -> _Found | None:
@@ -165,12 +152,15 @@ def _known(text: str, company: Company) -> _Found | None:
         person = company.they(pronoun["who"])
         if person is None:
             return None
-        unknown = not person.role and company.named(person.thing.name) is None
+        absent = person.thing.name in ABSENT
+        unknown = not (person.role or absent) and company.named(person.thing.name) is None
         return person, text[pronoun.end() :], unknown
     named = _NAMED.match(text)
     if named is None or re.split(r"[\s'’]", named["name"])[0] in NOT_NAMES:
         return None
     name = named["name"]
+    if role_in(name) is not None:
+        return None
     known = company.named(name)
     if known is not None:
         return known, text[named.end() :], False

@@ -12,7 +12,12 @@ from palace.facts.extraction.people import NOT_NAMES, Company, Person
 from palace.facts.extraction.phrasing import article
 from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.rules import bare, phrase_of
+from palace.facts.extraction.subjects import without_openers
 
+_SUM = (
+    r"[€$£]? ?\d[\d.,]*\d?k?(?: ?(?:€|euros?|dollars|pounds|quid))?"
+    r"(?: (?:an?|per) (?:hour|day|week|month|year))"
+)
 _Made = Iterator[Candidate]
 _Reader = Callable[[re.Match[str], Person, Words, datetime], _Made]
 
@@ -21,6 +26,7 @@ def said_in_passing(text: str, words: Words, said_at: datetime, company: Company
     """What such phrases say; most clauses have none."""
     if _ANY.search(text) is None:
         return
+    text, _ = without_openers(text)
     for pattern, read in _PHRASES:
         found = pattern.search(text)
         if found is not None:
@@ -64,6 +70,14 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
     )
 
 
+def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "Kenji is my ex now"."""
+    yield Candidate(
+        "fact", me.thing, "partner", found["o"], f"{me.label} is no longer together with {found['o']}",
+        (words,), negated=True, valid_from=said_at,
+    )  # fmt: skip
+
+
 def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
     what = phrase_of(found["o"])
     if what:
@@ -96,14 +110,37 @@ def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetim
     yield Candidate("fact", me.thing, "plans", what, text, (words,), valid_from=when.at)
 
 
+def _paid(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    sum_ = found["o"].strip()
+    yield Candidate("fact", me.thing, "salary", sum_, f"{me.label} is paid {sum_}", (words,))
+    place = phrase_of(found["org"] or "")
+    if place:
+        text = f"{me.label} works at {place}"
+        yield Candidate("fact", me.thing, "works_at", bare(place), text, (words,))
+
+
+def _without(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    """ "Six weeks without a cigarette"."""
+    smokes = re.search(r"cig|smok|vap|nicotine", found["o"]) is not None
+    predicate, obj, verb = (
+        ("smokes", "smokes", "smokes")
+        if smokes
+        else ("drinks_alcohol", "alcohol", "drinks alcohol")
+    )
+    text = f"{me.label} no longer {verb}"
+    yield Candidate("fact", me.thing, predicate, obj, text, (words,), negated=True)
+
+
 # One of these is in every phrase: most clauses are done here.
 _ANY = re.compile(
     r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
     r"|now (?:called|named)|divorced|broke up|split|separated"
     r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
-    r"|rehomed|moved|postponed|shifted|scheduled"
+    r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
+    r"|my ex\b|off\b|fell through|fallen through|not happening"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
     (re.compile(r"\bpromoted me to (?P<o>.+)"), _promoted),
     (
         re.compile(
@@ -130,8 +167,9 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (
         re.compile(
-            r"\A(?P<o>(?:the |our |my )?[\w' ]{3,40}?) (?:is|was|got|has been"
-            r"|is being) (?:(?:cancelled|canceled)|called off|off the table)\b"
+            r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is being|had to be)"
+            r" (?:(?:cancelled|canceled)|called off|off the table|not happening)\b"
+            r"|(?:fell|has fallen) through\b|is (?:all )?off(?=\Z|[,.!;]| (?:now|again|because|after)\b))"
         ),
         _cancelled,
     ),
@@ -141,8 +179,33 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (re.compile(r"\A(?P<o>[A-Z]\w+) (?:died|passed away|passed)\b(?P<rest>.*)"), _died),
     (
-        re.compile(r"\b(?:gave|rehomed|have given) (?P<o>[A-Z]\w+)(?P<rest> (?:to|away)\b.*)"),
+        re.compile(r"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?P<rest> (?:to|away)\b.*)"),
         _given_away,
+    ),
+    (
+        re.compile(r"\b(?:rehomed|said goodbye to|say goodbye to) (?P<o>[A-Z]\w+)(?P<rest>.*)"),
+        _given_away,
+    ),
+    (
+        re.compile(
+            r"\A(?i:they|he|she|my \w+|the \w+|it) (?:pays?|are paying|is paying) me"
+            rf" (?P<o>{_SUM})(?: (?:at|in) (?P<org>the [a-z].+|[A-Z].+))?"
+        ),
+        _paid,
+    ),
+    (
+        re.compile(
+            rf"\b(?:I|we) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+|[A-Z].+))?"
+        ),
+        _paid,
+    ),
+    (
+        re.compile(
+            r"\b(?:days|weeks|months|years?) (?P<o>(?:without|off) (?:a |any |the )?(?:single )?"
+            r"(?:cigs?|cigarettes?|smok(?:e|ing)|fags|vap(?:e|ing)|nicotine|drink|booze|alcohol)"
+            r"|smoke[- ]free|nicotine[- ]free|(?:clean and )?sober)\b"
+        ),
+        _without,
     ),
     (
         re.compile(

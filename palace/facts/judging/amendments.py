@@ -50,6 +50,15 @@ _COMMON = words_of(
     " month hour time have has had got get go went up down back about around every put make"
 )
 
+# Words that tell what a figure is of, though the fact is put in others.
+_HINTS = {
+    "salary": words_of("raise rise pay paid wage salary earn bonus promotion"),
+    "rent": words_of("landlord landlady rent lease"),
+    "weight": words_of("weigh weighed scales lost gained kilo pounds"),
+    "takes": words_of("dose dosage doctor gp"),
+    "age": words_of("birthday turn turned old"),
+}
+
 _Kind = Callable[[str], list[re.Match[str]]]
 
 
@@ -80,8 +89,10 @@ def _dropped(candidate: Candidate) -> Judgement:
 def _ended(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
     """What is given up is named in the fact, all of it."""
     told = words_of(candidate.object) - _COMMON
+    doing = re.fullmatch(r"\w+ing", candidate.object) is not None
     for fact in held:
-        if told and told <= words_of(fact.object) | words_of(fact.aspect):
+        said = words_of(fact.text if doing else f"{fact.object} {fact.aspect}")
+        if told and told <= said:
             if fact.predicate in _LASTING:
                 continue
             change = Change.CORRECTION if candidate.corrects else Change.SHIFT
@@ -115,7 +126,7 @@ def _of_its_kind(candidate: Candidate, mine: Sequence[Fact], others: Sequence[Fa
         span = _same_kind(candidate.object, fact)
         if span is None or span.lower() == candidate.object.lower():
             continue
-        topic = len(told & words_of(fact.text))
+        topic = len(told & (words_of(fact.text) | _HINTS.get(fact.predicate, frozenset())))
         likely = _likelihood(candidate, fact, span, topic=topic, age=age, other=fact in others)
         if likely > 0:
             found.append((likely, fact, span))

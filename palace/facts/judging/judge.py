@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from llm.errors import LLMError
 from llm.providers import Endpoint
 from palace.facts.candidate import Candidate
-from palace.facts.judgement import Judgement, Known
+from palace.facts.filters import condition_of
+from palace.facts.judgement import Judgement, Known, Verdict
 from palace.facts.judging.local import judge_locally
 from palace.facts.judging.model import judge_with_model
+from palace.facts.judging.pronouns import is_absent, told_of
 from palace.facts.predicates import UNRESOLVED
-from palace.facts.scope import Scope
+from palace.facts.scope import AS_EVER, Manner, Scope
 from palace.indexing.fact_vectors import Vector, nearest
 from palace.models import EmbeddingSpace, Fact, Palace
 from palace.models.facts import FactQuerySet
@@ -33,11 +35,16 @@ class Judge:
     """
 
     def __init__(
-        self, palace: Palace, space: EmbeddingSpace, scope: Scope, endpoint: Endpoint | None
+        self,
+        palace: Palace,
+        space: EmbeddingSpace,
+        scope: Scope,
+        endpoint: Endpoint | None,
+        manner: Manner = AS_EVER,
     ) -> None:
         self.notes: list[str] = []
         self._palace, self._space = palace, space
-        self._scope, self._endpoint = scope, endpoint
+        self._scope, self._endpoint, self._manner = scope, endpoint, manner
         self._ahead: dict[Candidate, tuple[frozenset[int], Judgement]] = {}
 
     def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
@@ -48,7 +55,7 @@ class Judge:
         told = [
             (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
-            if candidate.predicate != UNRESOLVED
+            if candidate.predicate != UNRESOLVED and not is_absent(candidate)
         ]
         candidates = [candidate for candidate, _ in told]
         known = [self._known(candidate, vector) for candidate, vector in told]
@@ -56,7 +63,11 @@ class Judge:
             return
         try:
             judgements = judge_with_model(
-                candidates, known, endpoint=self._endpoint, owner_id=self._palace.owner_id
+                candidates,
+                known,
+                endpoint=self._endpoint,
+                owner_id=self._palace.owner_id,
+                prompt=self._manner.judging_prompt,
             )
         except LLMError as error:
             self.notes.append(f"Facts were judged without the language model. {error}")
@@ -67,6 +78,12 @@ class Judge:
 
     def judge(self, candidate: Candidate, vector: Vector | None) -> Judgement:
         """What becomes of it; call it in the transaction that writes it down."""
+        if is_absent(candidate):
+            latest = self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT]
+            told = told_of(candidate, list(latest))
+            if told is None:
+                return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
+            candidate = told
         known = self._known(candidate, vector)
         seen, judgement = self._ahead.get(candidate, (frozenset(), None))
         if judgement is not None and seen == _keys(known):
@@ -90,6 +107,8 @@ class Judge:
 
     def _facts(self) -> FactQuerySet:
         facts = Fact.objects.within(self._palace).active()
+        if self._manner.filters is not None:
+            facts = facts.filter(condition_of(self._manner.filters))
         return facts.filter(agent=self._scope.agent, run=self._scope.run).select_related(
             "subject", "object_entity"
         )

@@ -22,8 +22,13 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in found if word not in _EMPTY)
 
 
+_ALIKE = dict.fromkeys(("wedding", "weddings", "marry", "marries", "marriage"), "marri")
+
+
 def _stem(word: str) -> str:
     """Enough of a stem for a plural and a gerund to meet what they come from."""
+    if word in _ALIKE:
+        return _ALIKE[word]
     if len(word) < 4 or word.endswith("ss"):
         return word
     if word.endswith("ies"):

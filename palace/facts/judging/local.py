@@ -42,6 +42,7 @@ _HOUSEHOLD = frozenset(
 )
 _ALONE = frozenset({"single", "divorced", "separated", "widowed"})
 _IS_COUNTED = re.compile(rf"(?:\d+|{NUMBER_WORD}) ", re.IGNORECASE)
+_INSTRUCTIONS = "instructions"
 _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
 _MEATLESS = re.compile(
     r"\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b", re.IGNORECASE
@@ -145,13 +146,31 @@ def _stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
         if (
             fact.predicate not in _STANCED
             or not fact.stance
-            or not same(fact.object, candidate.object)
+            or not same(_topic_of(fact), candidate.object)
         ):
             continue
         turned = candidate.predicate == "prefers" and _is_turned(candidate.object, fact.object)
         if fact.stance == candidate.stance and not turned:
             return repeated(candidate, fact)
         return updated(candidate, fact, "the view has changed")
+    return None
+
+
+def _topic_of(fact: Fact) -> str:
+    """What a taste is for; of an opinion on what has no name, that is its aspect."""
+    return fact.aspect if fact.predicate == "opinion" and fact.aspect else fact.object
+
+
+def _instruction(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "English again from now on": another instruction about the same takes its place."""
+    if candidate.category != _INSTRUCTIONS or not candidate.aspect:
+        return None
+    for one in about:
+        fact = one.fact
+        if fact.category == _INSTRUCTIONS and fact.aspect == candidate.aspect:
+            if same(fact.object, candidate.object):
+                return repeated(candidate, fact)
+            return updated(candidate, fact, "it has changed")
     return None
 
 
@@ -170,6 +189,12 @@ def _opinion(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
             if fact.stance == candidate.stance:
                 return repeated(candidate, fact)
             return updated(candidate, fact, "the view has changed")
+    for one in about:
+        liked = one.fact.predicate in ("likes", "dislikes")
+        if liked and candidate.aspect and same(one.fact.object, candidate.aspect):
+            if one.fact.stance == candidate.stance:
+                return repeated(candidate, one.fact)
+            return updated(candidate, one.fact, "the view has changed")
     return Judgement(Verdict.COEXIST, candidate, why="another aspect of it") if held else None
 
 
@@ -268,6 +293,9 @@ def _beside(candidate: Candidate, one: Known) -> Judgement | None:
         return None
     if same(fact.object, candidate.object):
         return _said_again(candidate, fact)
+    moved = candidate.predicate == "plans" and _is_moved(candidate, fact)
+    if moved and overlap(candidate.object, fact.object) >= 1:
+        return updated(candidate, fact, "it is at another time")
     if candidate.predicate in _HOUSEHOLD:
         return _household(candidate, fact)
     if _excludes(candidate, fact):
@@ -380,6 +408,7 @@ _RULES: tuple[Rule, ...] = (
     judge_work,
     _opinion,
     _relationship,
+    _instruction,
     _stance,
     _single,
     _put_right,

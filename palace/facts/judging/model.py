@@ -59,18 +59,19 @@ def judge_with_model(
     *,
     endpoint: Endpoint,
     owner_id: int,
+    prompt: str = "",
 ) -> list[Judgement | None]:
     """One judgement a candidate; None where the model gave none that makes sense.
 
     Args:
         known: For each candidate the facts it is judged beside, closest first.
+        prompt: Takes the place of our instructions.
 
     Raises:
         LLMError: the model cannot be asked, or answers nonsense.
     """
-    answer = ask(
-        _messages(candidates, known), JudgementsAnswer, endpoint=endpoint, owner_id=owner_id
-    )
+    asked = _messages(candidates, known, prompt)
+    answer = ask(asked, JudgementsAnswer, endpoint=endpoint, owner_id=owner_id)
     given = {one.new: one for one in answer.judgements}
     return [
         _judgement(given[at], candidate, facts[:SHOWN]) if at in given else None
@@ -78,7 +79,9 @@ def judge_with_model(
     ]
 
 
-def _messages(candidates: Sequence[Candidate], known: Sequence[Sequence[Known]]) -> list[Message]:
+def _messages(
+    candidates: Sequence[Candidate], known: Sequence[Sequence[Known]], prompt: str
+) -> list[Message]:
     data = [
         {
             "new": at,
@@ -91,7 +94,7 @@ def _messages(candidates: Sequence[Candidate], known: Sequence[Sequence[Known]])
         for at, (candidate, facts) in enumerate(zip(candidates, known, strict=True))
     ]
     return [
-        {"role": "system", "content": SYSTEM},
+        {"role": "system", "content": prompt or SYSTEM},
         {"role": "user", "content": f"<facts>\n{quoted(data)}\n</facts>"},
     ]
 

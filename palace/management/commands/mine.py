@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
+from palace.episodes.writing import write_due
 from palace.facts.learning import learn_unread
 from palace.indexing import postings
 from palace.management.people import add_user_argument, palace_of
@@ -34,4 +35,5 @@ class Command(BaseCommand):
         if postings.needs_compaction(palace):
             postings.compact(palace)
         learn_unread(palace)
+        write_due(palace)
         self.stdout.write(f"Mined {drawers} messages.")

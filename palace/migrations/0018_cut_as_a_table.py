@@ -52,7 +52,7 @@ def convert(kind, change):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('palace', '0012_facts_in_traces'),
+        ('palace', '0017_dreams'),
     ]
 
     operations = [

@@ -1,0 +1,1 @@
+"""Dreams: what is held thought over while nobody waits, and changes proposed for it."""

@@ -1,0 +1,1 @@
+"""Episodes: what each conversation came to, written after mining, stored by callers, searched."""

@@ -1,0 +1,170 @@
+"""Dreams: what was thought over at night, and the changes that are proposed for it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+from palace.models.activity import Activity
+from palace.models.facts import Fact
+from palace.models.hierarchy import Drawer
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+
+
+class DreamMark(models.Model):
+    """Where a palace's dreams have got to. One row a palace, made at its first dream."""
+
+    palace = models.OneToOneField(
+        Palace, models.DO_NOTHING, primary_key=True, related_name="+", db_constraint=False
+    )
+    drawer = models.BigIntegerField(
+        default=0, help_text="Messages with keys up to here were looked at for preferences."
+    )
+    dreamt_at = models.DateTimeField(null=True, help_text="When the last dream began.")
+
+    def __str__(self) -> str:
+        return f"dreams of palace {self.palace_id}"
+
+
+class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
+    def waiting(self) -> Self:
+        """Those a person can decide on: proposed, and what they rest on is as it was."""
+        gone = ProposalFact.objects.filter(
+            palace=OuterRef("palace"), proposal=OuterRef("pk"), fact__retired_at__isnull=False
+        )
+        trashed = ProposalQuote.objects.filter(
+            palace=OuterRef("palace"), proposal=OuterRef("pk"), drawer__trashed_at__isnull=False
+        )
+        proposed = self.filter(status=Proposal.Status.PROPOSED)
+        return proposed.exclude(Exists(gone)).exclude(Exists(trashed))
+
+    def decided(self) -> Self:
+        """Those somebody, or a dream itself, has decided on; the last decision first."""
+        decided = (Proposal.Status.ACCEPTED, Proposal.Status.REJECTED, Proposal.Status.UNDONE)
+        return self.filter(status__in=decided).order_by("-decided_at", "-pk")
+
+
+class Proposal(InPalace):
+    """One change of what is held, found in a dream. Nothing changes before it is accepted.
+
+    `payload` holds `before` (what each fact says, in the order of `about`), `after` (what is to be
+    held; null where nothing takes its place), `why`, and `made_by`: model or rules.
+    """
+
+    class Kind(models.TextChoices):
+        MERGE = "merge", "Say it once"
+        REFINE = "refine", "File it better"
+        DROP = "drop", "Let it go"
+        OUTDATED = "outdated", "It is over"
+        CONTRADICTION = "contradiction", "Only one can be so"
+        ANTI_PATTERN = "anti_pattern", "What not to do"
+        PREFERENCE = "preference", "What you seem to like"
+
+    class Status(models.TextChoices):
+        PROPOSED = "proposed"
+        ACCEPTED = "accepted"
+        REJECTED = "rejected"
+        UNDONE = "undone"
+        STALE = "stale"
+
+    kind = models.CharField(max_length=14, choices=Kind)
+    status = models.CharField(max_length=10, choices=Status, default=Status.PROPOSED)
+    fingerprint = models.UUIDField(
+        help_text="The same for the same change of the same statements, whoever finds it again."
+    )
+    payload = models.JSONField(help_text="What it changes, before and after.")
+    applied = models.JSONField(null=True, help_text="What accepting it did, for undoing it.")
+    dream = models.ForeignKey(
+        Activity,
+        models.SET_NULL,
+        null=True,
+        related_name="proposals",
+        db_constraint=False,
+        db_index=False,
+    )
+    made_at = models.DateTimeField(help_text="When it was proposed, the last time.")
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.CharField(max_length=20, blank=True, help_text="person, or dream.")
+
+    objects = ProposalQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-made_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="proposal_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="proposal_uuid"),
+            models.UniqueConstraint(fields=["palace", "fingerprint"], name="proposal_once"),
+            models.CheckConstraint(
+                condition=Q(decided_at=None) | ~Q(status="proposed"),
+                name="proposal_undecided",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["palace", "status", "-made_at"], name="proposal_by_status"),
+            models.Index(fields=["palace", "dream"], name="proposal_by_dream"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.uuid}"
+
+
+class ProposalFact(models.Model):
+    """A fact that a proposal is about, by the row of it that was looked at."""
+
+    class Role(models.TextChoices):
+        """What becomes of it: it goes, it stays and is the reason, it was made by accepting."""
+
+        SOURCE = "source"
+        BESIDE = "beside"
+        MADE = "made"
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    proposal = models.ForeignKey(
+        Proposal, models.CASCADE, related_name="about", db_constraint=False, db_index=False
+    )
+    fact = models.ForeignKey(
+        Fact, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    role = models.CharField(max_length=6, choices=Role)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "proposal", "fact"], name="proposal_fact")
+        ]
+        indexes = [models.Index(fields=["palace", "fact"], name="proposal_by_fact")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.fact_id} of {self.proposal_id}"
+
+
+class ProposalQuote(models.Model):
+    """Words a proposal rests on: characters `start` to `end` (exclusive) of a drawer."""
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    proposal = models.ForeignKey(
+        Proposal, models.CASCADE, related_name="words", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["palace", "proposal", "drawer", "start"], name="proposal_quote"
+            )
+        ]
+        indexes = [models.Index(fields=["palace", "drawer"], name="proposal_by_drawer")]
+
+    def __str__(self) -> str:
+        return f"{self.proposal_id} on {self.drawer_id}[{self.start}:{self.end}]"

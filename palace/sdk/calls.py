@@ -1,0 +1,50 @@
+"""What goes wrong within a call, as callers know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import InterfaceError, OperationalError, connection
+
+from llm.errors import LLMError as ModelFailed
+from palace.errors import NoSuchFact
+from palace.sdk.errors import EmbeddingError, NotFoundError, SetupError, VectorStoreError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def a_call(method: Callable[P, R]) -> Callable[P, R]:
+    @wraps(method)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        with told():
+            return method(*args, **kwargs)
+
+    return called
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """
+    Raises:
+        NotFoundError, EmbeddingError, SetupError, VectorStoreError: in place of what was raised.
+    """
+    try:
+        yield
+    except NoSuchFact as error:
+        raise NotFoundError(str(error)) from None
+    except ModelFailed as error:
+        raise EmbeddingError(str(error)) from error
+    except SynchronousOnlyOperation as error:
+        raise SetupError(
+            "Memory waits, which nothing may inside a running event loop (a notebook has one); use "
+            "AsyncMemory there, and await its calls."
+        ) from error
+    except (OperationalError, InterfaceError) as error:
+        if not connection.in_atomic_block:
+            connection.close()  # It may be broken; the next call has one of its own.
+        raise VectorStoreError(f"The database does not answer: {error}") from error

@@ -1,0 +1,98 @@
+"""Episodes: what conversations came to, the latest first, or those closest to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import F
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from llm.errors import LLMError
+from palace.episodes.finding import of_conversation, search
+from palace.models import Episode, Palace, Room
+from palace.views.stretches import Numbered
+from settings_app.access import PageRequest, signed_in_page
+
+FOUND = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An episode as pages show it.
+
+    Attributes:
+        lines: Of its summary.
+        room: Where its words are; None where none are here.
+        cosine: How close it is to the question, where there is one.
+    """
+
+    episode: Episode
+    lines: Sequence[str]
+    room: Room | None = None
+    cosine: float | None = None
+
+    @property
+    def decisions(self) -> list[str]:
+        return [_named(each) for each in self.episode.key_decisions]
+
+    @property
+    def entities(self) -> list[str]:
+        return [_named(each) for each in self.episode.entities]
+
+    @property
+    def tools(self) -> list[str]:
+        return [_named(each) for each in self.episode.tools]
+
+
+@signed_in_page
+def episodes(request: PageRequest) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    query = request.GET.get("q", "").strip()
+    context: dict[str, object] = {"query": query}
+    status = 200
+    if query:
+        try:
+            context["rows"] = _with_rooms(palace, search(palace, query, k=FOUND))
+        except LLMError as error:
+            context |= {"error": f"Nothing could be searched. {error}", "rows": []}
+            status = 503
+    else:
+        kept = Episode.objects.within(palace).kept()
+        latest = kept.order_by(F("ended_at").desc(nulls_last=True), "-pk")
+        page = Numbered(latest, request.GET.get("page"))
+        context |= {"page": page, "rows": _with_rooms(palace, [(row, None) for row in page.rows])}
+    return render(request, "palace/episodes.html", context, status=status)
+
+
+def episodes_of(palace: Palace, room: Room) -> list[Shown]:
+    """Those of a room's conversation, the oldest first."""
+    found = of_conversation(palace, room.external_id, source=room.source)
+    return [Shown(episode, episode.summary.splitlines()) for episode in found]
+
+
+def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -> list[Shown]:
+    pairs = list(found)
+    wanted = {episode.conversation for episode, _ in pairs}
+    rooms = Room.objects.within(palace).filter(external_id__in=wanted).select_related("wing")
+    by_key: dict[tuple[str, str], Room] = {}
+    for room in rooms.order_by("pk"):
+        by_key.setdefault((room.source, room.external_id), room)
+        by_key.setdefault(("", room.external_id), room)
+    return [
+        Shown(
+            episode,
+            episode.summary.splitlines(),
+            by_key.get((episode.source, episode.conversation)),
+            cosine,
+        )
+        for episode, cosine in pairs
+    ]
+
+
+def _named(entry: object) -> str:
+    """What a caller has listed, in words: of an object its name."""
+    if isinstance(entry, dict):
+        entry = entry.get("name") or entry.get("title") or entry.get("id") or entry
+    return str(entry)

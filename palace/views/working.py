@@ -1,0 +1,190 @@
+"""Working memory as its owner sees it: entries by namespace, and what is noted of conversations.
+
+To look at it is no use of it: nothing is kept longer for that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from palace.errors import BadInput
+from palace.models import Palace
+from palace.working.entries import Entry, delete_entry, entries_in, entries_under, namespaces
+from palace.working.errors import WorkingMemoryAway
+from palace.working.fields import MOST_BYTES, Held, delete_fields, held_fields, peek_fields
+from palace.working.inventory import time_left
+from palace.working.names import Namespace, prefix_of
+from palace.working.search import search_entries
+from settings_app.access import PageRequest, signed_in_action, signed_in_page
+
+# Whose entries a page shows, how many it finds, and of how many conversations.
+NAMESPACES_SHOWN, FOUND_SHOWN, CONVERSATIONS_SHOWN = 20, 50, 20
+# Of a value in a list; alone, it is shown whole.
+CHARS_SHOWN = 600
+# JSON that is no longer stands on one line.
+ON_ONE_LINE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value with what is left of its time.
+
+    Attributes:
+        more: How many of its characters are not shown.
+    """
+
+    text: str
+    more: int
+
+    @classmethod
+    def of(cls, text: str, *, whole: bool) -> Shown:
+        end = len(text) if whole else CHARS_SHOWN
+        return cls(text[:end], max(0, len(text) - end))
+
+
+@dataclass(frozen=True, slots=True)
+class EntryShown:
+    entry: Entry
+    value: Shown
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotesShown:
+    """
+    Attributes:
+        share: Of what a conversation's fields may take up, in per cent.
+    """
+
+    held: Held
+    fields: list[tuple[str, Shown]]
+    share: int
+    left: str
+
+
+@signed_in_page
+def working_memory(request: PageRequest) -> HttpResponse:
+    """`?q=` finds entries, `?under=` narrows to a path, `?conversation=` shows one whole."""
+    palace = Palace.objects.own(request.user)
+    asked = {name: request.GET.get(name, "").strip() for name in ("q", "under", "conversation")}
+    context: dict[str, Any] = {
+        **asked,
+        "is_narrowed": any(asked.values()),
+        "most_bytes": MOST_BYTES,
+    }
+    try:
+        return _page(request, {**context, **_found(palace, **asked)})
+    except BadInput as error:
+        return _page(request, {**context, "error": str(error)}, status=400)
+    except WorkingMemoryAway as error:
+        return _page(request, {**context, "away": str(error)}, status=503)
+
+
+@signed_in_action
+def delete_working(request: PageRequest) -> HttpResponse:
+    """Deletes the entry at `path`; or of a `conversation` the `field`, or all of them."""
+    palace = Palace.objects.own(request.user)
+    sent = request.POST
+    try:
+        if "path" in sent:
+            what, was_there = _delete_entry(palace, sent["path"])
+        elif "conversation" in sent:
+            what, was_there = _delete_fields(palace, sent["conversation"], sent.get("field"))
+        else:
+            raise Http404
+    except BadInput:
+        raise Http404 from None
+    except WorkingMemoryAway as error:
+        messages.error(request, str(error))
+    else:
+        _tell(request, what, was_there=was_there)
+    back = {name: sent[name] for name in ("q", "under") if sent.get(name)}
+    return redirect(f"{reverse('working_memory')}{'?' if back else ''}{urlencode(back)}")
+
+
+def _page(request: PageRequest, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    return render(request, "palace/working.html", context, status=status)
+
+
+def _found(palace: Palace, *, q: str, under: str, conversation: str) -> dict[str, Any]:
+    now = timezone.now()
+    if conversation:
+        held = peek_fields(palace, conversation)
+        return {"notes": [_notes(held, now, whole=True)] if held else []}
+    if q:
+        found = search_entries(palace, query=q, prefix=under, limit=FOUND_SHOWN)
+        return {"found": [_entry(one.entry, now) for one in found], "most_found": FOUND_SHOWN}
+    if under:
+        return {"spaces": _by_namespace(entries_under(palace, under), now, under=under)}
+    spaces = namespaces(palace)
+    held_ones, total = held_fields(palace, limit=CONVERSATIONS_SHOWN)
+    return {
+        "spaces": _by_namespace(entries_in(palace, spaces[:NAMESPACES_SHOWN]), now),
+        "other_spaces": spaces[NAMESPACES_SHOWN:],
+        "notes": [_notes(held, now) for held in held_ones],
+        "other_notes": total - len(held_ones),
+    }
+
+
+def _by_namespace(
+    entries: Sequence[Entry], now: datetime, *, under: str = ""
+) -> list[tuple[Namespace, list[EntryShown]]]:
+    by_space = groupby(entries, key=lambda entry: entry.path.namespace)
+    return [(space, _entries(group, now, under=under)) for space, group in by_space]
+
+
+def _entries(entries: Iterable[Entry], now: datetime, *, under: str) -> list[EntryShown]:
+    return [_entry(entry, now, whole=str(entry.path) == under) for entry in entries]
+
+
+def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryShown:
+    value = Shown.of(entry.value, whole=whole)
+    return EntryShown(entry, value, time_left(entry.expires_at - now))
+
+
+def _notes(held: Held, now: datetime, *, whole: bool = False) -> NotesShown:
+    fields = [(name, _field(value, whole=whole)) for name, value in held.fields.items()]
+    share = -(-held.size * 100 // MOST_BYTES)
+    return NotesShown(held, fields, share, time_left(held.expires_at - now))
+
+
+def _field(value: object, *, whole: bool) -> Shown:
+    """A text as it is, all else as JSON."""
+    if isinstance(value, str):
+        return Shown.of(value, whole=whole)
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > ON_ONE_LINE:
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+    return Shown.of(text, whole=whole)
+
+
+def _delete_entry(palace: Palace, path: str) -> tuple[str, bool]:
+    parts = prefix_of(path)
+    if len(parts) < 3:
+        raise Http404
+    return path, delete_entry(palace, Namespace(*parts[:2]), path)
+
+
+def _delete_fields(palace: Palace, conversation: str, field: str | None) -> tuple[str, bool]:
+    if field is None:
+        return f"All that was noted of {conversation}", bool(delete_fields(palace, conversation))
+    return f"{field} of {conversation}", bool(delete_fields(palace, conversation, [field]))
+
+
+def _tell(request: PageRequest, what: str, *, was_there: bool) -> None:
+    if was_there:
+        messages.success(request, f"{what} is deleted.")
+    else:
+        messages.info(request, f"{what} is not there: it has expired, or was deleted already.")

@@ -1,0 +1,88 @@
+"""What goes with a palace: every key of its own, those of working memory and of whatever is beside.
+
+A deleted palace leaves nothing that leads to its keys. Where Redis is away just then, or somebody
+still writes, a daily task finds them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import redis
+from django.db import transaction
+from django.db.models.signals import post_delete
+
+from palace.models import Palace
+from palace.working.connection import answering
+from palace.working.errors import WorkingMemoryAway
+
+logger = logging.getLogger(__name__)
+
+ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
+BATCH = 500
+
+
+def forget_with_palaces() -> None:
+    """From now on a palace's keys go when it does, by whatever way."""
+    post_delete.connect(_palace_deleted, sender=Palace, dispatch_uid="working memory")
+
+
+def forget_palace(palace_uuid: UUID) -> None:
+    """
+    Raises:
+        WorkingMemoryAway: Redis does not answer; some keys may be left.
+    """
+    with answering() as client:
+        for names in _batches(client, f"{palace_uuid}:*"):
+            client.unlink(*names)
+
+
+def forget_deleted_palaces() -> int:
+    """Delete the keys of palaces that are no more; returns how many.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer; some keys may be left.
+    """
+    gone = 0
+    with answering() as client:
+        for names in _batches(client, f"{ANY_UUID}:*"):
+            by_palace = {name: found for name in names if (found := _palace_of(name))}
+            there = set(
+                Palace.objects.filter(uuid__in=set(by_palace.values())).values_list(
+                    "uuid", flat=True
+                )
+            )
+            left = [name for name, palace in by_palace.items() if palace not in there]
+            gone += len(left)
+            if left:
+                client.unlink(*left)
+    return gone
+
+
+def _palace_deleted(instance: Palace, **_: Any) -> None:
+    transaction.on_commit(partial(_forget_or_leave, instance.uuid))
+
+
+def _forget_or_leave(palace_uuid: UUID) -> None:
+    try:
+        forget_palace(palace_uuid)
+    except WorkingMemoryAway:
+        logger.warning("Working memory of a deleted palace is left to the daily task.")
+
+
+def _batches(client: redis.Redis, pattern: str) -> Iterator[list[str]]:
+    names = client.scan_iter(match=pattern, count=BATCH)
+    while batch := list(islice(names, BATCH)):
+        yield batch
+
+
+def _palace_of(name: str) -> UUID | None:
+    try:
+        return UUID(name.partition(":")[0])
+    except ValueError:
+        return None

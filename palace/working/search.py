@@ -1,0 +1,94 @@
+"""Finding entries by words, by category and by tags."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+
+from palace.errors import BadInput
+from palace.indexing.analyzer import analyze
+from palace.models import Palace
+from palace.storable import is_storable
+from palace.working.entries import Entry, entries_under
+from palace.working.names import begins, parts_of_category, tags_of
+
+LIMIT = 20
+MOST_QUERY_CHARS = 4000
+# As recall's.
+K1 = 1.2
+B = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """
+    Attributes:
+        score: BM25 among the entries that were asked about; 0 where no words were asked for.
+    """
+
+    entry: Entry
+    score: float
+
+
+def search_entries(
+    palace: Palace,
+    *,
+    query: str = "",
+    category: str = "",
+    tags: Iterable[str] = (),
+    prefix: str = "",
+    limit: int = LIMIT,
+) -> list[Found]:
+    """The entries that have one of the words, best first; without words, the newest first.
+
+    Args:
+        category: It, or one below it.
+        tags: An entry has all of them.
+        prefix: How its path begins, in whole parts.
+
+    Raises:
+        BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
+    """
+    words = _query_of(query)
+    within, having = parts_of_category(category), set(tags_of(tags))
+    entries = [
+        entry
+        for entry in entries_under(palace, prefix)
+        if having <= set(entry.tags) and begins(entry.category, within)
+    ]
+    if not words:
+        newest = sorted(entries, key=lambda entry: entry.stored_at, reverse=True)
+        return [Found(entry, 0.0) for entry in newest[:limit]]
+    scores = bm25(analyze(words), [analyze(_text(entry)) for entry in entries])
+    found = [Found(entry, score) for entry, score in zip(entries, scores, strict=True) if score]
+    return sorted(found, key=lambda one: (-one.score, one.entry.path))[:limit]
+
+
+def bm25(query: Iterable[str], texts: Sequence[Counter[str]]) -> list[float]:
+    """Of each text, from 0. Robertson, Zaragoza: The Probabilistic Relevance Framework (2009)."""
+    lengths = [text.total() for text in texts]
+    mean = sum(lengths) / len(texts) if texts else 0
+    scores = [0.0] * len(texts)
+    for term in query:
+        having = sum(term in text for text in texts)
+        idf = log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        for at, text in enumerate(texts):
+            if count := text[term]:
+                slowed = count + K1 * (1 - B + B * lengths[at] / mean)
+                scores[at] += idf * count * (K1 + 1) / slowed
+    return scores
+
+
+def _query_of(query: object) -> str:
+    if not isinstance(query, str) or len(query) > MOST_QUERY_CHARS or not is_storable(query):
+        raise BadInput(
+            f"A query is text of up to {MOST_QUERY_CHARS} characters that can be stored."
+        )
+    return query.strip()
+
+
+def _text(entry: Entry) -> str:
+    """As words: `-`, `_` and `/` part them."""
+    return "\n".join([entry.value, *entry.tags, entry.category, entry.path.key])

@@ -1,0 +1,55 @@
+"""Alice's working memory, in the Redis of the test run."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from palace.models import Palace
+from palace.working.names import Namespace
+from tests.chat.mishaps import OwnRedis
+
+DAY_MS = 24 * 3600 * 1000
+# Longer than anything takes that a test waits for.
+PATIENCE_S = 20
+
+
+def until(is_so):
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, "It did not come to that."
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def redis_client(settings):
+    with redis.Redis.from_url(settings.REDIS_URL, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def session():
+    return Namespace.read("session/abc")
+
+
+@pytest.fixture
+def other(bob):
+    return Palace.objects.own(bob)
+
+
+@pytest.fixture
+def own_redis(settings):
+    """A Redis that the test may kill."""
+    folder = Path(tempfile.mkdtemp(prefix="loci-"))  # A socket's path must be short.
+    server = OwnRedis(folder)
+    server.start()
+    usual, settings.REDIS_URL = settings.REDIS_URL, server.url
+    yield server
+    settings.REDIS_URL = usual
+    server.kill()
+    shutil.rmtree(folder)
