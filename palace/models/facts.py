@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Collection
 from datetime import datetime
 from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q, Value
 from django.urls import reverse
 from pgvector.django import HalfVectorField
 
@@ -20,6 +21,22 @@ from palace.models.passages import EmbeddingSpace
 from palace.storable import ID_LENGTH, LABEL_LENGTH
 
 PREDICATE_LENGTH = 64
+
+
+class _IsAmong(Func):
+    """Whether a column is among many keys. However many, they are one parameter: as one each they
+    take Django and the driver longer to write than the database to look up.
+    """
+
+    template = "%(expressions)s::bigint[])"
+    arg_joiner = " = ANY("
+    output_field = models.BooleanField()
+
+
+def about_any(entities: Collection[int]) -> Q:
+    """Whether a fact is about one of these entities, by their keys, or ends at one."""
+    keys = Value(list(entities))
+    return Q(_IsAmong(F("subject_id"), keys)) | Q(_IsAmong(F("object_entity_id"), keys))
 
 
 class FactQuerySet(InPalaceQuerySet["Fact"]):

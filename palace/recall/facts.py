@@ -19,7 +19,7 @@ from pgvector.django import MaxInnerProduct
 
 from palace.aaak import Pointer
 from palace.models import EmbeddingSpace, Evidence, Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
 from palace.recall.temporal import Period, TimeIntent
@@ -210,8 +210,7 @@ def _worth(near: Mapping[int, float]) -> Iterator[When]:
     """What it is worth to be about an entity, the nearest first."""
     for nearness in sorted(set(near.values()), reverse=True):
         keys = [key for key, value in near.items() if value == nearness]
-        about = Q(subject__in=keys) | Q(object_entity__in=keys)
-        yield When(about, then=Value(NAMED * nearness))
+        yield When(about_any(keys), then=Value(NAMED * nearness))
 
 
 # Where a fact was said, or that it never was.

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from palace.indexing.analyzer import analyze
 from palace.models import Entity, Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.models.facts import FactQuerySet, about_any
 from palace.recall.rows import fetch_rows
 from palace.slugs import slug_of
 
@@ -121,8 +121,7 @@ def walk(facts: FactQuerySet, entities: Collection[int], *, hops: int = HOPS) ->
 
 
 def _edges(facts: FactQuerySet, entities: Collection[int]) -> Iterable[tuple[int, int, int]]:
-    either_end = Q(subject__in=entities) | Q(object_entity__in=entities)
-    edges = facts.filter(either_end, object_entity__isnull=False)
+    edges = facts.filter(about_any(entities), object_entity__isnull=False)
     rows = edges.exclude(subject=F("object_entity")).order_by("-recorded_at", "-pk")
     return rows.values_list("pk", "subject_id", "object_entity_id")[:MOST_EDGES]
 

@@ -23,6 +23,7 @@ from palace.sdk.errors import (
 from palace.sdk.results import (
     AddResults,
     EntryItem,
+    EpisodeItem,
     HistoryRecord,
     MemoryEvent,
     MemoryItem,
@@ -43,6 +44,7 @@ __all__ = [
     "EmbeddingError",
     "EmptyQuery",
     "EntryItem",
+    "EpisodeItem",
     "HistoryRecord",
     "LLMError",
     "Memory",

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 
 from palace.indexing.vector_index import VectorIndex
 from palace.sdk.awaiting import Awaiting, awaited
+from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.memory import Memory
 from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of
 from palace.working.names import Namespace, name_of
@@ -44,6 +45,10 @@ class AsyncMemory(Awaiting[Memory]):
     ) -> AsyncConversationMemory:
         """As `Memory.conversation`; not awaited, its calls are."""
         return AsyncConversationMemory(self, conversation_id, user_id)
+
+    def episodes(self, *, user_id: str | None = None) -> AsyncEpisodicMemory:
+        """As `Memory.episodes`; not awaited, its calls are."""
+        return AsyncEpisodicMemory(self, user_id)
 
     add = awaited(Memory.add)
     search = awaited(Memory.search)
@@ -94,3 +99,18 @@ class AsyncConversationMemory(Awaiting[ConversationMemory]):
     set_scratchpad = awaited(ConversationMemory.set_scratchpad)
     get_entities = awaited(ConversationMemory.get_entities)
     set_entities = awaited(ConversationMemory.set_entities)
+
+
+class AsyncEpisodicMemory(Awaiting[EpisodicMemory]):
+    """As EpisodicMemory, its methods awaited."""
+
+    def __init__(self, memory: AsyncMemory, user_id: str | None) -> None:
+        scope_of(user_id)
+        self._memory, self._user_id = memory, user_id
+
+    def waiting(self) -> EpisodicMemory:
+        return self._memory.memory().episodes(user_id=self._user_id)
+
+    store = awaited(EpisodicMemory.store)
+    search = awaited(EpisodicMemory.search)
+    of_conversation = awaited(EpisodicMemory.of_conversation)

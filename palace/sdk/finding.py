@@ -12,7 +12,7 @@ from palace.errors import EmptyQuery
 from palace.indexing.fact_vectors import nearest
 from palace.indexing.spaces import active_space, model_of
 from palace.models import Entity, Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.models.facts import FactQuerySet, about_any
 from palace.recall.query import as_asked
 from palace.slugs import slug_of
 
@@ -49,8 +49,9 @@ def find(palace: Palace, query: str, facts: FactQuerySet, wanted: Q, *, limit: i
     entities = connected(facts, named_in(palace, asked))
     if not entities:
         return found
-    about = Q(subject__in=entities) | Q(object_entity__in=entities)
-    among = facts.filter(wanted, about).exclude(pk__in=[fact.pk for fact, _ in closest])
+    among = facts.filter(wanted, about_any(entities)).exclude(
+        pk__in=[fact.pk for fact, _ in closest]
+    )
     around = nearest(palace, space, vector, among, limit=places)
     return _merged(closest, around, others)
 
@@ -84,8 +85,6 @@ def connected(facts: FactQuerySet, named: set[int]) -> set[int]:
     """These entities, and those at the other end of a fact about them."""
     if not named:
         return set()
-    edges = facts.exclude(object_entity=None).filter(
-        Q(subject__in=named) | Q(object_entity__in=named)
-    )
+    edges = facts.exclude(object_entity=None).filter(about_any(named))
     ends = edges.order_by().values_list("subject_id", "object_entity_id").distinct()
     return named | {key for pair in ends for key in pair}

@@ -25,6 +25,7 @@ from palace.models.palace import PalaceQuerySet
 from palace.sdk import arguments, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import told
+from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.finding import find
 from palace.sdk.owners import account_of
 from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
@@ -275,6 +276,17 @@ class Memory:
     ) -> ConversationMemory:
         """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
         return ConversationMemory(self.owner.pk, conversation_id, user_id)
+
+    def episodes(self, *, user_id: str | None = None) -> EpisodicMemory:
+        """What conversations came to.
+
+        Args:
+            user_id: Whose palace; without it the owner's own.
+
+        Raises:
+            ScopeError: nobody can be called so.
+        """
+        return EpisodicMemory(self.owner.pk, user_id)
 
     def _catch_up(self, palace: Palace) -> None:
         """What others have deleted for good leaves an index that is this program's own."""

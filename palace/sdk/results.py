@@ -85,6 +85,31 @@ class EntryItem(TypedDict):
     score: NotRequired[float]
 
 
+class EpisodeItem(TypedDict):
+    """The summary of one conversation.
+
+    Keys:
+        made_by: `local` rules, a `model`, or a `caller` who stored it.
+        started_at, ended_at: Of the conversation; None where that is not known.
+        score: As of memories; of search only.
+    """
+
+    id: str
+    conversation_id: str
+    user_id: str | None
+    agent_id: str | None
+    summary: str
+    key_decisions: list[Any]
+    entities: list[Any]
+    tools: list[Any]
+    made_by: str
+    started_at: str | None
+    ended_at: str | None
+    created_at: str
+    updated_at: str
+    score: NotRequired[float]
+
+
 class MemoryResults(TypedDict):
     results: list[MemoryItem]
 

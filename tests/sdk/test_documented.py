@@ -10,12 +10,13 @@ import pytest
 from palace import sdk
 from palace.facts.filters import FIELDS, OPERATORS
 from palace.indexing.vector_index import VectorIndex
-from palace.sdk import EntryItem, HistoryRecord, Memory, MemoryEvent, MemoryItem
+from palace.sdk import EntryItem, EpisodeItem, HistoryRecord, Memory, MemoryEvent, MemoryItem
+from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.working import ConversationMemory, WorkingMemory
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "sdk.md").read_text()
-RESULTS = (MemoryItem, MemoryEvent, HistoryRecord, EntryItem)
+RESULTS = (MemoryItem, MemoryEvent, HistoryRecord, EntryItem, EpisodeItem)
 KEYS = {name for result in RESULTS for name in result.__annotations__}
 
 
@@ -24,7 +25,7 @@ def methods_of(kind):
 
 
 METHODS, SEAM = methods_of(Memory), methods_of(VectorIndex)
-HANDLES = {"working": WorkingMemory, "talk": ConversationMemory}
+HANDLES = {"working": WorkingMemory, "talk": ConversationMemory, "episodes": EpisodicMemory}
 OF_HANDLES = [(name, call) for name, kind in HANDLES.items() for call in methods_of(kind)]
 
 

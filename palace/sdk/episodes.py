@@ -1,0 +1,128 @@
+"""Episodes for programs: summaries of conversations, stored, and found by meaning.
+
+What is read of somebody who has no palace is nothing; what is stored makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from palace.episodes import finding, storing
+from palace.models import Episode, Palace
+from palace.sdk import arguments
+from palace.sdk.arguments import Moment
+from palace.sdk.calls import a_call
+from palace.sdk.errors import BadInput
+from palace.sdk.results import EpisodeItem
+from palace.sdk.shown import score_of
+from palace.sdk.working import scope_of
+
+LIMIT = 10
+
+
+class EpisodicMemory:
+    """The episodes of a palace; made by `Memory.episodes`."""
+
+    def __init__(self, owner_id: int, user_id: str | None) -> None:
+        """
+        Raises:
+            ScopeError: nobody can be called so.
+        """
+        self._owner_id, self._scope = owner_id, scope_of(user_id)
+
+    @a_call
+    def store(
+        self,
+        conversation_id: str,
+        summary: str,
+        *,
+        key_decisions: Sequence[Any] = (),
+        entities: Sequence[Any] = (),
+        tools: Sequence[Any] = (),
+        agent_id: str | None = None,
+        started_at: Moment | None = None,
+        ended_at: Moment | None = None,
+    ) -> EpisodeItem:
+        """Keep a summary of a conversation beside those there are; not inside a transaction.
+
+        Raises:
+            BadInput: something cannot be kept.
+        """
+        agent = _agent(agent_id)
+        begun = arguments.moment_of("started_at", started_at)
+        over = arguments.moment_of("ended_at", ended_at)
+        palace = self._scope.palace_made(self._owner_id)
+        episode = storing.store(
+            palace,
+            conversation=conversation_id,
+            summary=summary,
+            key_decisions=key_decisions,
+            entities=entities,
+            tools=tools,
+            agent=agent,
+            started_at=begun,
+            ended_at=over,
+        )
+        return _item(palace, episode)
+
+    @a_call
+    def search(
+        self,
+        query: str,
+        *,
+        agent_id: str | None = None,
+        limit: int = LIMIT,
+        as_of: Moment | None = None,
+    ) -> list[EpisodeItem]:
+        """The episodes closest by meaning, best first, each with its `score`.
+
+        Args:
+            agent_id: Only those of this agent.
+            as_of: Only those of conversations that had begun then.
+
+        Raises:
+            BadInput: an argument cannot be used; EmptyQuery: the question is blank.
+            EmbeddingError: the embedding model fails.
+        """
+        agent, most = _agent(agent_id), arguments.limit_of(limit)
+        moment = arguments.moment_of("as_of", as_of)
+        palace = self._scope.palace(self._owner_id)
+        if palace is None:
+            return []
+        found = finding.search(palace, query, agent=agent, k=most, as_of=moment)
+        return [_item(palace, one) | {"score": score_of(cosine)} for one, cosine in found]
+
+    @a_call
+    def of_conversation(self, conversation_id: str) -> list[EpisodeItem]:
+        """All episodes of a conversation, the oldest first."""
+        palace = self._scope.palace(self._owner_id)
+        if palace is None:
+            return []
+        return [_item(palace, one) for one in finding.of_conversation(palace, conversation_id)]
+
+
+def _agent(agent_id: object) -> str:
+    if agent_id is None:
+        return ""
+    if not isinstance(agent_id, str) or not agent_id.strip():
+        raise BadInput("agent_id is text that is not blank; leave it out to mean every agent.")
+    return agent_id
+
+
+def _item(palace: Palace, episode: Episode) -> EpisodeItem:
+    return {
+        "id": str(episode.uuid),
+        "conversation_id": episode.conversation,
+        "user_id": palace.subject or None,
+        "agent_id": episode.agent or None,
+        "summary": episode.summary,
+        "key_decisions": episode.key_decisions,
+        "entities": episode.entities,
+        "tools": episode.tools,
+        "made_by": episode.made_by,
+        "started_at": episode.started_at.isoformat() if episode.started_at else None,
+        "ended_at": episode.ended_at.isoformat() if episode.ended_at else None,
+        "created_at": episode.created_at.isoformat(),
+        "updated_at": episode.updated_at.isoformat(),
+    }
