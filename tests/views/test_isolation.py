@@ -28,10 +28,10 @@ WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "h
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What only does something with the cases of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_cases"}
-# What shows the memories of whoever is signed in, and has nobody else's in its address.
-ONES_OWN = {
 # What only deletes from the working memory of whoever is signed in.
 WITHOUT_MEMORIES |= {"delete_working"}
+# What shows the memories of whoever is signed in, and has nobody else's in its address.
+ONES_OWN = {
     "account",
     "activities",
     "agents",
@@ -46,9 +46,9 @@ WITHOUT_MEMORIES |= {"delete_working"}
     "recall_cases",
     "settings",
     "trash",
+    "working_memory",
 }
 # What names something in a palace: its address, and the fixture it is made from.
-    "working_memory",
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
     "room_detail": lambda drawer: drawer.room.get_absolute_url(),
@@ -108,11 +108,11 @@ FORMS = {
         reverse("delete_conversation", args=[talk(drawer).uuid]),
         {"drawers": "1"},
     ),
-    "trash_place": lambda drawer: (reverse("trash_place", args=["drawer", drawer.uuid]), {}),
     "conversation_ledger": lambda drawer: (
         reverse("conversation_ledger", args=[talk(drawer).uuid]),
         {"item": ledger_item(drawer)},
     ),
+    "trash_place": lambda drawer: (reverse("trash_place", args=["drawer", drawer.uuid]), {}),
     "empty_trash": lambda drawer: (reverse("empty_trash", args=[in_trash(drawer)]), {}),
     "wing_edit": lambda drawer: (
         reverse("wing_edit", args=[drawer.room.wing.uuid]),
@@ -185,7 +185,6 @@ def talk(drawer):
     return made
 
 
-def recollection(drawer):
 def ledger_item(drawer):
     """The drawer as the conversation's ledger has it."""
     entries = [of_drawer(drawer, 0), of_fact(fact(drawer), 0, "")]
@@ -193,6 +192,7 @@ def ledger_item(drawer):
     return entries[0].item
 
 
+def recollection(drawer):
     """The trace of a recall that brought the drawer up."""
     hit = {"drawer": str(drawer.uuid), "pointer": str(drawer.pointer), "score": 1, "signals": {}}
     made, _ = RecollectionTrace.objects.get_or_create(
