@@ -8,11 +8,16 @@ import inspect
 import pytest
 
 from palace.sdk import AsyncMemory, Memory, NotFoundError, ScopeError, SetupError
-from palace.sdk.asynchronous import AsyncConversationMemory, AsyncWorkingMemory
+from palace.sdk.asynchronous import (
+    AsyncConversationMemory,
+    AsyncEpisodicMemory,
+    AsyncWorkingMemory,
+)
+from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.working import ConversationMemory, WorkingMemory
 
 # What is made of it without asking anybody.
-HANDLES = {"working", "conversation"}
+HANDLES = {"working", "conversation", "episodes"}
 
 
 def methods_of(kind):
@@ -31,6 +36,7 @@ def test_nothing_is_missing():
         (Memory, AsyncMemory),
         (WorkingMemory, AsyncWorkingMemory),
         (ConversationMemory, AsyncConversationMemory),
+        (EpisodicMemory, AsyncEpisodicMemory),
     ],
 )
 def test_every_method_is_there_with_the_same_arguments(waiting, awaiting):
