@@ -67,14 +67,15 @@ def stands_for(held: Entry, entry: Entry) -> bool:
 
 
 def still_before(palace: Palace, entries: Mapping[str, Entry]) -> list[Carried]:
-    """Those drawers and facts that still stand as they were shown, the newest first.
+    """Those drawers and facts that still stand as they were shown.
 
+    The newest first, and of what was given with one message the best.
     What is in the trash, purged, corrected or no longer held is not among them.
     """
     lines = _drawers(palace, entries) | _facts(palace, entries)
     stay = [Carried(entries[item], *line) for item, line in lines.items()]
-    # By name where they came together: Redis keeps no order.
-    return sorted(stay, key=lambda each: (-_age(each.entry), each.entry.item))
+    # Redis keeps no order.
+    return sorted(stay, key=lambda each: (-_age(each.entry), each.entry.place, each.entry.item))
 
 
 def _age(entry: Entry) -> int:

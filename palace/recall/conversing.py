@@ -138,40 +138,74 @@ def compose(
     if talk is None:
         packed = block(hits, facts=known)
         return Composed(packed, given=len(hits) - len(packed.left_out))
-    found = [of_drawer(hit.drawer, talk.turn) for hit in hits]
-    facts = [of_fact(one.fact, talk.turn, one.dates) for one in known]
-    before = seen.held()
-    held, held_facts = _held(before, found), _held(before, facts)
-    stay: tuple[Carried, ...] = ()
-    if talk.carries:
-        come = {entry.item for entry in (*found, *facts)}
-        others = {item: entry for item, entry in before.items() if item not in come}
-        carried = still_before(palace, others)
-        packed = block(hits, facts=known, carried=[each.line for each in carried])
-        stay = tuple(carried[place] for place in packed.carried)
-        into = _others(hits, packed.left_out)
-    else:
-        packed = _only_new(block, hits, known, held, held_facts)
-        into = _others(hits, {*packed.left_out, *held})
-    spans = {place: hits[place].passage for place in packed.shortened}
-    new = [replace(found[place], span=spans.get(place)) for place in into if place not in held]
-    new += [facts[place] for place in packed.facts if place not in held_facts]
-    kept = {found[place].item for place in into} | {facts[place].item for place in packed.facts}
-    kept |= {each.entry.item for each in stay} if talk.carries else before.keys()
-    injection = Injection(talk, tuple(new), tuple(_gone(seen.entries, talk.turn, kept)))
-    return Composed(packed, held, held_facts, len(into), stay, injection)
+    found = _find(seen.held(), hits, known, talk)
+    if not talk.carries:
+        return _composed(seen, talk, found, _only_new(block, found), ())
+    carried = still_before(palace, found.others)
+    packed = block(hits, facts=known, carried=[each.line for each in carried])
+    return _composed(seen, talk, found, packed, tuple(carried[place] for place in packed.carried))
 
 
-def _only_new(
-    block: Callable[..., Packed],
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found, as entries, and which of it is before the model already.
+
+    Attributes:
+        others: What else is before it.
+    """
+
+    hits: Sequence[Packable]
+    known: Sequence[KnownFact]
+    of_hits: Sequence[Entry]
+    of_facts: Sequence[Entry]
+    held: frozenset[int]
+    held_facts: frozenset[int]
+    others: Mapping[str, Entry]
+
+
+def _find(
+    before: Mapping[str, Entry],
     hits: Sequence[Packable],
     known: Sequence[KnownFact],
-    held: Collection[int],
-    held_facts: Collection[int],
-) -> Packed:
+    talk: Talk,
+) -> _Found:
+    of_hits = [
+        replace(of_drawer(hit.drawer, talk.turn), place=place) for place, hit in enumerate(hits)
+    ]
+    of_facts = [
+        replace(of_fact(one.fact, talk.turn, one.dates), place=place)
+        for place, one in enumerate(known)
+    ]
+    come = {entry.item for entry in (*of_hits, *of_facts)}
+    others = {item: entry for item, entry in before.items() if item not in come}
+    held, held_facts = _held(before, of_hits), _held(before, of_facts)
+    return _Found(hits, known, of_hits, of_facts, held, held_facts, others)
+
+
+def _composed(
+    seen: Seen, talk: Talk, found: _Found, packed: Packed, stay: tuple[Carried, ...]
+) -> Composed:
+    """With what the ledger is to be told of it."""
+    out = {*packed.left_out, *(() if talk.carries else found.held)}
+    into = _others(found.hits, out)
+    spans = {place: found.hits[place].passage for place in packed.shortened}
+    put_in = [replace(found.of_hits[place], span=spans.get(place)) for place in into]
+    put_in += [found.of_facts[place] for place in packed.facts]
+    kept = {entry.item for entry in put_in}
+    kept |= {each.entry.item for each in stay} if talk.carries else seen.held().keys()
+    held = {found.of_hits[at].item for at in found.held}
+    held |= {found.of_facts[at].item for at in found.held_facts}
+    new = tuple(entry for entry in put_in if entry.item not in held)
+    injection = Injection(talk, new, tuple(_gone(seen.entries, talk.turn, kept)))
+    return Composed(packed, found.held, found.held_facts, len(into), stay, injection)
+
+
+def _only_new(block: Callable[..., Packed], found: _Found) -> Packed:
     """The block without what is held; its places are those of all, and what is held has none."""
-    of_hits, of_facts = _others(hits, held), _others(known, held_facts)
-    packed = block([hits[place] for place in of_hits], facts=[known[place] for place in of_facts])
+    of_hits = _others(found.hits, found.held)
+    of_facts = _others(found.known, found.held_facts)
+    new = [found.hits[place] for place in of_hits]
+    packed = block(new, facts=[found.known[place] for place in of_facts])
     return replace(
         packed,
         left_out=tuple(of_hits[place] for place in packed.left_out),

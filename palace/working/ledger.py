@@ -53,6 +53,7 @@ class Entry:
             evicted.
         span: Start and end of the stretch that was shown; None where it was all of it.
         told: What was said of it besides, such as when it held.
+        place: Among what was given with that message, the best first, from 0.
     """
 
     item: str
@@ -62,6 +63,7 @@ class Entry:
     turn: int | None = None
     span: tuple[int, int] | None = None
     told: str = ""
+    place: int = 0
 
     def is_same(self, other: Entry) -> bool:
         """Whether both stand for the same words of the same thing."""
