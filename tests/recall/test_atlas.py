@@ -25,10 +25,10 @@ from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.recall import shelf, surveying
 from palace.recall.candidates import find_candidates
-from palace.recall.census import TERMS_A_PASSAGE, take_census
+from palace.recall.census import Census, take_census
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.semantic import MOST_PASSAGES, by_meaning
+from palace.recall.semantic import MANY_PASSAGES, by_meaning
 from palace.recall.shelf import SHELF, atlas_of
 from palace.recall.surveying import Place, survey
 from tests.talk import BATTERY, EVERYTHING, LISBON, START, long_transcript, transcript
@@ -90,7 +90,8 @@ def is_read_again(palace):
 
 def large(palace):
     """As if it had too many passages for the memory."""
-    return dataclasses.replace(take_census(palace), total=MOST_PASSAGES * TERMS_A_PASSAGE)
+    census = take_census(palace)
+    return Census(census.number, MANY_PASSAGES * 100, census.trash)
 
 
 QUESTIONS = [
