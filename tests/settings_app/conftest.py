@@ -51,3 +51,21 @@ def press_test(alices):
         return sentence.replace("&#x27;", "'")
 
     return post
+
+
+GOOD = "a lamp in every window"
+
+
+CAROL = {"username": "carol", "password": GOOD, "again": GOOD}
+
+
+def sign_up(client, **given):
+    return client.post(reverse("sign_up"), {**CAROL, **given})
+
+
+def sign_in(client, name, password):
+    return client.post(reverse("sign_in"), {"username": name, "password": password})
+
+
+def signed_in_as(client):
+    return client.session.get("_auth_user_id")
