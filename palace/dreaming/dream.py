@@ -23,7 +23,6 @@ from palace.dreaming.local import find_locally
 from palace.dreaming.looking import (
     MOST_FACTS,
     MOST_FACTS_BY_RULES,
-    Log,
     facts_to_look_at,
     feedback_of,
     log_of,
@@ -138,18 +137,14 @@ class _Dream:
             self._notes.append(f"Older messages that were passed over: {log.passed_over:,}.")
         if not log.messages:
             return
-        asked = True
-        try:
-            found, asked = passes.infer(log)
-            self._write(only_new(self._palace, active_space(), found))
-        finally:
-            # Whatever came of it: what nobody can read would be asked about each night.
+        found, asked = passes.infer(log)
+        new = only_new(self._palace, active_space(), found)
+        with transaction.atomic():
+            self._write(new)
+            # Whatever came of it: what no model can read would be asked about each night.
             if asked:
-                self._clear(log)
-
-    def _clear(self, log: Log) -> None:
-        marks = DreamMark.objects.filter(palace=self._palace, drawer__lt=log.end)
-        marks.update(drawer=log.end)
+                marks = DreamMark.objects.filter(palace=self._palace, drawer__lt=log.end)
+                marks.update(drawer=log.end)
 
     @transaction.atomic
     def _write(self, findings: Sequence[Finding]) -> None:

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from palace.dreaming.finding import After, Finding, Kind
-from palace.dreaming.rules import NEAR, TOGETHER, Statement, at_odds, say_the_same, speaks_against
+from palace.dreaming.rules import FAR, TOGETHER, Statement, at_odds, say_the_same, speaks_against
 from palace.facts.judging.likeness import without_figures
 from palace.facts.predicates import is_single
 from palace.indexing.fact_vectors import Vector
@@ -101,7 +101,7 @@ def _near(
     found: dict[_Pair, float] = {}
     for first in range(0, len(known), ROWS):
         cosines = matrix[first : first + ROWS] @ matrix.T
-        for row, column in zip(*np.nonzero(cosines >= NEAR), strict=True):
+        for row, column in zip(*np.nonzero(cosines >= FAR), strict=True):
             if row + first < column:
                 found[known[row + first], known[column]] = float(cosines[row, column])
     return found
@@ -132,6 +132,8 @@ def _shared(one: Statement) -> Iterator[tuple[str, object]]:
         yield "object", one.wording.object
     if is_single(one.predicate):
         yield "single", one.predicate
+    if one.predicate == "lives_with":
+        yield "single", "lives_with"
     if one.predicate in TOGETHER or one.predicate == "relationship_status":
         yield "single", "together"
     if one.wording.figures:

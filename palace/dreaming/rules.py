@@ -12,6 +12,7 @@ from palace.facts.predicates import is_single
 from palace.models import Fact
 
 # Cosines from which two texts that share subject and form may say the same.
+FAR = 0.60
 NEAR = 0.80
 VERY_NEAR = 0.93
 
@@ -41,6 +42,11 @@ _KNOWN_AS = {
 _LISTED = {alias: name for name, aliases in _KNOWN_AS.items() for alias in aliases.split()}
 _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
 _STANCES = {"likes": "positive", "dislikes": "negative"}
+# Of these, the object's name says which.
+_NAMED = frozenset(
+    "has_pet has_child has_sibling has_parent has_relative friend_of colleague_of lives_with"
+    " graduated_from".split()
+)
 TOGETHER = frozenset({"married_to", "engaged_to", "partner"})
 _ALONE = meant("single divorced separated widowed")
 _MEATLESS = meant("vegan vegetarian")
@@ -95,10 +101,10 @@ def say_the_same(one: Statement, other: Statement, cosine: float) -> bool:
         return False
     if first.words == second.words:
         return _same_names(first, second)
-    extra = first.words ^ second.words
+    extra = first.asserted ^ second.asserted if first.denied else first.words ^ second.words
     if extra & NARROWING or first.figures != second.figures:
         return False
-    if extra <= LIGHT and cosine >= NEAR:
+    if extra <= LIGHT and cosine >= FAR:
         return _same_names(first, second)
     return _same_matter(one, other, cosine)
 
@@ -110,10 +116,20 @@ def _same_matter(one: Statement, other: Statement, cosine: float) -> bool:
         return False
     same_object = first.object - LIGHT == second.object - LIGHT
     names, others = set(first.names), set(second.names)
+    if same_object and _says_which(one, other) and names == others and cosine >= FAR:
+        return first.kin <= second.kin or second.kin <= first.kin
     left, right = first.words - second.words - LIGHT, second.words - first.words - LIGHT
     if same_object and cosine >= NEAR and (names <= others or others <= names):
         return not (left and right) or cosine >= VERY_NEAR
     return False
+
+
+def _says_which(one: Statement, other: Statement) -> bool:
+    """Whether predicate and object alone tell what is meant: the one there is, or one by name."""
+    if is_single(one.predicate) and one.predicate not in ("favourite", "opinion"):
+        return True
+    by_name = one.fact.object[:1].isupper() and other.fact.object[:1].isupper()
+    return one.predicate in _NAMED and by_name
 
 
 def at_odds(older: Statement, newer: Statement) -> bool:
@@ -162,7 +178,7 @@ def _opposed(one: Statement, other: Statement) -> bool:
 
 def _denied(one: Statement, other: Statement) -> bool:
     """The same, said to be so and not to be so."""
-    if one.wording.denied == other.wording.denied or one.predicate != other.predicate:
+    if one.wording.denied == other.wording.denied:
         return False
     extra = one.wording.asserted ^ other.wording.asserted
     if extra & NARROWING or one.stance:
@@ -175,6 +191,8 @@ def _excluded(one: Statement, other: Statement) -> bool:
     if TOGETHER.issuperset((one.predicate, other.predicate)):
         names = set(one.wording.names), set(other.wording.names)
         return all(names) and names[0].isdisjoint(names[1])
+    if one.predicate == other.predicate == "lives_with":
+        return ("nobody" in one.wording.object) != ("nobody" in other.wording.object)
     return any(
         _is_alone_of(first, second) or _is_not_eaten(first, second)
         for first, second in ((one, other), (other, one))
@@ -188,7 +206,8 @@ def _is_alone_of(status: Statement, other: Statement) -> bool:
 
 def _is_not_eaten(diet: Statement, other: Statement) -> bool:
     meatless = diet.predicate == "diet" and bool(diet.wording.words & _MEATLESS)
-    eats = other.predicate in ("likes", "does", "eats") and bool(other.wording.object & _MEAT)
+    eats = other.predicate in ("likes", "eats") or bool(other.wording.words & meant("eats"))
+    eats = eats and bool(other.wording.object & _MEAT)
     liked = other.stance != "negative" and not other.wording.denied
     return meatless and not diet.wording.denied and eats and liked
 
@@ -198,7 +217,7 @@ def _one_at_a_time(one: Statement, other: Statement) -> bool:
     name = one.predicate
     if name != other.predicate or not is_single(name) or name == "opinion":
         return False
-    if one.wording.denied or other.wording.denied:
+    if one.wording.denied or other.wording.denied or one.wording.kin != other.wording.kin:
         return False
     first, second = one.wording.object, other.wording.object
     if not first or not second or first <= second or second <= first:
@@ -212,7 +231,7 @@ def _counted(one: Statement, other: Statement) -> bool:
     """The same of other amounts."""
     if one.predicate != other.predicate or one.wording.figures == other.wording.figures:
         return False
-    if not (one.wording.figures and other.wording.figures):
+    if not (one.wording.figures and other.wording.figures) or one.wording.kin != other.wording.kin:
         return False
     if not (counts(one.fact.text) and counts(other.fact.text)):
         return False

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from palace.facts.extraction.values import NUMBER_WORD
 from palace.facts.judging.likeness import denies, words_of
 from palace.models import Fact
 
@@ -15,7 +16,7 @@ like enjoy love adore fancy
 dislike hate detest loathe
 live reside dwell
 work employed employ
-own have has possess keep got
+possess own owns have has keep keeps got
 begin start commence
 buy purchase acquire
 job profession occupation
@@ -82,18 +83,38 @@ _ONE_FOR = {
     for line in _ALIKE.splitlines()
     for first, *rest in [line.split()]
     for other in (first, *rest)
-    for word in words_of(other)
+    for word in words_of(f"{other} {other}s")
 }
+# Likewise turns of phrase, before the words are taken apart.
+_PHRASES = tuple(
+    (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plain)
+    for pattern, plain in (
+        (r"(?:can't|can’t|cannot|can not) stand", "dislikes"),
+        (r"(?:does not|doesn't|doesn’t) (?:like|enjoy|care for)|is not a fan of", "dislikes"),
+        (r"would like|wishes|would love", "wants"),
+        (r"would rather have|likes? better", "prefers"),
+        (r"suffers from|struggles with|gets", "has"),
+        (r"two times", "twice"),
+        (r"elder", "older"),
+        (r"a little|a bit of", "some"),
+        (r"(?:can|is able to) (?:use|speak)", "knows"),
+        (r"is (?:currently )?based in|is at home in", "lives in"),
+        (r"nobody else|no one|alone", "nobody"),
+    )
+)
+_NOT = re.compile(r"n['’]t\b")
+_NONE = re.compile(r"\b(?:no|without|none)\b", re.IGNORECASE)
 # They may be there or not, and the statement says the same.
 LIGHT = frozenset(
     words_of(
         "currently usually generally quite actually always often regularly both all about that who"
         " which it's person user's there being been were do does did own go day quite much lot lots"
         " together into up down out over am one you they them this these those i me we works"
+        " playing doing taking home"
     )
-    | {"own", "go", "day", "work", "doe", "1"}
+    | {"possess", "go", "day", "work", "doe", "1"}
 )
-_DENYING = words_of("not no longer never cannot can't doesn't isn't nobody none nothing without do")
+_DENYING = words_of("not no longer never cannot nobody none nothing without do does any")
 # What narrows a statement: with one of these it says something else.
 NARROWING = words_of(
     "only except unless when if sometimes rarely but without before after used until during while"
@@ -102,10 +123,28 @@ NARROWING = words_of(
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME = re.compile(r"\b[A-Z][\w’'-]*")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
-_NUMBERED_NAME = re.compile(r"\b[A-Z]\w*,? (?:no\. )?\d")
+_NUMBERED = re.compile(
+    r"\b[A-Z]\w*,? (?:no\. )?\d|\b(?:chapter|volume|part|number|room|level|step|version|season|"
+    r"episode|grade|page|line|unit|phase|floor|platform|bus|tram|route|gate|class|module|week|day)"
+    rf" (?:\d|{NUMBER_WORD}\b)"
+)
+_LISTED = re.compile(r"[A-Z]\w*(?:(?:, | and | or |, and )[A-Z]\w*)+")
+# Whose matter it is, where a statement about one tells of another.
+_KIN = words_of(
+    "son daughter child baby mother father parent brother sister sibling wife husband spouse"
+    " partner grandmother grandfather uncle aunt cousin nephew niece dog cat pet horse neighbour"
+    " friend colleague flatmate roommate"
+)
 _TURNING = re.compile(
     r"\b(?:to|over|than|before|after|from|instead of|rather than|between|for|by)\b"
 )
+
+
+def plainly(text: str) -> str:
+    """With turns of phrase put plainly, and without contractions."""
+    for pattern, plain in _PHRASES:
+        text = pattern.sub(plain, text)
+    return _NOT.sub(" not", text)
 
 
 @lru_cache(maxsize=20_000)
@@ -135,17 +174,24 @@ class Wording:
         """What it says, or denies."""
         return self.words - _DENYING
 
+    @property
+    def kin(self) -> frozenset[str]:
+        """Of whom it tells beside whom it is about."""
+        return self.words & _KIN
+
 
 def wording_of(fact: Fact) -> Wording:
-    text = fact.text
+    text = plainly(fact.text)
     _, _, rest = text.partition(" ")
     digits = {word for word in meant(text) if word[:1].isdigit()}
+    # Of a list the order says nothing.
+    rest = _LISTED.sub(lambda names: " ".join(sorted(_NAME.findall(names[0]))), rest)
     return Wording(
         words=meant(text),
-        object=meant(fact.object),
+        object=meant(plainly(fact.object)),
         figures=frozenset(_FIGURE.findall(text)) | digits,
         names=tuple(name.removesuffix("'s").removesuffix("’s") for name in _NAME.findall(rest)),
-        denied=denies(text),
+        denied=denies(text) or _NONE.search(text) is not None,
     )
 
 
@@ -153,13 +199,13 @@ def is_turned(one: Fact, other: Fact) -> bool:
     """Whether the same words say another thing: "tabs to spaces", "spaces to tabs"."""
     if not (_TURNING.search(one.text) and _TURNING.search(other.text)):
         return False
-    first, second = _in_order(one.text), _in_order(other.text)
+    first, second = _in_order(plainly(one.text)), _in_order(plainly(other.text))
     return first != second and sorted(first) == sorted(second)
 
 
 def counts(text: str) -> bool:
     """Whether its figures are amounts, and neither years nor parts of names."""
-    if _NUMBERED_NAME.search(text):
+    if _NUMBERED.search(text):
         return False
     return not any(_YEAR.match(figure) for figure in _FIGURE.findall(text))
 

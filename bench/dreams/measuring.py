@@ -1,0 +1,126 @@
+"""What a dream finds of what was planted, and what it finds beside that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from typing import Any
+
+from bench.dreams.planted import Group, Planted
+from palace.dreaming.dream import dream
+from palace.facts.predicates import category_of
+from palace.filing.file import file_transcript
+from palace.indexing.fact_vectors import fill_missing
+from palace.indexing.spaces import active_space
+from palace.models import Drawer, Entity, Evidence, Fact, Palace, Proposal
+from palace.slugs import slug_of
+from palace.transcripts import Transcript, Turn
+
+BEGAN = datetime(2025, 1, 6, 9, 0, tzinfo=UTC)
+LATER = timedelta(days=90)
+_TYPES = {
+    "likes": Fact.Type.PREFERENCE,
+    "dislikes": Fact.Type.PREFERENCE,
+    "hates": Fact.Type.PREFERENCE,
+    "prefers": Fact.Type.PREFERENCE,
+    "visited": Fact.Type.EVENT,
+}
+_STANCES = {"likes": "positive", "dislikes": "negative", "hates": "negative"}
+EXPECTED = {"merge": "duplicates", "contradiction": "contradictions"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """
+    Attributes:
+        missed: The texts of groups that were not found; `false` of pairs that were, wrongly.
+    """
+
+    kind: str
+    planted: int
+    found: int
+    missed: tuple[tuple[str, ...], ...]
+    false: tuple[tuple[str, ...], ...]
+
+    def figures(self) -> dict[str, Any]:
+        pairs = self.found + len(self.false)
+        return {
+            "planted": self.planted,
+            "found": self.found,
+            "false": len(self.false),
+            "recall": round(self.found / self.planted, 3) if self.planted else None,
+            "precision": round(self.found / pairs, 3) if pairs else None,
+        }
+
+
+def plant(palace: Palace, groups: Sequence[Group]) -> None:
+    """Hold all facts, each on words of its own; what belongs together was said weeks apart."""
+    rows: list[tuple[Planted, datetime]] = []
+    for number, group in enumerate(groups):
+        for place, fact in enumerate(group.facts):
+            rows.append((fact, BEGAN + timedelta(minutes=number) + place * LATER))
+    turns = tuple(
+        Turn(str(number), "user", f"{fact.text}.", at) for number, (fact, at) in enumerate(rows)
+    )
+    file_transcript(palace, Transcript("bench", "planted", "", turns))
+    drawers = {one.external_id: one for one in Drawer.objects.within(palace)}
+    people = {
+        name: Entity.objects.create(palace=palace, kind="person", slug=slug_of(name), name=name)
+        for name in sorted({fact.about for fact, _ in rows})
+    }
+    facts = [_row(palace, people[fact.about], fact, at) for fact, at in rows]
+    Fact.objects.bulk_create(facts)
+    Evidence.objects.bulk_create(
+        Evidence(palace=palace, fact=fact, drawer=drawers[str(number)], start=0, end=len(fact.text))
+        for number, fact in enumerate(facts)
+    )
+    fill_missing(palace, active_space(), facts)
+
+
+def _row(palace: Palace, person: Entity, fact: Planted, at: datetime) -> Fact:
+    return Fact(
+        palace=palace,
+        type=_TYPES.get(fact.predicate, Fact.Type.FACT),
+        subject=person,
+        predicate=fact.predicate,
+        object=fact.object,
+        stance=_STANCES.get(fact.predicate, ""),
+        text=fact.text,
+        confidence=0.8,
+        category=category_of(fact.predicate),
+        # As whoever made it did not know: else the database would not hold two.
+        single=False,
+        valid_from=at,
+        recorded_at=at,
+    )
+
+
+def measure(palace: Palace, groups: Sequence[Group], *, with_model: bool) -> list[Measured]:
+    """Dream, and compare what is proposed with what was planted."""
+    dream(palace, with_model=with_model)
+    proposed = list(_pairs(palace))
+    return [_measured(kind, proposed, groups) for kind in EXPECTED]
+
+
+def _measured(
+    kind: str, proposed: Sequence[tuple[str, frozenset[str]]], groups: Sequence[Group]
+) -> Measured:
+    wanted = {group.texts: group for group in groups if group.kind == EXPECTED[kind]}
+    pairs = {pair for of, pair in proposed if of == kind}
+    return Measured(
+        kind,
+        len(wanted),
+        len(wanted.keys() & pairs),
+        tuple(tuple(f.text for f in group.facts) for t, group in wanted.items() if t not in pairs),
+        tuple(tuple(sorted(pair)) for pair in sorted(pairs - wanted.keys(), key=sorted)),
+    )
+
+
+def _pairs(palace: Palace) -> Iterator[tuple[str, frozenset[str]]]:
+    """Each two facts that a proposal brings together, or sets against each other."""
+    for proposal in Proposal.objects.within(palace).filter(kind__in=EXPECTED).order_by("pk"):
+        texts = [one["text"] for one in proposal.payload["before"]]
+        for pair in combinations(texts, 2):
+            yield proposal.kind, frozenset(pair)
