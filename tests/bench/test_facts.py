@@ -13,6 +13,7 @@ from bench.facts import scenarios
 from bench.facts.scenarios import DEV, PARTS, SET_ASIDE, BadScenario, Expected, Scenario, read
 from bench.facts.scoring import Found, by_tag, report, score, share
 from bench.schema import drop_schema, schemas
+from tests.model_server import CHAT
 
 MESSAGE = {"role": "user", "at": "2025-03-01T10:00:00+01:00", "text": "I live in Porto."}
 LINE = {"id": "one", "tags": ["place"], "messages": [MESSAGE]}
@@ -342,6 +343,18 @@ def test_scenarios_are_told_and_scored(bench_facts):
     assert "unicorn" in err
     assert "dragon" not in err + json.dumps(line)
     assert "Tartu" not in err + json.dumps(line)
+
+
+def test_with_a_model_it_is_the_servers_that_reads_and_judges(bench_facts, model_server, settings):
+    settings.LLM_PROVIDER, settings.LLM_MODEL = model_server.base_url, "small-model"
+    settings.LLM_API_KEY = "a-key"
+    unicorn = {"subject": "User", "predicate": "rides", "object": "unicorn", "quote": "Porto"}
+    answer = {"facts": [{**unicorn, "text": "User rides a unicorn"}]}
+    model_server.answer(json.dumps(answer))
+    line, _ = bench_facts(part=DEV, with_model=True)
+    assert line["with_model"] is True
+    assert line["parts"][DEV]["overall"]["recall"] == share(1, 2)
+    assert len(model_server.requests_to(CHAT)) == 2
 
 
 def test_a_part_that_cannot_be_read_is_said_so(bench_facts):
