@@ -15,7 +15,8 @@ from functools import partial
 from palace.models import Palace
 from palace.recall.carried import Carried, of_drawer, of_fact, stands_for, still_before
 from palace.recall.facts import KnownFact
-from palace.recall.packing import Packable, PackableTurn, Packed, pack
+from palace.recall.lines import Packable, PackableTurn
+from palace.recall.packing import Packed, pack
 from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Entry, Ledger, within
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 from uuid import UUID
-
-from django.utils import timezone
 
 from llm.tokens import count_tokens
 from palace.aaak import Pointer
-from palace.models import Drawer
+from palace.recall.lines import (
+    Packable,
+    PackableFact,
+    PackableTurn,
+    carried_line,
+    fact_line,
+    hit_lines,
+    turn_lines,
+)
 
 # The second line marks the block as ours, so that mining can take it out again.
 BLOCK_START = "<memory_context>\nRecalled by Loci from earlier conversations, best match first."
@@ -26,48 +30,6 @@ _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
 # 30, 50 and 20 %, as the memory service promises. `count_tokens` errs by a quarter to the safe
 # side, which is more than the factor of 1.15 it promises for tokenizers that are not the model's.
 TIERS: Mapping[str, float] = {"facts": 0.3, "hits": 0.5, "session": 0.2}
-# Of a turn that does not fit as a whole, so many characters are shown.
-TURN_CHARS = 400
-# Text that would end the block, or open another, is made harmless.
-_TAG = re.compile(r"<(?=/?memory_context\b)", re.IGNORECASE)
-# Likewise what would pass for the pointer of another record.
-_BRACKET = re.compile(r"\[(?=\s*(?:§|W-\d))", re.IGNORECASE)
-
-
-class Packable(Protocol):
-    """What is packed: a drawer, its pointer, and the stretch that answers the question best."""
-
-    @property
-    def drawer(self) -> Drawer: ...
-    @property
-    def pointer(self) -> Pointer: ...
-    @property
-    def passage(self) -> tuple[int, int]: ...
-
-
-@runtime_checkable
-class PackableFact(Protocol):
-    """A statement; `dates` says when it held, where that is to be told: "until May 2024"."""
-
-    @property
-    def memory(self) -> UUID: ...
-    @property
-    def pointer(self) -> Pointer | None: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def dates(self) -> str: ...
-
-
-class PackableTurn(Protocol):
-    """One of the latest messages, by somebody named or in a role."""
-
-    @property
-    def role(self) -> str: ...
-    @property
-    def speaker(self) -> str: ...
-    @property
-    def text(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +149,11 @@ def pack(
         place for place, each in enumerate(carried) if isinstance(each, PackableFact)
     )
     tiers = {
-        "facts": _Tier([(_fact_line(fact),) for fact in facts], range(len(facts))),
-        "hits": _Tier([_versions(hit) for hit in hits], range(len(hits))),
-        "session": _Tier([_turn_lines(turn) for turn in session], range(len(session))[::-1]),
+        "facts": _Tier([(fact_line(fact),) for fact in facts], range(len(facts))),
+        "hits": _Tier([hit_lines(hit) for hit in hits], range(len(hits))),
+        "session": _Tier([turn_lines(turn) for turn in session], range(len(session))[::-1]),
         "carried": _Tier(
-            [_carried_line(each) for each in carried], range(len(carried)), facts=old_facts
+            [carried_line(each) for each in carried], range(len(carried)), facts=old_facts
         ),
     }
     _share_out(tiers, budget_tokens, weights)
@@ -290,7 +252,7 @@ def without(context: str, hits: Sequence[Packable], cited: Sequence[Pointer] = (
     gone = tuple(f"- [{pointer}] " for pointer in (*cited, *(hit.pointer for hit in hits)))
     facts = [line for line in facts if not line.startswith(gone)]
     for hit in hits:
-        for line in _versions(hit):
+        for line in hit_lines(hit):
             rest = rest.replace(f"\n{line}", "", 1)
     if any(f"\n[{hit.pointer}] " in rest for hit in hits):
         return ""
@@ -312,46 +274,3 @@ def _apart(context: str) -> tuple[str, list[str], str]:
         return _HEAD, [], rest
     facts, end, rest = rest.removeprefix(f"\n{_FACTS}\n").partition("\n\n")
     return _HEAD, facts.split("\n"), f"\n{rest}" if end else rest
-
-
-def _fact_line(fact: PackableFact) -> str:
-    cited = f"[{fact.pointer}] " if fact.pointer else ""
-    dates = f" ({fact.dates})" if fact.dates else ""
-    return f"- {cited}{_on_one_line(fact.text)}{dates}"
-
-
-def _carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
-    """As it was given before: of a hit no more than its stretch."""
-    return (_fact_line(line),) if isinstance(line, PackableFact) else _versions(line)[-1:]
-
-
-def _turn_lines(turn: PackableTurn) -> tuple[str, ...]:
-    """The turn's lines, longest first."""
-    who = _on_one_line(turn.speaker or turn.role)
-    text = _on_one_line(turn.text)
-    whole = f"{who}: {text}\n"
-    if len(text) <= TURN_CHARS:
-        return (whole,)
-    return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
-
-
-def _on_one_line(text: str) -> str:
-    """No line of its own may begin in it, and nothing pass for the pointer of another record."""
-    joined = " ".join(filter(None, map(str.strip, text.splitlines())))
-    return _TAG.sub("&lt;", _BRACKET.sub("(", joined))
-
-
-def _versions(hit: Packable) -> tuple[str, ...]:
-    """The hit's lines, longest first."""
-    drawer, (start, end) = hit.drawer, hit.passage
-    whole = _line(hit, drawer.text)
-    if (start, end) == (0, len(drawer.text)):
-        return (whole,)
-    before, after = "[…] " * (start > 0), " […]" * (end < len(drawer.text))
-    return whole, _line(hit, f"{before}{drawer.text[start:end].strip()}{after}")
-
-
-def _line(hit: Packable, text: str) -> str:
-    drawer = hit.drawer
-    said = timezone.localtime(drawer.said_at).strftime("%a %d %b %Y, %H:%M")
-    return f"[{hit.pointer}] {said} · {drawer.speaker or drawer.role}: {_TAG.sub('&lt;', text)}\n"

@@ -16,9 +16,9 @@ from palace.recall.conversing import Composed, Seen, Talk, compose, read_seen
 from palace.recall.facts import KnownFact, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.latest import latest
+from palace.recall.lines import PackableTurn
 from palace.recall.loading import load
 from palace.recall.opening import Opening, read_opening
-from palace.recall.packing import PackableTurn
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
