@@ -1,16 +1,13 @@
-"""Importing in the browser: every file gets a preview or a sentence, every job a page."""
+"""An import from upload to receipt, paused and discarded, and the list of all."""
 
 from __future__ import annotations
 
-import gzip
 import html
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 from base64 import b64decode
 from datetime import timedelta
 from pathlib import Path
@@ -18,158 +15,32 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings as project
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test.client import encode_multipart
 from django.urls import reverse
 from django.utils import timezone
 
 from palace import import_jobs
 from palace.import_jobs.spools import spool_folder, spool_path
-from palace.importers import files, formats
 from palace.models import Drawer, ImportJob, Palace
 from palace.models.locks import held_if_free
 from palace.views.rendering import PAGE_SIZE
-from settings_app.models import MemorySettings
-from tests.importers.exports import chatgpt_talk, claude, claude_message, plain, write_zip
+from tests.importers.exports import plain
 from tests.importers.processes import environment
+from tests.views.importing import (
+    HTMX,
+    TALKS,
+    figures,
+    lines,
+    previewed,
+    run_to_the_end,
+    send,
+    words,
+)
 
-HTMX = {"HX-Request": "true"}
-TALKS = [
-    plain("When does the ferry leave?", "At nine.", "", conversation_id=f"p{n}") for n in "abc"
-]
-
-
-@pytest.fixture(autouse=True)
-def uploads(monkeypatch, tmp_path):
-    """The folder of temporary files, which is empty after every test, whatever became of it."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    assert list(folder.iterdir()) == []
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()
-
-
-def lines(talks):
-    return "".join(json.dumps(talk) + "\n" for talk in talks).encode()
-
-
-def send(client, content, name="talks.jsonl", **options):
-    form = {"file": SimpleUploadedFile(name, content), "whole": "yes"}
-    return client.post(reverse("imports"), form, **options)
-
-
-def previewed(client, talks=TALKS):
-    return ImportJob.objects.get(uuid=re.search("[0-9a-f-]{36}", send(client, lines(talks)).url)[0])
+pytestmark = pytest.mark.usefixtures("uploads")
 
 
 def act(client, job, action):
     return client.post(reverse(f"import_{action}", args=[job.uuid]), follow=True)
-
-
-def run_to_the_end(job):
-    import_jobs.start(job)
-    while not import_jobs.run_slice(job):
-        pass
-
-
-def words(response):
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", response.text)).split())
-
-
-def figures(response):
-    rows = re.findall(r'<th scope="row">(.*?)</th>\s*<td class="number">(.*?)</td>', response.text)
-    return {html.unescape(name): int(number.replace(",", "")) for name, number in rows}
-
-
-def zipped(tmp_path, members):
-    return write_zip(tmp_path / "export.zip", members).read_bytes()
-
-
-CHATGPT = [chatgpt_talk("Which tea?", "Oolong.")]
-CLAUDE = [claude(claude_message("1", "Which bread?"), claude_message("2", "Rye."))]
-
-
-@pytest.mark.parametrize(
-    ("name", "format_name", "content"),
-    [
-        ("chatgpt.zip", "ChatGPT export", lambda at: zipped(at, {"conversations.json": CHATGPT})),
-        ("conversations.json", "ChatGPT export", lambda at: json.dumps(CHATGPT).encode()),
-        ("claude.zip", "Claude export", lambda at: zipped(at, {"conversations.json": CLAUDE})),
-        ("conversations.json", "Claude export", lambda at: json.dumps(CLAUDE).encode()),
-        ("talks.jsonl", "Plain JSON Lines", lambda at: lines([plain("Q", "A")])),
-        ("talks.jsonl.gz", "Plain JSON Lines", lambda at: gzip.compress(lines([plain("Q", "A")]))),
-        ("wrong.pdf", "Plain JSON Lines", lambda at: lines([plain("Q", "A")])),
-    ],
-)
-def test_a_file_of_every_kind_leads_to_its_preview(
-    alices, palace, tmp_path, name, format_name, content
-):
-    response = send(alices, content(tmp_path), name)
-    job = ImportJob.objects.get(palace=palace)
-    assert response.url == job.get_absolute_url()
-    page = alices.get(response.url)
-    assert format_name in page.text
-    assert name in page.text
-    assert figures(page)["Messages"] == figures(page)["new"] == 2
-    assert not Drawer.objects.exists()
-
-
-def test_the_page_names_every_kind_of_file_there_is(alices):
-    page = alices.get(reverse("imports"))
-    for kind in formats.FORMATS.values():
-        assert kind.name.lower() in page.text.lower()
-
-
-def test_the_preview_says_what_is_new_what_is_there_and_what_is_skipped(alices, palace):
-    run_to_the_end(previewed(alices, TALKS[:1]))
-    newer = [*TALKS, plain("Q", conversation_id="odd")]
-    newer[-1]["messages"][0]["role"] = "narrator"
-    newer.append(plain(conversation_id="empty"))
-    page = alices.get(send(alices, lines(newer)).url)
-    assert figures(page) == {
-        "Conversations": 5,
-        "of these empty": 2,
-        "Messages": 10,
-        "new": 4,
-        "already in your palace": 2,
-        "will be skipped: empty message": 3,
-        "will be skipped: its role is none of those we know": 1,
-    }
-    assert "Said on 1 June 2024" in words(page)
-    assert "Start the import" in page.text
-    assert "Discard" in page.text
-
-
-def test_the_preview_says_from_when_to_when_it_was_said(alices):
-    talk = plain("Q", "A")
-    talk["messages"][1]["said_at"] = "2025-03-09T18:30:00Z"
-    page = alices.get(send(alices, lines([talk])).url)
-    assert "Said from 1 June 2024 to 9 March 2025" in words(page)
-
-
-def test_the_preview_says_which_model_will_read_what_is_new(alices, palace):
-    assert "will be read by" not in words(alices.get(previewed(alices).get_absolute_url()))
-    address = "http://127.0.0.1:9/v1"
-    MemorySettings.objects.create(owner=palace.owner, provider=address, model="small")
-    job = previewed(alices)
-    page = words(alices.get(job.get_absolute_url()))
-    assert f"What is new will be read by {address} (small) : at least one call" in page
-    job.preview["new"] = 0
-    job.save()
-    assert "will be read by" not in words(alices.get(job.get_absolute_url()))
-
-
-def test_the_preview_says_what_is_left_out(alices):
-    message = claude_message("1", "Look at this.", files=[{"file_name": "photo.jpg"}])
-    page = alices.get(send(alices, json.dumps([claude(message)]).encode(), "c.json").url)
-    assert [n for name, n in figures(page).items() if name.startswith("Left out")] == [1]
-
-
-def test_through_htmx_the_preview_is_gone_to(alices, palace):
-    response = send(alices, lines(TALKS), headers=HTMX)
-    assert response.headers["HX-Redirect"] == ImportJob.objects.get().get_absolute_url()
 
 
 def test_an_import_from_upload_to_receipt(alices, palace):
@@ -412,113 +283,6 @@ def test_with_the_queue_away_the_import_is_marked_and_taken_up_later(alices, pal
     assert "The queue (Redis) does not answer" in said
     assert "0 of 9 messages" in said
     assert list(import_jobs.standing_still(timezone.now())) == [job.pk]
-
-
-def bomb():
-    packed = io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb") as file:
-        file.write(b'[{"mapping": {}},')
-        for _ in range(files.RATIO_MATTERS_FROM // files.CHUNK + 1):
-            file.write(b" " * files.CHUNK)
-    return packed.getvalue()
-
-
-BAD = {
-    "empty": (b"", "talks.jsonl is empty."),
-    "not JSON": (b"Dear diary", "talks.jsonl is no export we know: it is not JSON."),
-    "a web page": (b"<!DOCTYPE html>", "talks.jsonl is a web page;"),
-    "another program's": (b'[{"a": 1}]', "talks.jsonl is no export we know."),
-    "no conversations": (b"[]", "talks.jsonl holds no conversations."),
-    "blank": (b"  \n \n", "talks.jsonl holds no conversations."),
-    "broken zip": (b"PK\x03\x04 and nothing more", "talks.jsonl is damaged or was cut off;"),
-    "cut off": (json.dumps(CHATGPT).encode()[:-9], "talks.jsonl breaks off"),
-    "a broken line": (lines(TALKS) + b"{broken\n", "Line 4 of talks.jsonl is not valid JSON"),
-    "not UTF-8": (b'[{"title": "\xff"}]', "talks.jsonl is not UTF-8 text"),
-    "deeply nested": (b"[" * 200_000, "talks.jsonl is nested too deeply"),
-    "a bomb": (bomb, "talks.jsonl unpacks to more than 256 MB"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("headers", [{}, HTMX])
-def test_a_bad_file_gets_a_sentence_beside_the_field_and_leaves_nothing(
-    alices, palace, name, headers
-):
-    content, sentence = BAD[name]
-    response = send(alices, content() if callable(content) else content, headers=headers)
-    assert response.status_code == 400
-    error = re.search(r'<p class="error" id="file-error">(.*?)</p>', response.text)[1]
-    assert html.unescape(error).startswith(sentence)
-    assert 'aria-invalid="true"' in response.text
-    assert 'aria-describedby="file-error file-help"' in response.text
-    assert ("<html" in response.text) == (not headers)
-    assert not ImportJob.objects.exists()
-    assert not list(spool_folder().glob("*"))
-
-
-def test_without_a_file_it_asks_for_one(alices, palace):
-    response = alices.post(reverse("imports"), {"whole": "yes"})
-    assert response.status_code == 400
-    assert "Choose a file first" in response.text
-
-
-def test_a_text_in_the_place_of_a_file_is_no_file(alices, palace):
-    response = alices.post(reverse("imports"), {"file": "talks.jsonl", "whole": "yes"})
-    assert response.status_code == 400
-    assert "Choose a file first" in response.text
-
-
-def test_an_upload_that_broke_off_is_not_taken_for_a_whole_file(alices, palace):
-    """The last line that came is whole; only the end of the form is missing."""
-    form = encode_multipart("edge", {"file": SimpleUploadedFile("talks.jsonl", lines(TALKS))})
-    came, _, _ = form.rpartition(b"\r\n--edge")
-    response = alices.post(reverse("imports"), came, "multipart/form-data; boundary=edge")
-    assert response.status_code == 400
-    assert "The file did not arrive whole" in response.text
-    assert not ImportJob.objects.exists()
-
-
-def test_a_program_may_send_the_file_alone(alices, palace):
-    file = SimpleUploadedFile("talks.jsonl", lines(TALKS))
-    assert alices.post(reverse("imports"), {"file": file}).status_code == 302
-
-
-def test_a_file_larger_than_allowed_is_refused(alices, palace, settings):
-    settings.MAX_UPLOAD_MB = 1
-    response = send(alices, b" " * ((1 << 20) + 1))
-    assert response.status_code == 400
-    assert "talks.jsonl is larger than the 1 MB that may be uploaded here." in response.text
-    assert send(alices, lines(TALKS).ljust(1 << 20, b"\n")).status_code == 302
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "<img src=x onerror=alert(1)>.jsonl",
-        "Gespräche “März” – 会話.jsonl",
-        "a" * 300 + ".jsonl",
-        "../../etc/passwd",
-        "talks\u202elnosj.jsonl",
-        "%s{{ x }}.jsonl",
-    ],
-)
-def test_a_file_may_be_called_anything(alices, palace, name):
-    response = send(alices, lines(TALKS), name)
-    job = ImportJob.objects.get()
-    page = alices.get(response.url)
-    assert page.status_code == 200
-    assert "<img src=x" not in page.text
-    assert html.escape(job.file_name) in page.text
-    assert html.escape(job.file_name) in alices.get(reverse("imports")).text
-    bad = send(alices, b"[]", name)
-    assert bad.status_code == 400
-    assert "<img src=x" not in bad.text
-
-
-def test_the_same_broken_twice_and_then_mended_works(alices, palace):
-    for _ in range(2):
-        assert send(alices, lines(TALKS)[:-5]).status_code == 400
-    assert send(alices, lines(TALKS)).status_code == 302
 
 
 def test_earlier_imports_are_listed_with_their_state_newest_first(alices, palace):
