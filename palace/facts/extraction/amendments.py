@@ -44,8 +44,8 @@ _ENDING = re.compile(
 )
 _STARRED = re.compile(r"\A\s*\*+\s*(?P<new>[^\s*].{0,40}?)\*?\s*\Z|\A(?P<then>\S.{0,40}?)\s*\*\Z")
 _FILLING = re.compile(
-    r"\A(?:(?:it|that|this|he|she|they|I|we|there|her|his|its|the|my|our|your|name|one|number"
-    r"|figure|date|year|day|age) |(?:is|was|are|am|were|would be|should (?:be|have been|say|read)"
+    r"\A(?:(?:it|that|this|he|she|they|I|we|there|her|his|its|the|my|our|your|own|name|one|number"
+    r"|figure|date|year|day|age):? |(?:is|was|are|am|were|would be|should (?:be|have been|say|read)"
     r"|has to be|must be|meant|mean|called|named|spelt|spelled|in|at|on|for|to|really|actually"
     r"|make (?:that|it)|supposed to be|of course|obviously|rather|with) )+",
     re.IGNORECASE,
@@ -87,10 +87,12 @@ _SIGNS_OF_PAIRS = (
 _SHIFTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"(?:\A|\b(?:I|we|User) )(?:have |had |am |are )?(?:\w+ly |just |now )?(?:switch|chang|convert"
+        rf"(?:\A|\b(?:I|we|User) )(?:have |had |am |are )?(?:\w+ly |just |now )?(?:switch|chang"
+        rf"|convert"
         rf"|migrat|mov|went|gone|go)(?:ed|ing|e)?(?: over| back)? from {_PREP}"
         rf"(?P<old>{_FEW}) to {_PREP}(?P<new>{_FEW}){_END}",
-        rf"(?:\A|\b(?:I|we|User) )(?:have |had )?(?:\w+ly |just )?(?:swapped|traded|exchanged|replaced"
+        rf"(?:\A|\b(?:I|we|User) )(?:have |had )?(?:\w+ly |just )?(?:swapped|traded|exchanged"
+        rf"|replaced"
         rf"|ditched|dropped|switched|changed)(?: in)? {_PREP}(?P<old>{_FEW}) (?:for|with|by|to"
         rf"|in favou?r of) {_PREP}(?P<new>{_FEW}){_END}",
     )
@@ -98,7 +100,9 @@ _SHIFTS = tuple(
 _BEFORE = re.compile(rf"\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}", re.IGNORECASE)
 _CHANGES = re.compile(
     r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
-    r"|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped|climbed|crept) "
+    r"|bumped|hiked"
+    r"|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped"
+    r"|climbed|crept) "
     r"(?:\w+ ){0,4}?(?:to|at)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
 )
 _VALUE = re.compile(rf"{FIGURE}|{WEEKDAY}", re.IGNORECASE)
@@ -109,18 +113,22 @@ _GIVEN_UP = re.compile(
     r"|am |are |is )?(?:(?:finally|just|recently|now|completely"
     r"|officially|already|also|both|so) )*(?:gave up|given up|give up|dropped|drop|ditched|quit"
     r"|got rid of|gotten rid of|get rid of|sold|cancelled|canceled|called off|abandoned|scrapped"
-    r"|went off|gone off|done with|finished with|through with|over with|sick of|broke up with|said goodbye to|say goodbye to|packed in|jacked in|chucked in|chucked out|binned"
-    r"|kicked|cut out|cut|cancel|sell|leave|cancelling|came off|come off|stepped down from|step down"
+    r"|went off|gone off|done with|finished with|through with|over with|sick of|broke up with"
+    r"|said goodbye to|say goodbye to|packed in|jacked in|chucked in|chucked out|chucked|binned"
+    r"|kicked|cut out|cut|cancel|sell|leave|cancelling|came off|come off|stepped down from|step"
+    r" down"
     r" from|got out of|have gone off|closed|shut down"
     r"|split up with|pulled out of|pull out of|dropped out of|backed out of|withdrew from|dumped"
     r"|uninstalled|moved out of|moved away from|moved on from|outgrew|outgrown|no longer"
     r" (?:own|have|use|do|play|take|practi[sc]e|go to)|stopped (?:doing|playing|going to|learning"
     r"|taking|using|drinking|eating|studying|practi[sc]ing|attending|working on|seeing|taking)"
-    rf"|fell out with|parted ways with|stopped(?= \w+ing\b)) (?:on )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
+    rf"|fell out with|parted ways with|stopped(?= \w+ing\b)) (?:on"
+    rf" )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
     re.IGNORECASE,
 )
 _TAKEN_OFF = re.compile(
-    rf"(?:\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)|\A(?:came|come) off)(?: of)? {_PREP}"
+    rf"(?:\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)|\A(?:came|come)"
+    rf" off)(?: of)? {_PREP}"
     rf"(?P<o>{_NOUN}{_FEW}){_END}",
     re.IGNORECASE,
 )
@@ -142,7 +150,8 @@ _LONGEST = 300
 _MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
 _MAY = re.compile(
     rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
-    r"|down to|up to|(?-i:now)|is off|pay rise|raise|put (?:\w+ ){1,2}up|weighed in|stopped|'s (?:off|out|history|over)|spelt|spelled)\b",
+    r"|down to|up to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
+    r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b",
     re.IGNORECASE,
 )
 
@@ -281,9 +290,9 @@ def _last(pattern: re.Pattern[str], text: str) -> str:
 _SIGNS_OF_GIVING_UP = (
     "gave", "give", "drop", "ditch", "quit", "rid of", "sold", "sell", "cancel", "called off",
     "abandon", "scrapped", "off", "done with", "finished with", "through with", "over with",
-    "sick of", "with ", "goodbye", "packed", "jacked", "chucked", "binned", "kicked", "cut", "leave",
-    "step", "got out", "closed", "shut", "out of", "dumped", "uninstalled", "moved", "outgr",
-    "no longer", "stopped", "withdrew", "handed",
+    "sick of", "with ", "goodbye", "packed", "jacked", "chucked", "binned", "kicked", "cut",
+    "leave", "step", "got out", "closed", "shut", "out of", "dumped", "uninstalled", "moved",
+    "outgr", "no longer", "stopped", "withdrew", "handed",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from palace.facts.candidate import Candidate, Words
 from palace.facts.extraction.clauses import Clause, spelt_out
 from palace.facts.extraction.people import Person
+from palace.facts.extraction.roles import role_in
 from palace.facts.extraction.sentences import Sentence
 from palace.facts.extraction.verbs import ING, PAST, past
 from palace.facts.predicates import SPOUSE
@@ -49,7 +50,8 @@ _BACK_WHEN = re.compile(
     re.IGNORECASE,
 )
 _NEW_HOME = re.compile(
-    rf"\b(?:my|our) (?:new|current|lovely|little|tiny|small|own|first|lovely new) (?:\w+ )?{_HOME}"
+    rf"(?:\b(?:my|our) (?:new|current|lovely|little|tiny|small|own|first|lovely new)|\Anew)"
+    rf" (?:\w+ )?{_HOME}"
     rf" (?:here )?(?:is )?in (?P<o>{_NAME})",
     re.IGNORECASE,
 )
@@ -72,7 +74,9 @@ _OLD_HOME = re.compile(
 )
 _PARTED = re.compile(
     r"\b(?:since|after|with|through|following) (?:the|my|our) (?:divorce|separation|break-?up)\b"
-    r"|\bmy ex[- ](?:husband|wife)\b",
+    r"|\bmy ex[- ](?:husband|wife)\b"
+    r"|\b(?:the|my|our) divorce\b.{0,30}? (?:came through|is final|was finali[sz]ed|went"
+    r" through)\b",
     re.IGNORECASE,
 )
 _BACK_IN = re.compile(
@@ -84,8 +88,14 @@ _CLEFT = re.compile(
     r"(?P<who>I|we) (?P<rest>(?:am|are|was|have|live|work|use|like|love|hate|speak|play|drive|eat"
     r"|drink|take|study|learn|prefer|need|want)\b[^,;:.!?]{0,40}?)\Z"
 )
+# "As a trainee solicitor I bill by the minute".
+_AS_A = re.compile(
+    r"\bAs an? (?P<o>[\w-]+(?: [\w-]+){0,3}?),? (?=(?:I|we) (?!(?:was|were|had|did|used|would)\b"
+    r"|\w+ed\b))"
+)
 _MAY = re.compile(
-    r"\b(?:since|after|before|now that|when|because|as I|new|old|former|previous|current|here in"
+    r"\b(?:as an?|since|after|before|now that|when|because|as I|new|old|former|previous|current"
+    r"|here in"
     r"|settled|settling|unpack\w*|arrived|ex|divorce|separation|break-?up|it(?:'s| is| was)"
     r"|back in|little|tiny|small|own|lovely|last)\b",
     re.IGNORECASE,
@@ -127,6 +137,8 @@ def _told(text: str) -> Iterator[str]:
         yield f"I no longer live in {home['o']}"
     if (back := _BACK_IN.search(text)) is not None:
         yield f"I moved to {back['o']}"
+    if (role := _AS_A.search(text)) is not None and role_in(role["o"]):
+        yield f"I am a {role['o']}"
     if (cleft := _CLEFT.search(text)) is not None:
         yield f"{cleft['who']} {cleft['rest']} {cleft['o']}"
 

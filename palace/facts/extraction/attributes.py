@@ -129,29 +129,16 @@ def _by_themselves(
             found = replace(found, text=text, valid_to=said_at)
         yield found
     if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
-        yield fact_of(
-            me,
-            "name",
-            called["value"],
-            f"{me.label} wants to be called {called['value']}",
-            words,
-            kind="",
-            corrected=corrected,
-        )
+        told = f"{me.label} wants to be called {called['value']}"
+        yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
     yield from _introduced(text, me, words)
     spelt = _SPELT.match(text)
     if spelt is not None and company.last is not None:
         for one in name_of(company.last, spelt["value"], words, company):
             yield replace(one, corrects=True)
     if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
-        yield fact_of(
-            me,
-            "birthday",
-            day["value"],
-            f"{me.label}'s birthday is {day['value']}",
-            words,
-            corrected=corrected,
-        )
+        told = f"{me.label}'s birthday is {day['value']}"
+        yield fact_of(me, "birthday", day["value"], told, words, corrected=corrected)
 
 
 def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:

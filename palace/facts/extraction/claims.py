@@ -104,16 +104,19 @@ def _suits(rule: Rule, claim: Claim) -> bool:
         return False
     if not rule.past and verb.tense is Tense.PAST:
         return False
-    if rule.mode is Mode.ENDED and verb.ongoing:
-        return False
-    if rule.mode is Mode.EVENT and (verb.ongoing or (rule.dated and verb.tense is not Tense.PAST)):
-        return False
     if rule.mode is Mode.STATE:
         return verb.tense in _LASTING or (
             verb.tense in PAST_TENSES and (not verb.negated or rule.predicate in _DIAGNOSED)
         )
-    if verb.negated:
+    return not verb.negated and _has_happened(rule, verb)
+
+
+def _has_happened(rule: Rule, verb: Verb) -> bool:
+    """ "I sold it", not "I've been selling eggs"."""
+    if verb.ongoing and rule.mode in (Mode.ENDED, Mode.EVENT):
         return False
+    if rule.mode is Mode.EVENT and rule.dated:
+        return verb.tense is Tense.PAST
     return verb.tense in (Tense.PAST, Tense.PERFECT)
 
 

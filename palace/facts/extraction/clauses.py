@@ -40,7 +40,7 @@ _STARTS = (
 _JOINT = re.compile(
     r"(?:\s*(?:;|:|--|—|–|\s-\s|,|\()\s*(?:and|but|so|because|cause|although|though"
     r"|plus|then|since|while"
-    r"|whereas|yet|or|as|although|given that|now that|even though)?\s*"
+    r"|whereas|yet|or|as|although|given that|now that|even though|now)?\s*"
     r"|\s+(?:given that|now that|even though|and|but|so|because|although|though|while"
     r"|plus|whereas|or)\s+)"
     rf"(?={_STARTS}(?![\w']))|\s*:\s+(?=(?:since|in|on|last|next|from|this)\s)"
@@ -65,10 +65,14 @@ _NOT_ALONE = frozenset(
 _WHO = r"\b([A-ZÀ-ÖØ-Þ][\w-]+|[a-z][\w-]*[a-rt-z])"
 _EAGER = r"(?:just|now|also|finally|recently|already|really|only|still|currently|always)"
 _HAS = (
-    r"been|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit|retired|passed"
+    r"been(?! cancel)|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit"
+    r"|retired|passed"
     r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
 )
-_IS = r"an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called |named |married |the |my "
+_IS = (
+    r"cancelled\b|canceled\b|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called |named "
+    r"|married |the |my "
+)
 
 # Each with a part of it that is looked for first, which is much quicker than the pattern.
 _CONTRACTIONS = (
@@ -81,6 +85,8 @@ _CONTRACTIONS = (
     ("'re", re.compile(r"(\w)'re\b"), r"\1 are"),
     ("'d", re.compile(r"(\w)'d (?=been\b|better\b)"), r"\1 had "),
     ("'d", re.compile(r"\b([Ii]|[Ww]e|[Hh]e|[Ss]he|[Tt]hey)'d\b"), r"\1 would"),
+    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_HAS})(?![\w-]))"), r"\1 has "),
+    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_IS}))"), r"\1 is "),
     (
         "'s",
         re.compile(
@@ -90,8 +96,6 @@ _CONTRACTIONS = (
     ),
     ("'s", re.compile(r"\b([Hh]e|[Ss]he|[Ii]t|[Tt]hat|[Tt]here|who|[Ww]hat)'s\b"), r"\1 is"),
     ("'s", re.compile(r"\b(name|birthday|favou?rite \w+)'s (?=\S)"), r"\1 is "),
-    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_HAS})\b)"), r"\1 has "),
-    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_IS}))"), r"\1 is "),
     ("gonna", re.compile(r"\bgonna\b"), "going to"),
     ("wanna", re.compile(r"\bwanna\b"), "want to"),
     ("nymore", re.compile(r"\banymore\b"), "any more"),

@@ -26,7 +26,7 @@ class When:
 
 
 _DURATION = re.compile(
-    rf"[,\s]*\b(?:for|over)(?: the (?:last|past))?(?: about| around| almost| nearly"
+    rf"[,\s]*\b(?:for|over|since)(?: the (?:last|past))?(?: about| around| almost| nearly"
     rf"| over| more than| roughly"
     rf"| at least| just under)? (?P<amount>\d{{1,3}}|{one_of(AMOUNTS)}) "
     r"(?P<unit>year|month|week|decade)s?\b(?: now)?(?! (?:old|ago|a))",

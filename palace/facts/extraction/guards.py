@@ -32,7 +32,8 @@ _HELPER = (
 )
 # Whoever asks for a text to be made gives what is to be in it, not what is so.
 _MADE_UP = re.compile(
-    rf"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are now|play the (?:part"
+    rf"\b(?:translat(?:e|ion)|role[\s-]?play|pretend|act as(?! (?:an? |my )?{_HELPER})|you are"
+    rf" now|play the (?:part"
     r"|role)|imagine|in character"
     r"|npcs?|backstor(?:y|ies)|subtitles|fake (?:users?|people|profiles?)|mock data|screenplay"
     r"|proofread|proof-read|rewrite|re-write|rephrase|paraphrase|(?:correct|fix|check"
@@ -78,7 +79,8 @@ _NOT_MEANT = re.compile(
     r"\b(?:just kidding|kidding|jk|j/k|as a joke|joking|lol sure|yeah right|yeah sure"
     r"|as if\b|sarcasm|said no one"
     r"|kill me|in my dreams|april fools?|not really a|wink wink|/s\b"
-    r"|my favou?rite thing in the world"
+    r"|my favou?rite thing in the world|best day (?:of my life|ever)"
+    r"|yeah,? (?:I )?(?:totally|really|just|absolutely|so) (?:love|adore|enjoy)"
     r"|the queen of|the king of|king of england|the pope|in a past life"
     r"|in another life|in my next life)\b"
     r"|\b(?:oh|ah),? (?:great|sure|joy|wonderful|fantastic)\b|\A(?:sure|right"
@@ -139,7 +141,7 @@ _SIGNS_OF_WRITING = frozenset(
     "write draft compose create generate make invent give tell come continue finish".split()
 )
 _SIGNS_OF_JOKES = frozenset(
-    "kidding jk j joke joking lol yeah as sarcasm said kill dreams april not wink favourite"
+    "kidding jk j joke joking lol yeah as sarcasm said kill dreams april not wink best favourite"
     " favorite queen king pope life oh ah sure right s".split()
 )
 _SIGNS_OF_OPEN = frozenset(

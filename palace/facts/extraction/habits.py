@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from palace.facts.candidate import Candidate
 from palace.facts.extraction.claim import Claim, without_reasons
 from palace.facts.extraction.dates import When
-from palace.facts.extraction.grammar import Tense
+from palace.facts.extraction.grammar import Tense, Verb
 from palace.facts.extraction.patterns_tastes import HABIT_VERBS, OFTEN
 from palace.facts.extraction.phrasing import sentence, third
 
@@ -17,29 +17,14 @@ _BY_ITSELF = frozenset(
     " ski surf sail commute".split()
 )
 
+_VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
+_USUALLY = frozenset("usually often always regularly normally typically mostly".split())
+
 
 def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     """What is done again and again: "I run every morning"."""
     verb = claim.verb
-    often = OFTEN.search(tail)
-    lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
-        verb.tense is Tense.PERFECT and (when.since or often)
-    )
-    if verb.lemma not in HABIT_VERBS or not lasting or re.search(r"\byou\b|·", tail):
-        return
-    if re.search(r"\b(?:this|that|these|those|it|them)\b", tail) or (
-        verb.negated and not verb.ended
-    ):
-        return
-    alone = (
-        verb.tense is not Tense.USED_TO
-        and not often
-        and not ("never" in verb.adverbs or when.since)
-    )
-    if alone and not (
-        verb.adverbs
-        & {"usually", "often", "always", "regularly", "normally", "typically", "mostly"}
-    ):
+    if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
         return
     said = without_reasons(tail)
     if said is None or len(said.split()) > 10 or _says_nothing(verb.lemma, said):
@@ -62,6 +47,18 @@ def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
         valid_to=claim.said_at if over else when.until,
         confidence=0.75,
     )
+
+
+def _is_habit(verb: Verb, tail: str, when: When) -> bool:
+    """Whether it is told how often, or since when, or is said to be over."""
+    often = OFTEN.search(tail)
+    lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
+        verb.tense is Tense.PERFECT and (when.since or often)
+    )
+    if not lasting or _VAGUE.search(tail) or (verb.negated and not verb.ended):
+        return False
+    told = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
+    return bool(told or verb.adverbs & _USUALLY)
 
 
 def _says_nothing(verb: str, said: str) -> bool:

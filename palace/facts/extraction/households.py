@@ -37,6 +37,8 @@ _NO_FAMILY = re.compile(
     r"\bany (?P<kind>siblings|children|kids|pets|brothers or sisters|brothers|sisters)\b",
     re.IGNORECASE,
 )
+_ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
+_ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
 _NAMES = re.compile(r"[A-Z][\w-]+")
 _NOT_MINE = re.compile(
     r"\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
@@ -69,26 +71,12 @@ def _there_is(
     """ "User has a sister named Anna"."""
     relation = RELATIONS[role]
     what = f"{like}{role}".strip()
-    counted = count and count.lower() not in (
-        "a",
-        "an",
-        "one",
-        "another",
-        "a second",
-        "a third",
-        "a new",
-    )
-    if counted:
-        told = f"have {count.lower()} {what}{f' named {name}' if name else ''}"
-    elif relation.predicate in ("married_to", "engaged_to", "partner", "reports_to") and name:
-        told = ""
+    counted = bool(count) and count.lower() not in _ONE
+    if relation.predicate in _ONLY_ONE and name and not counted:
+        text = f"{me.label}'s {what} is {name}"
     else:
-        told = f"have {article(what)}{f' named {name}' if name else ''}"
-    text = (
-        sentence(me.label, told, tense=Tense.PRESENT, negated=False, ended=False)
-        if told
-        else f"{me.label}'s {what} is {name}"
-    )
+        told = f"{count.lower()} {what}" if counted else article(what)
+        text = _has(me, f"{told}{f' named {name}' if name else ''}")
     return Candidate(
         type="fact",
         subject=me.thing,
@@ -101,6 +89,10 @@ def _there_is(
         tags=(role,),
         confidence=0.85,
     )
+
+
+def _has(person: Person, what: str) -> str:
+    return sentence(person.label, f"have {what}", tense=Tense.PRESENT, negated=False, ended=False)
 
 
 def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
@@ -156,10 +148,7 @@ def _unnamed(
     if shown == role:
         return found
     several = f"{count.lower()} {like}{shown}"
-    told = sentence(
-        claim.person.label, f"have {several}", tense=Tense.PRESENT, negated=False, ended=False
-    )
-    return replace(found, object=several, text=told)
+    return replace(found, object=several, text=_has(claim.person, several))
 
 
 def _none(claim: Claim) -> Iterator[Candidate]:
@@ -195,18 +184,11 @@ def _gone(claim: Claim) -> Iterator[Candidate]:
     died = verb.lemma == "die" or (verb.lemma == "pass" and _GONE.match(verb.tail))
     if not died:
         return
-    _, when = read_when(verb.tail, claim.said_at)
+    at = read_when(verb.tail, claim.said_at)[1].at
     person, relation = claim.person, claim.person.relation
     if relation is None or not relation.animal:
-        yield Candidate(
-            "event",
-            person.thing,
-            "did",
-            "died",
-            f"{person.label} died",
-            (claim.words,),
-            valid_from=when.at,
-        )
+        text = f"{person.label} died"
+        yield Candidate("event", person.thing, "did", "died", text, (claim.words,), valid_from=at)
         return
     owner = person.label.split(", ")[-1].split("'s ")[0] if "'s " in person.label else "User"
     name = person.thing.name if person.named else person.role
@@ -218,7 +200,7 @@ def _gone(claim: Claim) -> Iterator[Candidate]:
         text=f"{owner} no longer has {article(person.role)}{_named_so(name, person)}",
         words=(claim.words,),
         negated=True,
-        valid_from=when.at,
+        valid_from=at,
     )
 
 

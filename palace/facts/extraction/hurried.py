@@ -18,7 +18,7 @@ _DONE = re.compile(
 _DOING = re.compile(
     rf"\A(?:{_EAGER} )*(?:living in|living with|staying with|working (?:at|for|as|in)"
     r"|taking (?=[\w-]+ \d|\d)|studying|learning|turning \d|moving (?:to|in)|flying to|going to"
-    r"|getting married|expecting (?:a|our|my)|training for|planning to|planning (?:a|our|my)"
+    r"|getting married|expecting (?:a|our|my)|training (?:for|as)|planning to|planning (?:a|our|my)"
     r"|hoping to|saving (?:up )?(?:for|to)|trying to|starting (?:at|a|my)|renting|sharing a"
     r"|dating|using|writing (?:a|my)|building (?:a|my)|teaching|eating|drinking)\b",
     re.IGNORECASE,
@@ -48,13 +48,15 @@ _IS_SUBJECT = re.compile(
 
 # What such a clause begins with, unless it ends in "here"; most do not.
 _FIRST = frozenset(
-    "just finally recently also now currently still really already only absolutely moved got had quit"
+    "just finally recently also now currently still really already only absolutely moved got had"
+    " quit"
     " started bought sold passed finished turned adopted stopped switched joined graduated retired"
     " left lost gave broke ran took signed became came swapped traded ditched packed rehomed"
     " qualified weighed dropped handed failed booked been living staying working taking studying"
     " learning turning moving flying going getting expecting training planning hoping saving trying"
     " starting renting sharing dating using writing building teaching eating drinking newly happily"
-    " originally no not never married allergic based born lactose diabetic fluent type coeliac celiac"
+    " originally no not never married allergic based born lactose diabetic fluent type coeliac"
+    " celiac"
     " asthmatic autistic dyslexic epileptic engaged from self-employed at a much divorced widowed"
     " pregnant vegetarian vegan pescatarian retired love hate adore loathe detest dislike enjoy"
     " prefer cannot do on strict mostly 4 5 6 7 8 9".split()

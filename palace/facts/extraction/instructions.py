@@ -53,6 +53,9 @@ _TOPICS = (
     ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit)\b", re.I)),
     ("spelling", re.compile(r"\b(?:british|american) (?:english|spelling)\b", re.I)),
 )
+_REASON = re.compile(
+    r"(?:[;]|,? (?:because|I prefer|I hate|I like|I am|we are|since I|thanks|ok)\b)"
+)
 _FORMAT = re.compile(r"\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)", re.I)
 _NOT_TO_ONE = re.compile(
     r"\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
@@ -84,9 +87,7 @@ def instructions_of(
     what = _told(spelt_out(sentence.text))
     if what is None:
         return
-    what = re.split(r"(?:[;]|,? (?:because|I prefer|I hate|I like|since I|thanks|ok)\b)", what)[
-        0
-    ].strip(" ,.")
+    what = _REASON.split(what)[0].strip(" ,.")
     what = re.sub(r"\bwhen(?:ever)? I ask\b", "when asked", what)
     me, said = company.me, third(what)
     yield Candidate(

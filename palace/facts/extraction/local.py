@@ -81,10 +81,11 @@ class _Reading:
 
 
 _STATED = re.compile(
-    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{6,},", re.I
+    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{4,},", re.I
 )
 _TAG = re.compile(
-    r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't|didn't)\b",
+    r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
+    r"|didn't)\b",
     re.IGNORECASE,
 )
 
@@ -197,14 +198,12 @@ class _Message:
             if not clause.elided and not clause.relative:
                 subject, blocked = None, blocked and guards.is_reported(clauses[number - 1].text)
             blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
-            if last_of_question and not (blocked or asks):
-                clause, last_of_question = _stated_before(clause, sentence), False
-                if clause is None:
-                    continue
             if blocked or asks or guards.orders(clause.text):
                 blocked |= asks
                 continue
-            subject = yield from self._clause(clause, subject)
+            said = _stated_before(clause, sentence) if last_of_question else clause
+            if said is not None:
+                subject = yield from self._clause(said, subject)
 
     def _clause(
         self, clause: Clause, before: Subject | None
@@ -225,24 +224,23 @@ class _Message:
                 self._lead = clause.text
             yield from opinions_of(clause.text, words, self._company)
             return None
+        claim = self._claim(subject, words)
+        if claim is not None:
+            yield from self._claimed(claim, clause, stranger=subject.stranger)
+            self._remember(subject)
+        elif subject.stranger:
+            yield from opinions_of(clause.text, words, self._company)
+        return subject
+
+    def _claim(self, subject: Subject, words: Words) -> Claim | None:
+        """None where no verb is said of the subject."""
         lead = subject.lead or self._lead
         self._lead = ""
         verb = read_verb(subject.rest)
         if verb is None:
-            if subject.stranger:
-                yield from opinions_of(clause.text, words, self._company)
-            return subject
-        claim = Claim(
-            subject.person,
-            verb,
-            words,
-            self._turn.said_at,
-            lead,
-            subject.corrects or self._corrects,
-        )
-        yield from self._claimed(claim, clause, stranger=subject.stranger)
-        self._remember(subject)
-        return subject
+            return None
+        corrects = subject.corrects or self._corrects
+        return Claim(subject.person, verb, words, self._turn.said_at, lead, corrects)
 
     def _claimed(self, claim: Claim, clause: Clause, *, stranger: bool) -> Iterator[Candidate]:
         """What the clause says of its subject; of a stranger only what is plain."""

@@ -14,7 +14,8 @@ from palace.facts.extraction.subjects import without_openers
 
 _GOOD = frozenset(
     """
-    great good excellent godsend lifesaver joy treat gem amazing awesome fantastic brilliant wonderful superb best fine elegant
+    great good excellent godsend lifesaver joy treat gem
+    amazing awesome fantastic brilliant wonderful superb best fine elegant
     beautiful delicious underrated lovely perfect useful handy intuitive fun fascinating solid
     reliable outstanding impressive gorgeous phenomenal incredible comfortable important
     essential worth enjoyable refreshing relaxing charming clever smart future pleasant readable
@@ -46,6 +47,10 @@ _TO_ME = re.compile(
     r"me\b(?P<rest>.*)\Z",
     re.IGNORECASE,
 )
+_TO_WHAT_END = re.compile(
+    r"(?: (?:crazy|nuts|mad|up the wall|insane|a lot|to no end|to death|out))?"
+)
+_MAD = re.compile(r"crazy|nuts|mad|wall|insane")
 _AGAINST = re.compile(
     r"\A(?:annoy|bore|frustrate|irritate|bother|disgust|scare|terrif|drive|stress)", re.IGNORECASE
 )
@@ -69,7 +74,8 @@ _NAMED_IS = re.compile(
 )
 # "Generics in TypeScript are a pain", "remote work is the best thing that ever happened to me".
 _FACET_IS = re.compile(
-    r"\A(?P<of>[a-z][\w-]*(?: [\w-]+)? (?:in|of|on|with) [A-Z][\w+#.]*) (?:is|are) (?P<how>[^,;]+)\Z"
+    r"\A(?P<of>[a-z][\w-]*(?: [\w-]+)? (?:in|of|on|with) [A-Z][\w+#.]*) (?:is|are)"
+    r" (?P<how>[^,;]+)\Z"
 )
 _BEST_THING = re.compile(
     rf"\A(?!\w+ing\b){_THING} (?:is|are) (?:honestly |simply |just |by far )?"
@@ -89,7 +95,8 @@ _HOW = re.compile(
 )
 _FACET = re.compile(
     r"\A(?:the (?P<aspect>[\w -]+?) (?:of|in|on|at|with) (?P<of>(?:my |the )?[A-Z][\w+#.'’ -]*"
-    r"|the \w+|my \w+)|(?P<facet>[a-z][\w-]*(?: [\w-]+)?) (?:of|in|on|with) (?P<whole>[A-Z][\w+#.]*))\Z"
+    r"|the \w+|my \w+)|(?P<facet>[a-z][\w-]*(?: [\w-]+)?) (?:of|in|on|with)"
+    r" (?P<whole>[A-Z][\w+#.]*))\Z"
 )
 _OF_ITS = re.compile(
     r"\A(?P<of>(?:the )?[A-Z][\w+#.]*(?: [A-Z][\w+#.]*)*)(?:'s|’s)? (?P<aspect>[a-z][\w -]*)\Z"
@@ -114,20 +121,8 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
     if (grown := _GROWN.match(text)) is not None:
         yield from _grown(grown["of"], words, company)
         return
-    moved = _TO_ME.match(text)
-    if moved is not None:
-        against: bool | None = _AGAINST.match(moved["verb"]) is not None
-        rest = re.match(
-            r"(?: (?:crazy|nuts|mad|up the wall|insane|a lot|to no end|to death|out))?",
-            moved["rest"],
-        )
-        if (moved["verb"].lower().startswith("drive")) == bool(
-            rest and re.search(r"crazy|nuts|mad|wall|insane", rest[0])
-        ):
-            told = f"{moved['verb']} {company.me.label}{rest[0] if rest else ''}"
-            yield from _opinion(
-                moved["of"], told, against=bool(against), words=words, company=company
-            )
+    if (moved := _TO_ME.match(text)) is not None:
+        yield from _moved(moved, words, company)
         return
     topic = _WRONG_ABOUT.search(text)
     if topic is not None:
@@ -137,12 +132,20 @@ def opinions_of(text: str, words: Words, company: Company) -> Iterator[Candidate
         or _I_FIND.match(text)
         or _of_something_named(text)
     )
-    if judged is None or _HUMAN.search(judged["of"]):
-        return
-    against = _tone(judged["how"])
-    if against is None:
+    against = _tone(judged["how"]) if judged else None
+    if judged is None or against is None or _HUMAN.search(judged["of"]):
         return
     yield from _judged(judged["of"], judged["how"], against=against, words=words, company=company)
+
+
+def _moved(moved: re.Match[str], words: Words, company: Company) -> Iterator[Candidate]:
+    """ "Generics annoy me", "meetings drive me mad"."""
+    rest = _TO_WHAT_END.match(moved["rest"])
+    end = rest[0] if rest else ""
+    if moved["verb"].lower().startswith("drive") == bool(_MAD.search(end)):
+        told = f"{moved['verb']} {company.me.label}{end}"
+        against = _AGAINST.match(moved["verb"]) is not None
+        yield from _opinion(moved["of"], told, against=against, words=words, company=company)
 
 
 def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
@@ -232,13 +235,11 @@ def _opinion(
     me = company.me
     if subject.lower().startswith(("its ", "his ", "her ", "their ")):
         return
-    thing = Thing(third(bare(subject)), "item")
+    thing, says = Thing(third(bare(subject)), "item"), f"{third(whole)} {told}"
     if not any(sign.isupper() for sign in subject):
         # What has no name is no entity: the opinion is the speaker's, and the thing its aspect.
-        thing, facet, told = me.thing, third(bare(whole)), f"{third(whole)} {told}"
-        text = f"{me.label} thinks {told}" if thought else told
-    else:
-        text = f"{me.label} thinks {third(whole)} {told}" if thought else f"{third(whole)} {told}"
+        thing, facet, told = me.thing, third(bare(whole)), says
+    text = f"{me.label} thinks {says}" if thought else says
     yield Candidate(
         type="opinion",
         subject=thing,

@@ -163,7 +163,8 @@ _ROWS = (
         "buy take replace build paint plant give receive finish start make",
         r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
         r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
-        r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different|difference|new approach)\b).+)",
+        r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different"
+        r"|difference|new approach)\b).+)",
         "did",
         "{verb} {o}",
         dated=True,
@@ -218,7 +219,7 @@ GREAT_STEPS = frozenset(
     "move marry retire emigrate adopt graduate relocate divorce renovate".split()
 )
 DATED_STEPS = frozenset(
-    "visit travel fly attend start begin run launch go take compete hike sail join"
+    "visit travel fly attend sit start begin run launch go take compete hike sail join"
     " publish propose study leave walk perform host finish "
     "train celebrate meet return climb open release defend present speak cycle spend book".split()
 )

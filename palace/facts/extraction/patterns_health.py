@@ -17,6 +17,8 @@ _CONDITIONS = (
     r"|a pacemaker|a hearing aid|an? (?:\w+ )?allergy|chronic (?:pain|fatigue|back pain"
     r"|migraines?)|sleep apn(?:o)?ea|reflux|gastritis|long covid"
     r"|osteoporosis|sciatica|a slipped disc|carpal tunnel(?: syndrome)?|cystic fibrosis"
+    r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)"
+    r"|\w+(?:itis|osis|aemia|algia|opathy)"
     r"|acne|narcolepsy|raynaud'?s|aphantasia)"
 )
 _STATES = (
@@ -172,7 +174,8 @@ _ROWS = (
     ),
     row(
         "have",
-        r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?|cocktails?"
+        r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?"
+        r"|cocktails?"
         r"|drinks?|alcohol))\b.* again\b.*",
         "drinks_alcohol",
         "drink alcohol",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from palace.facts.extraction.products import is_product
 from palace.facts.extraction.roles import NATION
-from palace.facts.extraction.rules import Mode, Options, row, table_of
+from palace.facts.extraction.rules import Mode, Options, bare, row, table_of
 
 _DWELLING = (
     r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage"
@@ -47,6 +48,8 @@ _MAKES = (
 
 def _is_place(words: str) -> bool:
     """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
+    if words.startswith(("a ", "an ")) and is_product(bare(words)):
+        return False
     return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
 
 

@@ -16,7 +16,7 @@ _NUMBERS = (
 )
 _SUM = (
     r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
-    r"(?: ?(?:€|euros?|dollars|pounds|quid|francs))?"
+    r"(?: ?(?:€|euros?|dollars|pounds|quid|francs|AUD|USD|CAD|EUR|GBP|CHF|SEK|NOK|DKK|NZD|LPA))?"
 )
 _AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{_NUMBERS})"
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][a-zà-öø-ÿā-ž'’-]{1,14}(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ'’-]+){0,2}")
@@ -129,6 +129,13 @@ _ROWS = (
         "pay",
         rf"(?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?"
         r"(?: (?:in|of|for))?(?: my)? rent",
+        "rent",
+        "pay {o} in rent",
+    ),
+    row(
+        "pay",
+        rf"(?P<o>{_SUM})(?: (?:a|per) month)? for (?:our |my |an? |the )?"
+        r"(?:\d+ ?(?:sqm|m2|m²|square)|(?:[\w-]+ ){0,3}(?:flat|apartment|room|studio)\b).*",
         "rent",
         "pay {o} in rent",
     ),

@@ -6,7 +6,7 @@ import re
 
 from palace.facts.extraction.products import is_product
 from palace.facts.extraction.roles import LANGUAGE
-from palace.facts.extraction.rules import Mode, row, table_of
+from palace.facts.extraction.rules import Mode, bare, row, table_of
 
 _NAMED = tuple(LANGUAGE.removeprefix("(?:").removesuffix(")").split("|"))
 
@@ -47,6 +47,10 @@ def _is_tool(words: str) -> bool:
     return _names(words) and re.match(r"(?:about |an? )?\d|the ", words) is None
 
 
+def _is_thing(words: str) -> bool:
+    return is_product(bare(words))
+
+
 def _is_language(words: str) -> bool:
     head = (
         words.lower()
@@ -79,6 +83,7 @@ _ROWS = (
         accepts=_is_skill,
     ),
     row("major", r"in (?P<o>.+)", "studies", "study {o}"),
+    row("train", r"as (?P<o>an? .+)", "studies", "train as {o}", past=False),
     row(
         "do pursue",
         r"(?P<o>(?:an?|my) (?:phd|doctorate|master'?s?(?: degree)?|mba"
@@ -169,13 +174,22 @@ _ROWS = (
     ),
     row(
         "be",
-        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, | and )[A-Z][\w+#.]*(?: \d[\w.]*)?)*)"
+        r"(?:still |now )?on (?P<o>[A-Z][\w+#.]*(?: \d[\w.]*)?(?:(?:, | and )[A-Z][\w+#.]*(?:"
+        r" \d[\w.]*)?)*)"
         r"(?=\Z|,| at | for )",
         "uses",
         "use {o}",
         accepts=is_product,
         many=True,
         confidence=0.7,
+    ),
+    row(
+        "move",
+        r"over (?:from .+? )?to (?P<o>(?:an? )?[A-Z].+)",
+        "uses",
+        "use {o}",
+        mode=Mode.BEGAN,
+        accepts=_is_thing,
     ),
     row(
         "switch migrate",

@@ -101,6 +101,13 @@ def _is_trade(words: str) -> bool:
     return _is_role(words) and not is_learner(role_in(words) or "student")
 
 
+def _is_plain_trade(words: str) -> bool:
+    """ "I am electrician": what leaves out its article is no other word as well."""
+    return words.endswith(
+        ("ian", "er", "nurse", "eer", "onomist", "apist", "entist")
+    ) and _is_trade(words)
+
+
 _AT: Options = {"kind": "organisation", "accepts": _is_employer}
 _ROLE: Options = {"accepts": _is_role, "object": "{role}"}
 _ROWS = (
@@ -133,7 +140,15 @@ _ROWS = (
         accepts=_is_trade,
         object="{role}",
     ),
-    row("qualify train", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
+    row(
+        "be",
+        r"(?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
+        "works_as",
+        "work as {o}",
+        accepts=_is_plain_trade,
+        object="{role}",
+    ),
+    row("qualify", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
     row(
         "fly drive freelance write consult code design fix play",
         r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",

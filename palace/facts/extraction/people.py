@@ -21,52 +21,55 @@ class Relation:
     feminine: bool | None = None
 
 
+# What each is called from the speaker's side: he, she, either.
+_KINDRED = (
+    ("has_sibling", "brother", "sister", "sibling twin"),
+    (
+        "has_parent",
+        "father dad daddy papa stepfather stepdad",
+        "mother mum mom mummy mama stepmother stepmum stepmom",
+        "parent",
+    ),
+    ("has_child", "son boy stepson", "daughter girl stepdaughter", "child kid baby toddler"),
+    ("married_to", "husband hubby", "wife", "spouse"),
+    ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
+    ("partner", "boyfriend bf", "girlfriend gf", "partner"),
+    ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner"),
+    (
+        "has_relative",
+        "uncle grandfather grandpa granddad nephew grandson",
+        "aunt grandmother grandma gran granny nan niece granddaughter",
+        "cousin grandchild",
+    ),
+    (
+        "has_relative",
+        "father-in-law brother-in-law son-in-law",
+        "mother-in-law sister-in-law daughter-in-law",
+        "godchild godson goddaughter godmother godfather",
+    ),
+    ("friend_of", "", "", "friend buddy mate bestie pal"),
+    ("lives_with", "", "", "roommate flatmate housemate"),
+    ("reports_to", "", "", "boss manager supervisor"),
+    ("colleague_of", "", "", "colleague coworker co-worker workmate teammate"),
+    ("knows", "", "", "neighbour neighbor mentor therapist teacher tutor coach trainer"),
+)
+_PETS = (
+    "dog puppy pup cat kitten kitty parrot rabbit bunny hamster horse mare stallion gelding "
+    "pony fish goldfish turtle tortoise snake lizard gecko budgie canary cockatiel ferret "
+    "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
+    "spaniel terrier donkey pet bird "
+    "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
+    "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
+)
+
+
 def _relations() -> dict[str, Relation]:
     table: dict[str, Relation] = {}
-    rows = (
-        ("has_sibling", "brother", "sister", "sibling twin"),
-        (
-            "has_parent",
-            "father dad daddy papa stepfather stepdad",
-            "mother mum mom mummy mama stepmother stepmum stepmom",
-            "parent",
-        ),
-        ("has_child", "son boy stepson", "daughter girl stepdaughter", "child kid baby toddler"),
-        ("married_to", "husband hubby", "wife", "spouse"),
-        ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
-        ("partner", "boyfriend bf", "girlfriend gf", "partner"),
-        ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner"),
-        (
-            "has_relative",
-            "uncle grandfather grandpa granddad nephew grandson",
-            "aunt grandmother grandma gran granny nan niece granddaughter",
-            "cousin grandchild",
-        ),
-        (
-            "has_relative",
-            "father-in-law brother-in-law son-in-law",
-            "mother-in-law sister-in-law daughter-in-law",
-            "godchild godson goddaughter godmother godfather",
-        ),
-        ("friend_of", "", "", "friend buddy mate bestie pal"),
-        ("lives_with", "", "", "roommate flatmate housemate"),
-        ("reports_to", "", "", "boss manager supervisor"),
-        ("colleague_of", "", "", "colleague coworker co-worker workmate teammate"),
-        ("knows", "", "", "neighbour neighbor mentor therapist teacher tutor coach trainer"),
-    )
-    for predicate, masculine, feminine, either in rows:
+    for predicate, masculine, feminine, either in _KINDRED:
         table |= dict.fromkeys(masculine.split(), Relation(predicate, feminine=False))
         table |= dict.fromkeys(feminine.split(), Relation(predicate, feminine=True))
         table |= dict.fromkeys(either.split(), Relation(predicate))
-    pets = (
-        "dog puppy pup cat kitten kitty parrot rabbit bunny hamster horse mare stallion gelding "
-        "pony fish goldfish turtle tortoise snake lizard gecko budgie canary cockatiel ferret "
-        "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
-        "spaniel terrier donkey pet bird "
-        "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
-        "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
-    )
-    return table | dict.fromkeys(pets.split(), Relation("has_pet", animal=True))
+    return table | dict.fromkeys(_PETS.split(), Relation("has_pet", animal=True))
 
 
 RELATIONS = _relations()
@@ -142,7 +145,8 @@ _SEVERAL = re.compile(
     rf"(?P<names>{_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})"
 )
 _SPOKEN_OF = re.compile(
-    rf"\b(?:about|with|to|having|met|invited|having) (?P<name>{_ONE_NAME})\b(?!'|-)"
+    rf"\b(?:about|with|(?:talk|spoke|speak|said|wrote|married|engaged)(?:ing|ed)? to|met|invited)"
+    rf" (?P<name>{_ONE_NAME})\b(?!'|-)"
 )
 _FRIEND_OF_MINE = re.compile(r"(?:[Aa]|one of my) (?P<role>friend|colleague|cousin)s? of mine\b")
 

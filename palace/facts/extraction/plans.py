@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from palace.facts.candidate import Candidate
 from palace.facts.extraction.claim import PAST_TENSES, Claim, without_reasons
 from palace.facts.extraction.dates import When, read_ahead
-from palace.facts.extraction.grammar import Tense, without_fillers
+from palace.facts.extraction.grammar import Tense, Verb, without_fillers
 from palace.facts.extraction.patterns_events import DATED_STEPS, GREAT_STEPS, is_life
 from palace.facts.extraction.phrasing import sentence, third
 
 
 def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
     verb = claim.verb
-    said = without_reasons(tail)
+    said = without_reasons(_ASIDE.split(tail)[0])
     if not said or re.search(r"\byou(?:r|rs)?\b|·", said) or len(said.split()) > 12:
         return
     dated = when.at is not None and when.at.date() > claim.said_at.date()
@@ -40,20 +40,12 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
     verb = claim.verb
     if verb.tense in PAST_TENSES or (verb.tense is Tense.PERFECT and verb.lemma != "plan"):
         return
-    raw = f"{verb.tail} {claim.lead}".strip()
-    to = re.match(r"(?:(?:to|on)\s+|up to\s+)(?P<what>.+)", raw)
+    to = _wished(verb, f"{verb.tail} {claim.lead}".strip())
     if to is None:
-        if verb.tense is Tense.PROGRESSIVE and verb.lemma == "plan":
-            to = re.match(r"(?P<what>(?:an?|our|my) .+)", raw)
-        if to is None:
-            return
+        return
     what, when = read_ahead(to["what"], claim.said_at)
     said = without_reasons(without_fillers(what))
-    if not said or re.search(r"\byou(?:r|rs)?\b|·", said) or len(said.split()) > 12:
-        return
-    if re.match(r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said):
-        return
-    if _ERRAND.match(said):
+    if not said or not _is_plain(said):
         return
     planned = verb.lemma in ("plan", "intend", "aim", "save")
     if verb.lemma == "consider" or (
@@ -64,10 +56,32 @@ def wishes_of(claim: Claim) -> Iterator[Candidate]:
     yield _plan(claim, "plans" if planned else "wants", said, when, negated=verb.negated)
 
 
+def _wished(verb: Verb, raw: str) -> re.Match[str] | None:
+    """What is wanted: "to sail"; of what one is planning also "a trip"."""
+    to = re.match(r"(?:(?:to|on)\s+|up to\s+)(?P<what>.+)", raw)
+    if to is None and verb.tense is Tense.PROGRESSIVE and verb.lemma == "plan":
+        to = re.match(r"(?P<what>(?:an?|our|my) .+)", raw)
+    return to
+
+
+def _is_plain(said: str) -> bool:
+    """Whether it is short, of nobody else, and more than an errand."""
+    return not (
+        re.search(r"\byou(?:r|rs)?\b|·", said)
+        or len(said.split()) > 12
+        or re.match(r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said)
+        or _ERRAND.match(said)
+    )
+
+
+# Where a date was taken out, or something is asked for, another thought begins.
+_ASIDE = re.compile(r" ,|, (?=[^,]*\bplease\Z)")
 # What is over by tomorrow.
 _ERRAND = re.compile(
-    r"(?:(?:an?|the|my|our) )?(?:(?:quick|little|shopping|grocery|day) )*(?:trip|run|outing)(?: to (?:the )?"
-    r"(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?|walmart|target|ikea|costco)\b|\Z)"
+    r"(?:(?:an?|the|my|our) )?(?:(?:quick|little|shopping|grocery|day) )*(?:trip|run|outing)(?:"
+    r" to (?:the )?"
+    r"(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?|walmart|target|ikea"
+    r"|costco)\b|\Z)"
     r"|(?:shopping|grocery) |meet(?:ing)? (?:with )?(?:my|our|the)\b",
     re.IGNORECASE,
 )

@@ -31,13 +31,15 @@ _SAYS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "I am {o}",
         ),
         (
-            r"(?:now|currently)(?: living| based)? in (?P<o>(?-i:[A-Z])[\w-]+(?: (?-i:[A-Z])\w+)?)\b.*",
+            r"(?:now|currently)(?: living| based)? in (?P<o>(?-i:[A-Z])[\w-]+(?:"
+            r" (?-i:[A-Z])\w+)?)\b.*",
             "I live in {o}",
         ),
         (r"no (?P<o>kids|children|pets|siblings)", "I do not have any {o}"),
         (rf"(?P<o>{_COUNT} (?:[\w-]+ ){{0,2}}(?:{_KIN}))", "I have {o}"),
         (
-            r"(?P<o>(?:(?:originally )?from|born in|born and raised in|based in|living in) (?-i:[A-Z])[\w -]{2,30}"
+            r"(?P<o>(?:(?:originally )?from|born in|born and raised in|based in|living in)"
+            r" (?-i:[A-Z])[\w -]{2,30}"
             r"|(?:learning|studying|working) (?:to |at |for |as |in )?\w[\w -]{2,40}"
             r"|on [a-z][\w-]+ \d[\w ]*|allergic to [\w ]{3,30})",
             "I am {o}",

@@ -37,7 +37,8 @@ _TRADES = frozenset(
     upholsterer vet veterinarian vicar violinist waiter waitress watchmaker weaver webmaster
     welder writer youtuber zoologist lead postgraduate sysadmin dba freelance grad dev luthier
     undertaker stonemason worker trucker ceramicist solicitor barrister councillor
-    proofreader glazier farrier cellist guitarist drummer
+    proofreader glazier farrier physio sparky chippy brickie postie cabbie gp joiner cellist
+    guitarist drummer
 """.split()
 )
 _NOT_TRADES = frozenset(

@@ -86,7 +86,7 @@ _STOPS = re.compile(
     r"|who|whom|whose|so|but|if|since|although|though|as|after|before"
     r"|until|than|due|thanks|unless|despite|given|every time|whenever|then|from now on)\b"
     r"|\band (?:[\w-]+ ){1,2}(?:takes?|is|are|has|have|was|were)\b"
-    r"|\band (?:I|we|my|it|he|she|they|the|have|has|also|am|is|are|now|then|want|need"
+    r"|\band (?:I|we|my|it|he|she|they|the|have|has|also|am|is|are|now|then|wants?|needs?|hopes?"
     r"|was|will)\b).*",
     re.IGNORECASE | re.DOTALL,
 )

@@ -32,7 +32,8 @@ _OPENERS = re.compile(
     r"|no(?! longer\b)|nope|sorry|correction|oops|wait|I meant|scratch that|my mistake|my bad|typo"
     r"|wrong|I got that wrong|I misspoke|ever since|after all|in case you wonder"
     r"|a bit about me|about me|me|or rather|rather|edit|good morning|good evening"
-    r"|long night|new here|ngl|not gonna lie|quick one|heads up|for the record|in other news|so yeah)"
+    r"|long night|new here|ngl|not gonna lie|quick one|heads up|for the record|in other news|so"
+    r" yeah)"
     r"(?=[\s,:!.;—–-])[\s,:!.;—–-]*)",
     re.IGNORECASE,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from palace.facts.candidate import Candidate, Thing, Words
-from palace.facts.extraction.dates import read_when
+from palace.facts.extraction.dates import read_ahead, read_when
 from palace.facts.extraction.people import NOT_NAMES, Company, Person
 from palace.facts.extraction.phrasing import article
 from palace.facts.extraction.roles import role_in
@@ -72,10 +72,10 @@ def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) 
 
 def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
     """ "Kenji is my ex now"."""
+    text = f"{me.label} is no longer together with {found['o']}"
     yield Candidate(
-        "fact", me.thing, "partner", found["o"], f"{me.label} is no longer together with {found['o']}",
-        (words,), negated=True, valid_from=said_at,
-    )  # fmt: skip
+        "fact", me.thing, "partner", found["o"], text, (words,), negated=True, valid_from=said_at
+    )
 
 
 def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
@@ -102,7 +102,7 @@ def _given_away(found: re.Match[str], me: Person, words: Words, said_at: datetim
 
 
 def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
-    _, when = read_when(f"on {found['day']}", said_at)
+    _, when = read_ahead(f"on {found['day']}", said_at)
     if when.at is None:
         return
     what = found["o"]
@@ -142,6 +142,7 @@ _ANY = re.compile(
 _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
     (re.compile(r"\bpromoted me to (?P<o>.+)"), _promoted),
+    (re.compile(r"\bpromoted me\b[^,]*, (?:so )?(?P<o>[\w -]+?) now\Z"), _promoted),
     (
         re.compile(
             r"\b(?:raised|increased|lowered|reduced|upped|changed|put up|cut) (?:my"
@@ -167,9 +168,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (
         re.compile(
-            r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is being|had to be)"
+            r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is"
+            r" being|had to be)"
             r" (?:(?:cancelled|canceled)|called off|off the table|not happening)\b"
-            r"|(?:fell|has fallen) through\b|is (?:all )?off(?=\Z|[,.!;]| (?:now|again|because|after)\b))"
+            r"|(?:fell|has fallen) through\b|is (?:all )?off(?=\Z|[,.!;]| (?:now|again|because"
+            r"|after)\b))"
         ),
         _cancelled,
     ),
@@ -195,7 +198,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     ),
     (
         re.compile(
-            rf"\b(?:I|we) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+|[A-Z].+))?"
+            rf"\b(?:I|we) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+"
+            rf"|[A-Z].+))?"
         ),
         _paid,
     ),

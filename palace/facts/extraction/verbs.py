@@ -15,7 +15,7 @@ be is was been|become becomes became become|begin begins began begun|break break
 |make makes made made|mean means meant meant|meet meets met met|pay pays paid paid
 |quit quits quit quit|read reads read read|ride rides rode ridden|run runs ran run
 |see sees saw seen|sell sells sold sold|set sets set set|shoot shoots shot shot
-|sing sings sang sung|sleep sleeps slept slept|speak speaks spoke spoken
+|sing sings sang sung|sit sits sat sat|sleep sleeps slept slept|speak speaks spoke spoken
 |spend spends spent spent|swim swims swam swum|take takes took taken
 |teach teaches taught taught|tell tells told told|think thinks thought thought
 |wear wears wore worn|win wins won won|write writes wrote written|know knows knew known
@@ -49,6 +49,7 @@ _ING = {
     "swim": "swimming",
     "win": "winning",
     "put": "putting",
+    "sit": "sitting",
     "ski": "skiing",
     "plan": "planning",
     "stop": "stopping",

@@ -91,7 +91,8 @@ def _ended(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
     told = words_of(candidate.object) - _COMMON
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
     for fact in held:
-        said = words_of(fact.text if doing else f"{fact.object} {fact.aspect}")
+        whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
+        said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")
         if told and told <= said:
             if fact.predicate in _LASTING:
                 continue

@@ -27,6 +27,12 @@ from palace.facts.judging.likeness import (
     words_of,
 )
 from palace.facts.judging.verdicts import Rule, is_about, repeated, rival_of, updated
+from palace.facts.judging.views import (
+    judge_instruction,
+    judge_opinion,
+    judge_opinion_of_speaker,
+    judge_stance,
+)
 from palace.facts.judging.work import judge_work
 from palace.facts.predicates import HEARSAY, UNRESOLVED, is_single
 from palace.models import Fact
@@ -36,14 +42,12 @@ SAME_BY_MEANING = 0.95
 _MOST_OF_IT = 0.6
 
 # Of a plan, what is planned counts, not that one will buy or visit it.
-_STEPS = words_of("buy get move visit go learn run take")
+_STEPS = words_of("sit buy get move visit go learn run take")
 _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
 )
 _ALONE = frozenset({"single", "divorced", "separated", "widowed"})
 _IS_COUNTED = re.compile(rf"(?:\d+|{NUMBER_WORD}) ", re.IGNORECASE)
-_INSTRUCTIONS = "instructions"
-_STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
 _MEATLESS = re.compile(
     r"\b(?:vegetarian|vegan|plant-based|pescatarian|pescetarian)\b", re.IGNORECASE
 )
@@ -72,7 +76,7 @@ def judge_locally(candidate: Candidate, known: Sequence[Known]) -> Judgement:
         if judgement is not None:
             return judgement
     if candidate.type == "opinion":
-        return _opinion_of_speaker(candidate, known)
+        return judge_opinion_of_speaker(candidate, known)
     if candidate.predicate == "name":
         return _renamed(candidate, known)
     return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
@@ -135,81 +139,6 @@ def _relationship(candidate: Candidate, about: Sequence[Known]) -> Judgement | N
                 else repeated(candidate, fact)
             )
     return None
-
-
-def _stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """Likes and dislikes of one thing are one matter."""
-    if candidate.predicate not in _STANCED or not candidate.stance or candidate.type == "opinion":
-        return None
-    for one in about:
-        fact = one.fact
-        if (
-            fact.predicate not in _STANCED
-            or not fact.stance
-            or not same(_topic_of(fact), candidate.object)
-        ):
-            continue
-        turned = candidate.predicate == "prefers" and _is_turned(candidate.object, fact.object)
-        if fact.stance == candidate.stance and not turned:
-            return repeated(candidate, fact)
-        return updated(candidate, fact, "the view has changed")
-    return None
-
-
-def _topic_of(fact: Fact) -> str:
-    """What a taste is for; of an opinion on what has no name, that is its aspect."""
-    return fact.aspect if fact.predicate == "opinion" and fact.aspect else fact.object
-
-
-def _instruction(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "English again from now on": another instruction about the same takes its place."""
-    if candidate.category != _INSTRUCTIONS or not candidate.aspect:
-        return None
-    for one in about:
-        fact = one.fact
-        if fact.category == _INSTRUCTIONS and fact.aspect == candidate.aspect:
-            if same(fact.object, candidate.object):
-                return repeated(candidate, fact)
-            return updated(candidate, fact, "it has changed")
-    return None
-
-
-def _is_turned(one: str, other: str) -> bool:
-    """ "Tabs to spaces" says the opposite of "spaces to tabs", in the same words."""
-    return words_of(one.split()[0]) != words_of(other.split()[0])
-
-
-def _opinion(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """Within one aspect a view shifts; another aspect is another matter."""
-    if candidate.type != "opinion":
-        return None
-    held = [one.fact for one in about if one.fact.predicate == candidate.predicate]
-    for fact in held:
-        if fact.aspect == candidate.aspect:
-            if fact.stance == candidate.stance:
-                return repeated(candidate, fact)
-            return updated(candidate, fact, "the view has changed")
-    for one in about:
-        liked = one.fact.predicate in ("likes", "dislikes")
-        if liked and candidate.aspect and same(one.fact.object, candidate.aspect):
-            if one.fact.stance == candidate.stance:
-                return repeated(candidate, one.fact)
-            return updated(candidate, one.fact, "the view has changed")
-    return Judgement(Verdict.COEXIST, candidate, why="another aspect of it") if held else None
-
-
-def _opinion_of_speaker(candidate: Candidate, known: Sequence[Known]) -> Judgement:
-    """ "User loves Rust" was said of the user; "Rust is terrible" is said of Rust."""
-    for one in known:
-        fact = one.fact
-        liked = fact.predicate in ("likes", "dislikes") and same(
-            fact.object, candidate.subject.name
-        )
-        if liked and not candidate.aspect:
-            if fact.stance == candidate.stance:
-                return repeated(candidate, fact)
-            return updated(candidate, fact, "the view has changed")
-    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
 
 
 def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
@@ -406,10 +335,10 @@ _RULES: tuple[Rule, ...] = (
     judge_past,
     _redated,
     judge_work,
-    _opinion,
+    judge_opinion,
     _relationship,
-    _instruction,
-    _stance,
+    judge_instruction,
+    judge_stance,
     _single,
     _put_right,
     _drinks_again,

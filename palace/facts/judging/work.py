@@ -76,31 +76,10 @@ def _new_employer(
     candidate: Candidate, employer: Fact | None, role: Fact | None
 ) -> Judgement | None:
     if employer is None:
-        told = _ROLE.search(candidate.text)
-        if (
-            role is None
-            or _BY_ONESELF.search(role.object)
-            or (told and not overlap(told["role"], role.object))
-        ):
-            return (
-                updated(candidate, role, "it has changed")
-                if role and _BY_ONESELF.search(role.object)
-                else None
-            )
-        return updated(candidate, role, "more is known", Change.REFINEMENT) if told else None
+        return _first_employer(candidate, role)
     told_before, told_now = _role_of(employer), _ROLE.search(candidate.text)
     if _same_place(employer.object, candidate.object):
-        if told_now is None or (
-            told_before and words_of(told_now["role"]) <= words_of(told_before)
-        ):
-            return repeated(candidate, employer)
-        changed = bool(told_before) and not words_of(told_before) <= words_of(told_now["role"])
-        return updated(
-            candidate,
-            employer,
-            "the role has changed" if changed else "more is known",
-            Change.SHIFT if changed else Change.REFINEMENT,
-        )
+        return _same_employer(candidate, employer, told_now["role"] if told_now else "")
     if _is_field(employer) and not _is_field_name(candidate):
         return updated(candidate, employer, "it is said more exactly", Change.REFINEMENT)
     text = (
@@ -109,6 +88,27 @@ def _new_employer(
         else ""
     )
     return updated(candidate, employer, "it has changed", text=text)
+
+
+def _first_employer(candidate: Candidate, role: Fact | None) -> Judgement | None:
+    """Beside a role alone: whoever worked for themselves does no longer."""
+    if role is None:
+        return None
+    if _BY_ONESELF.search(role.object):
+        return updated(candidate, role, "it has changed")
+    told = _ROLE.search(candidate.text)
+    if told is None or not overlap(told["role"], role.object):
+        return None
+    return updated(candidate, role, "more is known", Change.REFINEMENT)
+
+
+def _same_employer(candidate: Candidate, employer: Fact, role: str) -> Judgement:
+    before = words_of(_role_of(employer))
+    if not role or (before and words_of(role) <= before):
+        return repeated(candidate, employer)
+    if before and not before <= words_of(role):
+        return updated(candidate, employer, "the role has changed")
+    return updated(candidate, employer, "more is known", Change.REFINEMENT)
 
 
 def _same_place(one: str, other: str) -> bool:
