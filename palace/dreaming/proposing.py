@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -19,6 +20,9 @@ from palace.models import (
     ProposalQuote,
 )
 
+# More in one night nobody would look through; the next dream proposes the rest.
+MOST_PROPOSED = 300
+
 _SOURCE, _BESIDE = ProposalFact.Role.SOURCE, ProposalFact.Role.BESIDE
 
 
@@ -29,11 +33,17 @@ def propose(palace: Palace, findings: Sequence[Finding], dream: Activity) -> Cou
     is found again. Nor is what rests on facts or words that are gone by now.
     """
     made: Counter[str] = Counter()
+    known = _known(palace, findings)
     for finding in findings:
+        if made.total() >= MOST_PROPOSED:
+            break
+        if finding.fingerprint() in known:
+            continue
         if not _stands(palace, finding) or _is_taken(palace, finding):
             continue
-        if _write(palace, finding, dream):
-            made[finding.kind.value] += 1
+        _write(palace, finding, dream)
+        known.add(finding.fingerprint())
+        made[finding.kind.value] += 1
     return made
 
 
@@ -42,6 +52,13 @@ def mark_stale(palace: Palace) -> int:
     proposed = Proposal.objects.within(palace).filter(status=Proposal.Status.PROPOSED)
     waiting = Proposal.objects.within(palace).waiting().values("pk")
     return proposed.exclude(pk__in=waiting).update(status=Proposal.Status.STALE)
+
+
+def _known(palace: Palace, findings: Sequence[Finding]) -> set[UUID]:
+    """What waits, or was decided on."""
+    there = Proposal.objects.within(palace).exclude(status=Proposal.Status.STALE)
+    fingerprints = [finding.fingerprint() for finding in findings]
+    return set(there.filter(fingerprint__in=fingerprints).values_list("fingerprint", flat=True))
 
 
 def _stands(palace: Palace, finding: Finding) -> bool:
@@ -64,19 +81,16 @@ def _is_taken(palace: Palace, finding: Finding) -> bool:
     return others.filter(Exists(among)).exists()
 
 
-def _write(palace: Palace, finding: Finding, dream: Activity) -> bool:
-    """Whether it was not there before."""
+def _write(palace: Palace, finding: Finding, dream: Activity) -> None:
+    """As a proposal of its own, or in place of the one that went stale."""
     fingerprint = finding.fingerprint()
     proposal = Proposal.objects.within(palace).filter(fingerprint=fingerprint).first()
     if proposal is None:
         proposal = Proposal(palace=palace, fingerprint=fingerprint, kind=finding.kind)
-    elif proposal.status != Proposal.Status.STALE:
-        return False
     proposal.status, proposal.payload = Proposal.Status.PROPOSED, finding.payload()
     proposal.dream, proposal.made_at = dream, timezone.now()
     proposal.save()
     _write_ground(palace, proposal, finding)
-    return True
 
 
 def _write_ground(palace: Palace, proposal: Proposal, finding: Finding) -> None:

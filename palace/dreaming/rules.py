@@ -99,7 +99,7 @@ def say_the_same(one: Statement, other: Statement, cosine: float) -> bool:
     first, second = one.wording, other.wording
     if is_turned(one.fact, other.fact):
         return False
-    if first.words == second.words:
+    if first.words == second.words and first.figures == second.figures:
         return _same_names(first, second)
     extra = first.asserted ^ second.asserted if first.denied else first.words ^ second.words
     if extra & NARROWING or first.figures != second.figures:
@@ -173,6 +173,8 @@ def _opposed(one: Statement, other: Statement) -> bool:
     if not {one.predicate, other.predicate} <= _STANCED:
         return False
     opposed = {one.stance, other.stance} == {"positive", "negative"}
+    if one.fact.object[:1].isupper() != other.fact.object[:1].isupper():
+        return False  # The band, and the piece.
     return opposed and bool(one.wording.object) and one.wording.object == other.wording.object
 
 

@@ -109,10 +109,10 @@ LIGHT = frozenset(
     words_of(
         "currently usually generally quite actually always often regularly both all about that who"
         " which it's person user's there being been were do does did own go day quite much lot lots"
-        " together into up down out over am one you they them this these those i me we works"
-        " playing doing taking home"
+        " together into up down out over am one you they them this these those i me we"
+        " playing doing taking"
     )
-    | {"possess", "go", "day", "work", "doe", "1"}
+    | {"possess", "go", "day", "doe", "1"}
 )
 _DENYING = words_of("not no longer never cannot nobody none nothing without do does any")
 # What narrows a statement: with one of these it says something else.
@@ -120,7 +120,8 @@ NARROWING = words_of(
     "only except unless when if sometimes rarely but without before after used until during while"
     " instead than rather until except formerly previously former ex once almost nearly half"
 )
-_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+# Signs tell names apart as figures do: C, C++.
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*|\b\w[+#]+")
 _NAME = re.compile(r"\b[A-Z][\w’'-]*")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _NUMBERED = re.compile(

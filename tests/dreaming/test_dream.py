@@ -325,3 +325,13 @@ def test_facts_without_vectors_get_them(messy):
     FactVector.objects.all().delete()
     dream(messy)
     assert FactVector.objects.count() == Fact.objects.within(messy).active().count()
+
+
+def test_a_night_proposes_no_more_than_somebody_would_look_through(palace, hold, monkeypatch):
+    monkeypatch.setattr("palace.dreaming.proposing.MOST_PROPOSED", 2)
+    for what in ("tea", "figs", "golf"):
+        for verb in ("likes", "enjoys"):
+            hold(f"User {verb} {what}", "likes", what)
+    assert dream(palace).proposed.total() == 2
+    assert dream(palace).proposed.total() == 1
+    assert dream(palace).proposed.total() == 0

@@ -81,6 +81,8 @@ def test_what_is_at_odds_is_found_and_the_newer_holds(between, one, other):
         (("likes", "Jaws 2", "User likes Jaws 2"), ("likes", "Jaws 3", "User likes Jaws 3")),
         (("does", "reads", "User writes chapter two"), ("does", "x", "User writes chapter six")),
         (("likes", "tea", "User likes tea"), ("likes", "coffee", "User likes coffee")),
+        (("knows", "C", "User knows C"), ("knows", "C++", "User knows C++")),
+        (("likes", "Queen", "User likes Queen"), ("dislikes", "queens", "User dislikes queens")),
         (("likes", "red wine", "User likes red wine"), ("dislikes", "wine", "User dislikes wine")),
         (("age", "5", "User's son is 5"), ("age", "7", "User's daughter is 7")),
         (("does", "runs", "User runs at dawn"), ("does", "runs", "User runs at dusk")),
