@@ -34,7 +34,7 @@ _CASUAL = THRESHOLDS["casual"]
 _SENSITIVE = re.compile(
     r"\b(?:passwords?|passcodes?|passphrases?|passkeys?|credentials?|tokens?|secrets?|api keys?|"
     r"private keys?|ssh|log ?ins?|sign ?ins?|2fa|two.factor|authenti\w+|authori[sz]\w+|"
-    r"permissions?|secur\w+|encrypt\w+|decrypt\w+|firewalls?|vpn|certificates?|"
+    r"permissions?|secure\w*|security|insecure|securing|encrypt\w+|decrypt\w+|firewalls?|vpn|certificates?|"
     r"money|banks?|banking|accounts?|cards?|credit|debit|pay|pays|paid|payments?|paypal|invoices?|"
     r"invest\w*|stocks?|shares?|crypto\w*|bitcoin|loans?|mortgages?|tax|taxes|salary|budgets?|"
     r"buy|buys|buying|purchas\w+|order(?:s|ing)? online|subscriptions?|transfers?|wire|iban|"
