@@ -1,81 +1,32 @@
-"""A palace in memory: it says what the tables say, at every moment, whoever wrote to them."""
+"""A palace in memory: it says what the tables say, and keeps up with all that is written."""
 
 from __future__ import annotations
 
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from django.db import connection, transaction
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from bench.scale_fill import palace_named
-from bench.schema import own_schema
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.filing.file import file_transcript
-from palace.indexing.backfill import build_space, fill_missing
+from palace.indexing.backfill import fill_missing
 from palace.indexing.rebuild import rebuild_passages, rebuild_postings
 from palace.indexing.spaces import active_space, model_of, space_for
 from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
-from palace.recall import shelf, surveying
+from palace.recall import surveying
 from palace.recall.candidates import find_candidates
-from palace.recall.census import Census, take_census
+from palace.recall.census import TERMS_A_PASSAGE, take_census
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.semantic import MANY_PASSAGES, by_meaning
+from palace.recall.semantic import MOST_PASSAGES, by_meaning
 from palace.recall.shelf import SHELF, atlas_of
-from palace.recall.surveying import Place, survey
-from tests.talk import BATTERY, EVERYTHING, LISBON, START, long_transcript, transcript
+from tests.recall.atlases import held, is_as_read_anew, place_of
+from tests.talk import BATTERY, START, long_transcript, transcript
 
-
-@pytest.fixture(autouse=True)
-def _empty_shelf():
-    SHELF.clear()
-    yield
-    SHELF.clear()
-
-
-@pytest.fixture
-def lived_in(palace):
-    mine(palace, long_transcript(30))
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
-
-
-def place_of(palace, space=None):
-    space = space or active_space()
-    return Place(take_census(palace).log, palace.pk, space.pk, space.dimensions)
-
-
-def held(palace):
-    """As a recall would have it."""
-    return atlas_of(palace, active_space(), take_census(palace))
-
-
-def is_as_read_anew(palace):
-    """Whether the atlas on the shelf says what one that is read from the tables says."""
-    ours, anew = held(palace), survey(place_of(palace))
-    same_said = contents(ours) == contents(anew)
-    np.testing.assert_array_equal(ours.survey.passages, anew.survey.passages)
-    np.testing.assert_array_equal(ours.survey.vectors, anew.survey.vectors)
-    return same_said and ours.revision == anew.revision
-
-
-def contents(atlas):
-    rows = np.arange(len(atlas.keys))
-    names = [name for name in atlas.survey.messages.dtype.names if name != "voice"]
-    return [
-        *(atlas.survey.messages[name].tolist() for name in names),
-        *(atlas.roles(rows).tolist(), atlas.speakers(rows).tolist()),
-        *(atlas.before.tolist(), atlas.after.tolist()),
-    ]
+pytestmark = pytest.mark.usefixtures("empty_shelf")
 
 
 def is_read_again(palace):
@@ -90,8 +41,7 @@ def is_read_again(palace):
 
 def large(palace):
     """As if it had too many passages for the memory."""
-    census = take_census(palace)
-    return Census(census.number, MANY_PASSAGES * 100, census.trash)
+    return dataclasses.replace(take_census(palace), total=MOST_PASSAGES * TERMS_A_PASSAGE)
 
 
 QUESTIONS = [
@@ -294,276 +244,3 @@ def test_what_is_written_while_changes_are_read_is_not_missed(lived_in, monkeypa
         held(lived_in)
     assert is_as_read_anew(lived_in)
     assert held(lived_in).survey.messages["preference"][:2].tolist() == [0.25, 0.75]
-
-
-# Transactions, other processes, and threads.
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_another_connection_commits_is_seen_at_once(lived_in):
-    held(lived_in)
-
-    def beside():
-        mine(lived_in, transcript("Said elsewhere.", id="elsewhere"))
-        connection.close()
-
-    with ThreadPoolExecutor(1) as other:
-        other.submit(beside).result()
-    assert is_as_read_anew(lived_in)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_was_rolled_back_was_never_there(lived_in):
-    first = contents(held(lived_in))
-    for _ in range(2):
-        with transaction.atomic():
-            file_transcript(lived_in, transcript("Never said.", id="never"))
-            assert is_as_read_anew(lived_in)
-            assert contents(held(lived_in)) != first
-            transaction.set_rollback(True)
-        assert is_as_read_anew(lived_in)
-        assert contents(held(lived_in)) == first
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_is_rolled_back_within_a_transaction_was_never_there(lived_in):
-    with transaction.atomic():
-        file_transcript(lived_in, transcript("Said.", id="said"))
-        first = contents(held(lived_in))
-        with transaction.atomic():
-            file_transcript(lived_in, transcript("Never said.", id="never"))
-            held(lived_in)
-            transaction.set_rollback(True)
-        assert contents(held(lived_in)) == first
-    assert is_as_read_anew(lived_in)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_nobody_sees_what_another_has_not_committed(lived_in):
-    first = contents(held(lived_in))
-
-    def beside():
-        try:
-            return contents(held(lived_in))
-        finally:
-            connection.close()
-
-    with transaction.atomic(), ThreadPoolExecutor(1) as other:
-        file_transcript(lived_in, transcript("Not yet.", id="not yet"))
-        assert contents(held(lived_in)) != first
-        assert other.submit(beside).result() == first
-        assert contents(held(lived_in)) != first
-    assert other is not None
-    assert is_as_read_anew(lived_in)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_many_who_ask_at_once_one_reads(lived_in, monkeypatch):
-    read = []
-    whole = shelf.survey
-    monkeypatch.setattr(shelf, "survey", lambda place: read.append(place) or whole(place))
-
-    def ask(_):
-        try:
-            return held(lived_in)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(8) as threads:
-        atlases = list(threads.map(ask, range(8)))
-    assert len(read) == 1
-    assert len(set(map(id, atlases))) == 1
-
-
-def trash_and_restore(palace):
-    for room in Room.objects.order_by("pk"):
-        batch = move_to_trash(room)
-        restore(palace, Drawer.objects.filter(trashed_at=batch.at))
-
-
-def embed_again(palace):
-    with transaction.atomic():
-        palace.lock()
-        Passage.objects.filter(drawer__conversation="long").update(embedding=None)
-    fill_missing()
-
-
-def mine_more(palace):
-    for number in range(8):
-        mine(palace, long_transcript(30 + number))
-
-
-def build_another_space(palace):
-    model = dataclasses.replace(model_of(active_space()), name="all-MiniLM-L6-v2-int8")
-    list(build_space(space_for(model)))
-
-
-def make_anew(palace):
-    rebuild_postings(palace)
-    list(rebuild_passages(palace))
-
-
-def throw_away(palace):
-    for drawer in Drawer.objects.filter(conversation="long", position__gte=25):
-        move_to_trash(drawer)
-        Purge(palace).run(Drawer.objects.filter(pk=drawer.pk))
-
-
-def ask(palace):
-    for _ in range(20):
-        held(palace)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_those_who_write_at_once_do_not_wait_for_each_other_for_ever(lived_in):
-    """Each of them writes to drawers or passages of one palace in an order of its own."""
-    jobs = [
-        *(trash_and_restore, embed_again, mine_more, build_another_space),
-        *(make_anew, throw_away, ask, ask),
-    ]
-
-    def run(job):
-        try:
-            job(lived_in)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(jobs)) as threads:
-        for done in [threads.submit(run, job) for job in jobs]:
-            done.result(120)
-    assert is_as_read_anew(lived_in)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_palace_that_is_deleted_leaves_no_changes(lived_in, bob):
-    other = Palace.objects.own(bob)
-    mine(other, BATTERY)
-    held(lived_in)
-    lived_in.owner.delete()
-    assert not Change.objects.exclude(palace=other).exists()
-    assert not len(held(lived_in).keys)
-    assert is_as_read_anew(other)
-
-
-def test_rows_loaded_without_triggers_are_noted_too(lived_in):
-    held(lived_in)
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        Drawer.objects.filter(conversation="long").update(preference=0.5)
-        cursor.execute("SET LOCAL session_replication_role = origin")
-    assert is_as_read_anew(lived_in)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_schema_made_again_under_the_same_name_is_another(db):
-    said = []
-    for text in ("The first one.", "Quite another."):
-        with own_schema("test_atlas", keep=False):
-            there = palace_named("somebody")
-            mine(there, transcript(text, id="talk"))
-            atlas = held(there)
-            said.append((take_census(there).revision, atlas.survey.vectors.tolist()))
-            assert is_as_read_anew(there)
-    assert said[0][0] == said[1][0]
-    assert said[0][1] != said[1][1]
-
-
-# How much of it is kept.
-
-
-def test_what_was_not_asked_for_longest_makes_room(lived_in, alice, settings):
-    others = [Palace.objects.create(owner=alice, subject=name) for name in ("ann", "ben")]
-    for other in others:
-        mine(other, LISBON)
-    settings.RECALL_MEMORY_MB = (held(lived_in).bytes + held(others[0]).bytes + 1000) / 1024**2
-    held(lived_in)
-    held(others[1])
-    assert SHELF.find(place_of(others[0])) is None
-    assert SHELF.find(place_of(lived_in)) is not None
-    assert SHELF.find(place_of(others[1])) is not None
-    assert is_as_read_anew(others[0])
-
-
-def test_without_memory_all_is_looked_up_in_the_tables(lived_in, settings):
-    settings.RECALL_MEMORY_MB = 0
-    space = active_space()
-    [vector] = embed(["bread"], model_of(space), cache=False)
-    meaning = by_meaning(lived_in, space, vector)
-    assert meaning.atlas is None
-    assert len(meaning.drawers) == Drawer.objects.count()
-    assert not len(SHELF)
-
-
-def test_an_atlas_cannot_be_written_to(lived_in):
-    atlas = held(lived_in)
-    for array in (atlas.survey.vectors, atlas.keys, atlas.said_at, atlas.survey.messages):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = array[-1]
-
-
-# Whatever is done, in whatever order.
-
-
-def trash_one(palace, number):
-    drawers = list(Drawer.objects.within(palace).kept().order_by("pk"))
-    if drawers:
-        move_to_trash(drawers[number % len(drawers)])
-
-
-def restore_one(palace, number):
-    trashed = list(Drawer.objects.within(palace).trashed().order_by("pk"))
-    if trashed:
-        restore(palace, Drawer.objects.filter(pk=trashed[number % len(trashed)].pk))
-
-
-def purge_all(palace, number):
-    Purge(palace).run(Drawer.objects.all())
-
-
-def mine_part(palace, number):
-    whole = long_transcript(12, id=f"talk {number % 3}")
-    mine(palace, dataclasses.replace(whole, turns=whole.turns[number % 5 :: 1 + number % 2]))
-
-
-def lose_vector(palace, number):
-    keys = list(Passage.objects.filter(palace=palace).values_list("drawer_id", flat=True))
-    if keys:
-        chosen = keys[number % len(keys)]
-        Passage.objects.filter(palace=palace, drawer=chosen).update(embedding=None)
-
-
-def fill(palace, number):
-    fill_missing()
-
-
-def rename(palace, number):
-    Drawer.objects.within(palace).filter(number=number % 12).update(speaker=f"Ann {number}")
-
-
-def think_better_of_it(palace, number):
-    with transaction.atomic():
-        mine_part(palace, number)
-        trash_one(palace, number)
-        held(palace)
-        transaction.set_rollback(True)
-
-
-DONE = st.sampled_from(
-    [
-        *(trash_one, restore_one, purge_all, mine_part, mine_part),
-        *(lose_vector, fill, rename, think_better_of_it),
-    ]
-)
-
-
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.tuples(DONE, st.integers(0, 40), st.booleans()), min_size=3, max_size=12))
-def test_whatever_is_done_it_says_what_the_tables_say(palace, done):
-    with transaction.atomic():
-        mine(palace, long_transcript(12, id="talk 0"))
-        for do, number, is_asked in done:
-            do(palace, number)
-            if is_asked:
-                assert is_as_read_anew(palace)
-        assert is_as_read_anew(palace)
-        transaction.set_rollback(True)

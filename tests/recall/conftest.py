@@ -1,0 +1,24 @@
+"""A palace with a past, and a shelf on which nothing lies yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from palace.mining.mine import mine
+from palace.recall.shelf import SHELF
+from tests.talk import EVERYTHING, long_transcript
+
+
+@pytest.fixture
+def empty_shelf():
+    SHELF.clear()
+    yield
+    SHELF.clear()
+
+
+@pytest.fixture
+def lived_in(palace):
+    mine(palace, long_transcript(30))
+    for one in EVERYTHING:
+        mine(palace, one)
+    return palace
