@@ -152,8 +152,8 @@ def test_only_what_meets_the_filters_is_judged_beside(palace):
     def add(text, tag, **manner):
         return remember(palace, text, metadata={"tag": tag}, manner=Manner(**manner))
 
-    add("I like Python.", "work")
+    add("I like hiking.", "work")
     at_home = {"field": "tag", "operator": "eq", "value": "home"}
     at_work = {"field": "tag", "operator": "eq", "value": "work"}
-    assert [line.verdict for line in add("I like Python.", "home", filters=at_home)] == ["ADD"]
-    assert [line.verdict for line in add("I like Python.", "work", filters=at_work)] == ["NONE"]
+    assert [line.verdict for line in add("I like hiking.", "home", filters=at_home)] == ["ADD"]
+    assert [line.verdict for line in add("I like hiking.", "work", filters=at_work)] == ["NONE"]

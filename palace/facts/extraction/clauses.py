@@ -62,7 +62,11 @@ _NOT_ALONE = frozenset(
 )
 
 # "Noor's qualified", "my job's at Bosch": no possessive, as what follows gives away.
-_WHO = r"\b([A-ZÀ-ÖØ-Þ][\w-]+|[a-z][\w-]*[a-rt-z])"
+_WHO = (
+    r"((?:\A|[,;:(] ?|\b(?:and|but|so|because|since|while|that|as|now|well|hi|hey),? )"
+    r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er) (?:\w+ ){0,2})?(?![Bb]achelor|[Mm]aster|[Ll]et)"
+    r"(?:[A-ZÀ-ÖØ-Þ][\w-]+|[a-z][\w-]*[a-rt-z]))"
+)
 _EAGER = r"(?:just|now|also|finally|recently|already|really|only|still|currently|always)"
 _HAS = (
     r"been(?! cancel)|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit"
@@ -70,7 +74,8 @@ _HAS = (
     r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
 )
 _IS = (
-    r"cancelled\b|canceled\b|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing |called |named "
+    r"cancelled\b|canceled\b|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
+    r"|called |named "
     r"|married |the |my "
 )
 

@@ -37,11 +37,11 @@ _SINCE_THEN = re.compile(
     r"|university|high school|then|forever)"
     r"(?: (?:a |an )?\w+)?|since (?:a|the|my|our|we|I|he|she|they) [\w' ]{2,30}|all my life"
     r"|my (?:whole|entire) life"
-    r"|(?:for )?(?:a long time|ages|a while|years|decades|as long as I can remember))\b",
+    r"|(?:for )?(?:a long time|ages|a while|(?<!\d )years(?! old| of)"
+    r"|decades|as long as I can remember))\b",
     re.IGNORECASE,
 )
 _REPEATED = re.compile(r"\b(?:every|each|most|per|an?|on|all)\s*\Z", re.IGNORECASE)
-_AN_AGE = re.compile(r"[ -]old\b")
 _LEADING = re.compile(
     r"[,\s(]*\b(?:(?:starting|beginning|back|early|late|sometime|since|from|as of|just"
     r"|only|on|in|at|by|around"
@@ -110,8 +110,6 @@ def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
     for period in read_time(text, said_at).periods:
         before = text[: period.start_char]
         if (cuts and period.start_char < cuts[-1][1]) or _is_repeated(before, period):
-            continue
-        if _AN_AGE.match(text, period.end_char):
             continue
         leading = _LEADING.search(before)
         first = leading.start() if leading else period.start_char

@@ -167,9 +167,8 @@ def _grown(of: str, words: Words, company: Company) -> Iterator[Candidate]:
 
 def _of_something_named(text: str) -> re.Match[str] | None:
     """ "Python is great for scripts"; a sentence about cooking or friends says too little."""
-    found = _FACET_IS.match(text) or _BEST_THING.match(
-        text if is_product(text) else text[:1].lower() + text[1:]
-    )
+    begun = text if is_product(text) else text[:1].lower() + text[1:]
+    found = _FACET_IS.match(begun) or _BEST_THING.match(begun)
     if found is not None:
         return found
     found = _NAMED_IS.match(text)

@@ -115,13 +115,13 @@ _ROWS = (
     row(
         "earn make",
         rf"(?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
-        r"(?=\Z|,| and | before | as )",
+        r"(?=\Z|,(?!\d)| and | before | as | in | at )",
         "salary",
         "{verb} {o}",
     ),
     row(
         "be",
-        rf"on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,| and | as )",
+        rf"on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,(?!\d)| and | as | in | at )",
         "salary",
         "be on {o}",
     ),

@@ -113,7 +113,7 @@ NOT_NAMES = frozenset(
     Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
     Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
     Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
-    Moved Left Lost Gave Stopped Started""".split()
+    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born""".split()
 )
 _OF_MINE = re.compile(
     rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
