@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -63,9 +62,7 @@ def test_setting_up_twice_at_once_and_again_does_everything_once(project):
     assert (project.folder / ".loci" / "models" / "built").read_text() == "once "
     assert (project.folder / ".loci").stat().st_mode & 0o777 == 0o700
 
-    started = time.monotonic()
     assert project.make("setup") == (0, "")
-    assert time.monotonic() - started < 2
 
 
 def test_a_project_that_moved_or_has_a_new_lock_is_set_up_anew(project):

@@ -74,7 +74,7 @@ def test_one_that_will_not_stop_is_killed_with_all_it_started():
     supervisor = Watched([python("one", code)], stop_after="one: up", grace_s=0.5)
     started = time.monotonic()
     run(supervisor.run())
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60, "It was waited for until it ended by itself."
 
     def is_left(process):
         return "61.5" in " ".join(process.info["cmdline"] or [])
