@@ -111,7 +111,7 @@ def _told(text: str) -> str | None:
     if (again := _LANGUAGE_AGAIN.match(text)) is not None:
         return f"answer in {again['lang']}"
     if (none := _NO_PLEASE.match(text)) is not None and (none["no"] or none["none"]):
-        return f"use {none['what'] or none['also']}" if _FORMAT.search(text) else None
+        return f"use {(none['what'] or none['also']).lower()}" if _FORMAT.search(text) else None
     found = _STANDING.match(text)
     what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
     if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
