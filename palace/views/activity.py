@@ -10,6 +10,7 @@ from uuid import UUID
 from django.http import HttpResponse
 
 from palace.models import Activity, ImportJob, Palace, Room, Wing
+from palace.views.dream_reports import dream_figures, dream_place
 from palace.views.rendering import Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
 
@@ -38,7 +39,7 @@ class ActivityRow:
     """
 
     activity: Activity
-    figures: tuple[tuple[str, int], ...]
+    figures: tuple[tuple[str, str], ...]
     place: tuple[str, str] | None
     notes: tuple[str, ...]
 
@@ -66,7 +67,7 @@ def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
     return [
         ActivityRow(
             activity,
-            _figures(activity.detail),
+            _figures(activity),
             _place(activity, places),
             tuple(map(str, activity.detail.get("notes", ()))),
         )
@@ -74,16 +75,21 @@ def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
     ]
 
 
-def _figures(detail: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+def _figures(activity: Activity) -> tuple[tuple[str, str], ...]:
+    detail = activity.detail
+    if activity.kind == Activity.Kind.DREAMT:
+        return tuple(dream_figures(detail))
     numbers = {**detail, **detail.get("made", {})}
     return tuple(
-        (words[numbers[name] != 1], numbers[name])
+        (words[numbers[name] != 1], f"{numbers[name]:,}")
         for name, words in FIGURES.items()
         if isinstance(numbers.get(name), int)
     )
 
 
 def _place(activity: Activity, places: Mapping[str, tuple[str, str]]) -> tuple[str, str] | None:
+    if activity.kind == Activity.Kind.DREAMT:
+        return dream_place(activity)
     for about in ("room", "wing", "job"):
         if found := places.get(str(activity.detail.get(about))):
             return found

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from django.db.models import F, Prefetch, QuerySet
 from django.db.models.functions import Substr
 
-from palace.models import Evidence
+from palace.models import Evidence, ProposalQuote
 from palace.models.facts import FactQuerySet
+
+Stretch = TypeVar("Stretch", Evidence, ProposalQuote)
 
 # Of longer words the beginning is shown; the drawer has the rest.
 WORDS_LENGTH = 600
@@ -24,11 +28,11 @@ def with_words(facts: FactQuerySet, *, at_most: int) -> FactQuerySet:
     )
 
 
-def cut_out(evidence: QuerySet[Evidence]) -> QuerySet[Evidence]:
+def cut_out(stretches: QuerySet[Stretch]) -> QuerySet[Stretch]:
     """Each with its `words`, and its drawer without the text around them."""
     length = F("end") - F("start")
-    cut: QuerySet[Evidence] = (
-        evidence.select_related("drawer__room__wing")
+    cut: QuerySet[Stretch] = (
+        stretches.select_related("drawer__room__wing")
         .defer("drawer__text")
         .annotate(words=Substr(Substr("drawer__text", F("start") + 1, length), 1, WORDS_LENGTH))
     )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from palace.facts.history import history
 from palace.facts.predicates import PREDICATES
-from palace.models import Fact, Palace
+from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
 from palace.templatetags.fact_tags import TYPES
 from palace.views.arcs import Arc, arc_of
@@ -46,6 +46,7 @@ def facts(request: PageRequest) -> HttpResponse:
         "states": STATES.items(),
         "clocks": CLOCKS.items(),
         "categories": CATEGORIES,
+        "proposals": Proposal.objects.within(palace).waiting().count(),
     }
     status = 400 if asked.error else 200
     return render_page_or_part(request, "palace/facts.html", "rows", context, status=status)
@@ -72,6 +73,7 @@ def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
         "held": held,
         "versions": versions,
         "arc": _arc(palace, shown),
+        "proposals": _waiting(palace, memory),
         "events": history(palace, memory)[-EVENTS_SHOWN:],
         "longest": LONGEST_TEXT,
         "in_its_place": _in_its_place(palace, shown) if form.get("conflict") else None,
@@ -81,6 +83,13 @@ def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
     bad = "error" in form or "conflict" in form
     status = 400 if bad else 200
     return render_page_or_part(request, "palace/fact_detail.html", "fact", context, status=status)
+
+
+def _waiting(palace: Palace, memory: UUID) -> list[Proposal]:
+    """Proposals about this memory that can be decided on."""
+    rows = Fact.objects.within(palace).active().filter(memory=memory)
+    waiting = Proposal.objects.within(palace).waiting()
+    return list(waiting.filter(about__palace=palace, about__fact__in=rows).distinct())
 
 
 def _behind(palace: Palace, found: FactQuerySet, uuid: str) -> FactQuerySet:

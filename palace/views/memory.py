@@ -14,6 +14,7 @@ from palace.models import Drawer, Palace
 from palace.recall.recall import recall
 from palace.views.counts import totals
 from palace.views.hits import explained, hit_rows
+from palace.views.inbox import waiting_count
 from palace.views.lately import lately
 from palace.views.reading import find_by_pointer, wing_rows
 from palace.views.rendering import render_page_or_part
@@ -55,6 +56,7 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
         "wings": wings,
         "totals": totals(wings),
         "lately": lately(palace),
+        "proposals": waiting_count(palace),
     }
     status = 400 if "error" in search else 200
     return render_page_or_part(request, "palace/memory.html", "body", context, status=status)

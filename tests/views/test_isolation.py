@@ -16,11 +16,13 @@ from palace.models import (
     Evidence,
     Fact,
     ImportJob,
+    Proposal,
     RecollectionTrace,
     Wing,
 )
 from palace.recall.carried import of_drawer, of_fact
 from palace.working.ledger import Entry, Ledger
+from tests.dreaming.conftest import proposed
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
@@ -37,11 +39,14 @@ ONES_OWN = {
     "agents",
     "chat",
     "costs",
+    "dream_now",
+    "dream_settings",
     "entities",
     "episodes",
     "fact_changes",
     "facts",
     "imports",
+    "inbox",
     "memory",
     "recall_cases",
     "settings",
@@ -89,6 +94,13 @@ ACTIONS = {
         {"name": "New", "fact": fact(drawer).uuid},
     ),
     "entity_undo": lambda drawer: (reverse("entity_undo", args=[merge(drawer).uuid]), {}),
+    "accept_proposal": lambda drawer: (reverse("accept_proposal", args=[drop(drawer).uuid]), {}),
+    "reject_proposal": lambda drawer: (reverse("reject_proposal", args=[drop(drawer).uuid]), {}),
+    "undo_proposal": lambda drawer: (reverse("undo_proposal", args=[drop(drawer).uuid]), {}),
+    "decide_proposals": lambda drawer: (
+        reverse("decide_proposals"),
+        {"chosen": drop(drawer).uuid, "decision": "accept"},
+    ),
     "delete_case": lambda drawer: (reverse("delete_case", args=[case(drawer).uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
@@ -241,6 +253,14 @@ def fact(drawer):
         palace=drawer.palace, fact=made, drawer=drawer, start=0, end=len(drawer.text)
     )
     return made
+
+
+def drop(drawer):
+    """A proposal to let a fact go, which waits to be decided on."""
+    one = fact(drawer)
+    if found := Proposal.objects.within(drawer.palace).filter(about__fact=one).first():
+        return found
+    return proposed(drawer.palace, "drop", one)
 
 
 def case(drawer):

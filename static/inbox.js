@@ -1,0 +1,84 @@
+// What the inbox does beyond htmx. Each works without this file as well.
+
+// Keys act only while the focus is on a proposal or on something in it: elsewhere they are letters.
+const KEYS = { a: "[data-key=a]", r: "[data-key=r]", u: "[data-key=u]", x: ".choose" };
+const WRITING = "input:not([type=checkbox]), textarea, select, [contenteditable]";
+
+function proposals() {
+  return [...document.querySelectorAll("[data-keys] .proposal")];
+}
+
+function goFrom(proposal, step) {
+  const all = proposals();
+  const next = all[all.indexOf(proposal) + step];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
+  const proposal = event.target.closest?.("[data-keys] .proposal");
+  if (!proposal || event.target.closest(WRITING)) return;
+  if (event.key === "j" || event.key === "k") {
+    goFrom(proposal, event.key === "j" ? 1 : -1);
+  } else if (Object.hasOwn(KEYS, event.key) && !event.repeat) {
+    proposal.querySelector(KEYS[event.key])?.click();
+  } else {
+    return;
+  }
+  event.preventDefault();
+});
+
+// How many are selected, and whether the button of a group selects or unselects.
+function boxes(within = document) {
+  return [...within.querySelectorAll(".choose")];
+}
+
+function showChosen() {
+  const count = boxes().filter((box) => box.checked).length;
+  const shown = document.getElementById("chosen-count");
+  const sentence = count ? `${count} selected` : "";
+  if (shown && shown.textContent !== sentence) shown.textContent = sentence;
+  for (const form of document.querySelectorAll(".select-all")) {
+    const group = boxes(form.closest(".proposal-group"));
+    form.hidden = group.length === 0;
+    const all = group.every((box) => box.checked);
+    const which = group.length === 1 ? "this one" : `these ${group.length}`;
+    form.querySelector("button").textContent = all ? `Unselect ${which}` : `Select ${which}`;
+  }
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.matches(".choose")) showChosen();
+});
+
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest(".select-all");
+  if (!form) return;
+  event.preventDefault();
+  const group = boxes(form.closest(".proposal-group"));
+  const all = group.every((box) => box.checked);
+  for (const box of group) box.checked = !all;
+  showChosen();
+});
+
+// The part that tells how far a dream is comes anew every second; it is said when it changes.
+function sayDream() {
+  const part = document.getElementById("dream");
+  const said = document.getElementById("dream-said");
+  const sentence = part?.dataset.said ?? "";
+  if (said && said.textContent !== sentence) said.textContent = sentence;
+}
+
+document.addEventListener("htmx:afterSettle", () => {
+  showChosen();
+  sayDream();
+  // The button that began a dream is gone with it.
+  if (document.activeElement === document.body && document.querySelector("#dream progress")) {
+    document.getElementById("dream-title").focus();
+  }
+});
+
+const keys = document.getElementById("keys");
+if (keys) keys.hidden = false;
+showChosen();
