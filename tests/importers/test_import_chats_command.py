@@ -43,6 +43,11 @@ def test_it_shows_a_preview_and_a_receipt(owner, export):
     assert Drawer.objects.filter(palace__owner=owner).count() == 6
 
 
+def test_what_came_in_is_read_for_facts_at_once(owner, export, queued):
+    import_chats(export, "--yes")
+    assert queued() == ["learn_facts", "write_episodes"]
+
+
 def test_the_second_time_all_is_there_already(owner, export):
     import_chats(export, "--yes")
     out = import_chats(export, "--yes")
