@@ -17,14 +17,18 @@ from tqdm import tqdm
 from bench.sample import conversations
 from chat.models import Agent, Conversation, Message
 from llm.models import Usage
+from palace.dreaming.finding import After, Finding, Kind, Quote
+from palace.dreaming.proposing import propose
 from palace.mining.mine import mine_many
-from palace.models import Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
+from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
 from palace.recall.recall import recall
 from palace.transcripts import Transcript
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000
 CONVERSATIONS, IMPORTS = 200, 60
+# As pile up when nobody has looked into the inbox for months.
+PROPOSALS = 200
 # One of so many drawers is in the trash, names somebody new, and brought a recall.
 TRASHED, NAMING, RECALLING = 50, 8, 10
 # Recalls that are really made; the other traces are copies of theirs.
@@ -43,6 +47,7 @@ def furnish(palace: Palace, drawers: int) -> None:
     traces = _recall(palace, talk, drawers // RECALLING)
     _chat(palace, talk, traces)
     _import(palace)
+    _propose(palace)
     _spend(palace, drawers)
 
 
@@ -142,6 +147,24 @@ def _import(palace: Palace) -> None:
             finished_at=BEGAN + timedelta(days=number),
         )
         for number in range(IMPORTS)
+    )
+
+
+def _propose(palace: Palace) -> None:
+    """Preferences, each on the words of a message."""
+    held = Drawer.objects.within(palace).kept().exclude(text="").order_by("pk")
+    findings = [
+        Finding(
+            kind=Kind.PREFERENCE,
+            made_by="rules",
+            quotes=(Quote(key, 0, len(text)),),
+            after=After(f"User cares about matter {number}", "user-preferences/inferred"),
+        )
+        for number, (key, text) in enumerate(held.values_list("pk", "text")[:PROPOSALS])
+    ]
+    dreamt = Activity.Kind.DREAMT
+    propose(
+        palace, findings, Activity.objects.create(palace=palace, kind=dreamt, summary="Dreamt.")
     )
 
 

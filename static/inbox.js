@@ -19,7 +19,9 @@ document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
   const proposal = event.target.closest?.("[data-keys] .proposal");
   if (!proposal || event.target.closest(WRITING)) return;
-  if (event.key === "j" || event.key === "k") {
+  if (event.key === "Enter" && event.target.matches(".choose")) {
+    // It would send the form that the box belongs to.
+  } else if (event.key === "j" || event.key === "k") {
     goFrom(proposal, event.key === "j" ? 1 : -1);
   } else if (Object.hasOwn(KEYS, event.key) && !event.repeat) {
     proposal.querySelector(KEYS[event.key])?.click();

@@ -26,8 +26,7 @@ from palace.dreaming.deciding import (
 )
 from palace.errors import PalaceError
 from palace.models import Palace, Proposal
-from palace.views.counts import CountShown
-from palace.views.inbox_asked import DECIDED, KINDS, STALE, WAITING, Asked, behind, by_kind
+from palace.views.inbox_asked import DECIDED, KINDS, WAITING, Asked, behind, by_kind
 from palace.views.proposals import Shown, shown
 from palace.views.rendering import render_page_or_part
 from palace.views.stretches import Numbered, Uncounted
@@ -155,15 +154,15 @@ def _groups(rows: Sequence[Shown], counts: dict[str, int]) -> Iterator[Group]:
         yield Group(Proposal.Kind(kind), list(group), counts.get(kind, 0))
 
 
-def _tabs(asked: Asked, counts: dict[str, int]) -> Iterator[tuple[str, str, str, int, bool]]:
-    """Name, label, question and count of each kind there is, and whether it is the one shown."""
+def _tabs(asked: Asked, counts: dict[str, int]) -> Iterator[tuple[str, str, int, bool]]:
+    """Label, question and count of each kind there is, and whether it is the one shown."""
     if len(counts) > 1 or asked.kind:
-        yield "", "All", asked.with_query(kind=""), sum(counts.values()), not asked.kind
+        yield "All", asked.with_query(kind=""), sum(counts.values()), not asked.kind
         for kind in KINDS:
             if kind in counts or kind == asked.kind:
                 is_shown = kind == asked.kind
                 question = asked.with_query(kind=kind)
-                yield kind.value, kind.label, question, counts.get(kind, 0), is_shown
+                yield kind.label, question, counts.get(kind, 0), is_shown
 
 
 def _decide(
@@ -189,34 +188,18 @@ def _decide(
 def _in_place(
     request: PageRequest, palace: Palace, asked: Asked, proposal: Proposal, error: str
 ) -> HttpResponse:
-    """The row as it is now, and the counts beside it."""
+    """The row as it is now, and how many of each kind wait still."""
     every = Proposal.objects.within(palace).select_related("dream")
     rows = shown(palace, list(every.filter(pk=proposal.pk)), error=error)
     context = {
         "row": rows[0] if rows else None,
         "gone": GONE,
         "asked": asked,
-        "counts": _counts_beside(palace, asked),
+        "kinds": list(_tabs(asked, _counts(asked.proposals(palace)))),
         "is_fresh": True,
     }
     status = 400 if error else 200
     return render(request, "palace/_proposal_outcome.html", context, status=status)
-
-
-def _counts_beside(palace: Palace, asked: Asked) -> list[CountShown]:
-    if asked.shelf in (DECIDED, STALE):
-        return []
-    counts = _counts(asked.proposals(palace))
-    kinds = [CountShown(f"count-{kind}", f"{counts.get(kind, 0):,}") for kind in KINDS]
-    total = sum(counts.values())
-    return [*kinds, CountShown("count-all", f"{total:,}"), CountShown("waiting", waiting(total))]
-
-
-def waiting(total: int) -> str:
-    """`3 proposals wait`."""
-    if not total:
-        return "Nothing waits"
-    return "1 proposal waits" if total == 1 else f"{total:,} proposals wait"
 
 
 def _say(request: PageRequest, palace: Palace, asked: Asked, proposal: Proposal) -> None:

@@ -66,6 +66,10 @@ class Asked:
         return bool(self.kind or self.dream or self.about)
 
     @property
+    def kind_label(self) -> str:
+        return str(Kind(self.kind).label) if self.kind else ""
+
+    @property
     def query(self) -> str:
         return self.with_query()
 

@@ -29,6 +29,7 @@ def test_every_page_is_measured_with_its_queries(measured):
         "trash",
         "imports",
         "import_detail",
+        "inbox",
         "costs",
         "settings",
         "chat",

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from palace.models import Wing
 from tests.browser.looking import faults_in_light_and_dark, open_everything
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
-from tests.views.test_isolation import ACTIONS, SHOWN, page_names
+from tests.views.test_isolation import ACTIONS, SHOWN, drop, page_names
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +43,9 @@ def drawer(furnished):
     room = RoomFactory(wing=wing, number=9011, title="By the lake")
     closet = ClosetFactory(room=room, title="What was seen")
     text = "A heron stood in the shallows and did not mind us."
-    return DrawerFactory(room=room, closet=closet, number=9007, text=text, tags={"p": ["Derek"]})
+    made = DrawerFactory(room=room, closet=closet, number=9007, text=text, tags={"p": ["Derek"]})
+    drop(made)
+    return made
 
 
 def addresses(drawer):

@@ -161,9 +161,11 @@ def test_twice_is_as_once(alices, palace, drop, decision, part):
 
 
 def test_in_place_the_counts_follow_and_the_focus_goes_to_undo(alices, drop, merge):
-    text = decide(alices, drop, "accept", part=True).text
-    assert '<span class="count" id="count-drop" hx-swap-oob="true">0</span>' in text
-    assert '<span class="count" id="count-merge" hx-swap-oob="true">1</span>' in text
+    text = decide(alices, drop, "accept", part=True, query="?kind=drop").text
+    assert '<div id="kinds" hx-swap-oob="true">' in text
+    assert 'All <span class="count">1</span>' in text
+    assert 'Let it go <span class="count">0</span>' in text
+    assert "oob" not in decide(alices, drop, "undo", part=True, query="?show=decided").text
     assert re.search(r'data-key="u" autofocus', text)
 
 

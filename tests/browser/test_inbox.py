@@ -1,0 +1,217 @@
+"""The inbox as a person works through it: by mouse, by keyboard, many at once, without scripts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from palace.dreaming.deciding import accept, reject
+from palace.models import Drawer, Fact, Proposal
+from settings_app.sign_in import one_time_link
+from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.dreaming.conftest import held, proposed
+from tests.factories import EntityFactory, EvidenceFactory, FactFactory
+
+pytestmark = pytest.mark.browser
+
+SAID = datetime(2025, 2, 11, tzinfo=UTC)
+
+
+@pytest.fixture
+def user(furnished):
+    return EntityFactory(palace=furnished, name="Robin", slug="robin")
+
+
+@pytest.fixture
+def drops(user):
+    """Three proposals to let a fact go; the newest, which comes first, is of number 2."""
+    return [proposed(user.palace, "drop", noise(user, number)) for number in range(3)]
+
+
+@pytest.fixture
+def every_kind(user, drops):
+    """One at least of each kind, and what was decided on or went stale."""
+    palace, drawer = user.palace, Drawer.objects.filter(palace=user.palace).first()
+    one, other = noise(user, 10), noise(user, 11)
+    filed = {"category": "things/noises", "tags": ["noise"]}
+    proposed(palace, "merge", one, other, after="Robin hummed tune number 10", **filed)
+    proposed(palace, "refine", noise(user, 12), after="Robin hums number 12", **filed)
+    proposed(palace, "outdated", noise(user, 13))
+    proposed(palace, "contradiction", noise(user, 14), beside=[noise(user, 15)])
+    asks = {"source": "inferred", "requires_user_permission": "true"}
+    more = {"category": "user-preferences/inferred", "metadata": asks, "quotes": [drawer]}
+    proposed(palace, "preference", after="Robin wants to be asked before paying", **more)
+    more["category"] = "anti-patterns/music"
+    proposed(palace, "anti_pattern", after="Don't hum for Robin — instead whistle", **more)
+    accept(palace, drops[0])
+    reject(palace, drops[1])
+    gone = noise(user, 16)
+    proposed(palace, "drop", gone)
+    Fact.objects.filter(pk=gone.pk).update(retired_at=SAID, fate="deleted")
+
+
+def noise(user, number):
+    fact = FactFactory(subject=user, text=f"Robin hums number {number}", valid_from=SAID)
+    drawer = Drawer.objects.filter(palace=user.palace).order_by("pk").first()
+    EvidenceFactory(fact=fact, drawer=drawer, start=0, end=drawer.text.index(" "))
+    return fact
+
+
+def statuses():
+    return list(Proposal.objects.order_by("pk").values_list("status", flat=True))
+
+
+def card(page, number):
+    return page.get_by_role("article").filter(has_text=f"Robin hums number {number}")
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_one_is_accepted_undone_and_another_rejected(open_context, drops, alice, scripts):
+    page = open_context(java_script_enabled=scripts).new_page()
+    page.goto(one_time_link(alice))
+    page.goto(reverse("memory"))
+    page.get_by_role("link", name="Inbox 3 waiting").click()
+    card(page, 2).get_by_role("button", name="Accept").click()
+    expect(page.get_by_text("Accepted", exact=True)).to_be_visible()
+    assert statuses() == ["proposed", "proposed", "accepted"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone: as it was before")).to_be_visible()
+    card(page, 1).get_by_role("button", name="Reject").click()
+    expect(page.get_by_text("Rejected, and not to be proposed again")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(card(page, 1).get_by_role("button", name="Accept")).to_be_visible()
+    assert statuses() == ["proposed", "proposed", "undone"]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_all_of_a_kind_are_selected_accepted_and_undone(open_context, drops, alice, scripts):
+    page = open_context(java_script_enabled=scripts).new_page()
+    page.goto(one_time_link(alice))
+    page.goto(reverse("inbox"))
+    page.get_by_role("button", name="Select these 3").click()
+    expect(page.get_by_role("checkbox", checked=True)).to_have_count(3)
+    if scripts:
+        expect(page.get_by_role("status").filter(has_text="3 selected")).to_be_visible()
+        page.get_by_role("button", name="Unselect these 3").click()
+        expect(page.get_by_role("checkbox", checked=True)).to_have_count(0)
+        page.get_by_role("button", name="Select these 3").click()
+    page.get_by_role("checkbox").first.uncheck()
+    page.get_by_role("button", name="Accept selected").click()
+    expect(page.get_by_text("Accepted: 2 proposals.")).to_be_visible()
+    assert statuses() == ["accepted", "accepted", "proposed"]
+    undo = page.get_by_role("button", name="Undo")
+    if scripts:
+        expect(undo).to_be_focused()
+    undo.click()
+    expect(page.get_by_text("Undone: 2 proposals.")).to_be_visible()
+    assert statuses() == ["undone", "undone", "proposed"]
+
+
+def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
+    page = signed_in()
+    page.goto(reverse("inbox"))
+    page.evaluate("window.sameDocument = true")
+    page.keyboard.press("a")  # Outside of the list it is a letter like others.
+    page.keyboard.press("j")
+    page.get_by_role("checkbox").first.focus()
+    page.keyboard.press("j")
+    expect(card(page, 1)).to_be_focused()
+    page.keyboard.press("x")
+    expect(card(page, 1).get_by_role("checkbox")).to_be_checked()
+    page.keyboard.press("k")
+    expect(card(page, 2)).to_be_focused()
+    page.keyboard.press("Control+a")
+    assert statuses() == ["proposed"] * 3
+    page.keyboard.press("a")
+    expect(card(page, 2).get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    expect(card(page, 1).get_by_role("button", name="Undo")).to_be_focused()
+    assert statuses() == ["proposed", "rejected", "accepted"]
+    expect(page.locator("#count-all")).to_have_count(
+        0
+    )  # Of one kind alone there is nothing to pick.
+    page.keyboard.press("u")
+    expect(card(page, 1)).to_be_focused()
+    expect(card(page, 1).get_by_role("button", name="Accept")).to_be_visible()
+    page.keyboard.press("k")
+    page.keyboard.press("u")
+    expect(card(page, 2).get_by_text("Undone: as it was before")).to_be_visible()
+    assert statuses() == ["proposed", "proposed", "undone"]
+    assert page.evaluate("window.sameDocument")
+    page.get_by_text("Keys", exact=True).click()
+    expect(page.get_by_text("the one before")).to_be_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_enter_in_a_box_decides_nothing(open_context, drops, alice, scripts):
+    page = open_context(java_script_enabled=scripts).new_page()
+    page.goto(one_time_link(alice))
+    page.goto(reverse("inbox"))
+    box = page.get_by_role("checkbox").first
+    box.check()
+    box.press("Enter")
+    page.wait_for_load_state("networkidle")
+    assert statuses() == ["proposed"] * 3
+
+
+def test_what_changed_meanwhile_says_so_in_its_place(signed_in, furnished, drops):
+    page = signed_in()
+    page.goto(reverse("inbox"))
+    accept(furnished, drops[2])
+    Fact.objects.filter(text="Robin hums number 1").update(retired_at=SAID, fate="deleted")
+    card(page, 1).get_by_role("button", name="Accept").click()
+    expect(card(page, 1).get_by_text("Nothing was done.")).to_be_visible()
+    expect(card(page, 1).get_by_role("button")).to_have_count(0)
+    card(page, 2).get_by_role("button", name="Accept").click()  # Twice is as once.
+    expect(card(page, 2).get_by_text("Accepted", exact=True)).to_be_visible()
+    assert "Robin hums number 2" not in held(furnished)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_dream_is_begun_waited_for_and_its_proposals_seen(
+    open_context, loci_worker, user, alice, scripts
+):
+    for verb in ("likes", "enjoys"):
+        FactFactory(
+            subject=user,
+            predicate="likes",
+            object="hiking",
+            text=f"Robin {verb} hiking",
+            valid_from=SAID,
+        )
+    page = open_context(java_script_enabled=scripts).new_page()
+    page.goto(one_time_link(alice))
+    page.goto(reverse("inbox"))
+    if not scripts:
+        page.get_by_role("link", name="See what it would cost").click()
+    page.get_by_role("button", name="Dream now").click()
+    came = page.locator(".last-dream", has_text="1 change proposed")
+    expect(came).to_be_visible(timeout=60_000)
+    page.get_by_role("link", name="See what it proposed").click()
+    expect(page.get_by_role("article")).to_have_count(1)
+    expect(page.get_by_role("heading", name="2 facts become one")).to_be_visible()
+    page.goto(reverse("activities"))
+    expect(page.get_by_text("1 change proposed")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wrong_with_any_of_it(signed_in, every_kind, width):
+    page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
+    inbox, faults = reverse("inbox"), {}
+    for query in ("", "?select=drop", "?show=decided", "?show=stale", "?kind=merge"):
+        page.goto(inbox + query)
+        open_everything(page)
+        expect(page.get_by_role("article").first).to_be_visible()
+        faults[query] = faults_in_light_and_dark(page)
+    page.goto(inbox)
+    page.get_by_role("button", name="Select this one").first.click()
+    page.get_by_role("button", name="Reject selected").click()
+    expect(page.get_by_text("Rejected: 1 proposal.")).to_be_visible()
+    page.get_by_role("button", name="Accept Robin").last.click()
+    expect(page.get_by_text("Accepted", exact=True)).to_be_visible()
+    faults["decided in place"] = faults_in_light_and_dark(page)
+    assert {name: found for name, found in faults.items() if found} == {}
