@@ -58,7 +58,9 @@ class DreamShown:
 
     @property
     def poll(self) -> str:
-        return f"{reverse('dream_now')}?{urlencode({'since': self.since or NEVER})}"
+        """Where it is asked how far it is; answered with nothing while that is as it is now."""
+        asked = {"since": self.since or NEVER, "seen": self.state}
+        return f"{reverse('dream_now')}?{urlencode(asked)}"
 
     @property
     def said(self) -> str:
@@ -75,7 +77,10 @@ def dream_now(request: PageRequest) -> HttpResponse:
     """What a dream would cost, or how far it is; posted to, it begins one."""
     palace = Palace.objects.own(request.user)
     if request.method != "POST":
-        return _show(request, _seen(palace, request.GET.get("since", "")))
+        seen = _seen(palace, request.GET.get("since", ""))
+        if request.htmx and seen.is_moving and request.GET.get("seen") == seen.state:
+            return HttpResponse(status=204)
+        return _show(request, seen)
     # One that is under way has its mark already.
     since = "" if is_dreaming(palace) else _mark(palace)
     wrong = _begin(palace, with_model=request.POST.get("with") == "model")

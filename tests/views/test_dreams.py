@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def begin(client, kind="rules", *, part=False):
 
 
 def poll_of(response):
-    return re.search(r'hx-get="([^"]+)" hx-trigger="every 1s"', response.text)[1]
+    return html.unescape(re.search(r'hx-get="([^"]+)" hx-trigger="every 1s"', response.text)[1])
 
 
 def test_without_a_model_it_is_free(alices, fact):
@@ -71,9 +72,9 @@ def test_the_button_queues_a_dream_and_its_turn_is_waited_for(
     page = alices.get(response.url)
     assert "It waits for a free worker" in page.text
     assert '<noscript><meta http-equiv="refresh" content="2"></noscript>' in page.text
-    assert poll_of(page) == response.url
+    assert alices.get(poll_of(page), headers=HTMX).status_code == 204
     dream(palace, with_model=with_model)
-    over = alices.get(response.url, headers=HTMX)
+    over = alices.get(poll_of(page), headers=HTMX)
     assert "Dreamt over 1 fact: nothing to change." in over.text
     assert "every 1s" not in over.text
     assert "<html" not in over.text
@@ -89,6 +90,7 @@ def test_in_place_it_shows_how_far_it_is_and_leads_to_what_came(alices, palace, 
         dreaming = alices.get(address, headers=HTMX)
         assert 'data-said="Your palace is dreaming."' in dreaming.text
         assert "Dreaming …" in dreaming.text
+        assert alices.get(poll_of(dreaming), headers=HTMX).status_code == 204
         # Asked for once more, it is not queued again, and does not wait for ever.
         again = begin(alices, part=True)
         assert queued() == ["dream_of"]
