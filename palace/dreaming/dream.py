@@ -156,10 +156,13 @@ class _Dream:
         self._save()
 
     def _apply_trusted(self) -> None:
-        """Those of earlier nights too, whose dream was killed before it came to this."""
+        """Those of earlier nights too, whose dream was killed before it came to this.
+
+        What is about security, credentials or money is for a person to decide, of whatever kind.
+        """
         waiting = Proposal.objects.within(self._palace).waiting()
         trusted = waiting.filter(kind__in=self._chosen.dream_trusted)
-        uuids = list(trusted.values_list("uuid", flat=True))
+        uuids = [one.uuid for one in trusted if not one.asks_first]
         self._applied = len(accept_all(self._palace, uuids, by=DREAM).done)
 
     def _save(self) -> None:

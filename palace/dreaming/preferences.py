@@ -18,11 +18,11 @@ from palace.dreaming.finding import After, Finding, Kind, Quote
 from palace.dreaming.looking import shown
 from palace.facts.extraction.prompt import quoted
 from palace.models import Drawer
+from palace.models.dreams import ASKS_FIRST
 
 CATEGORY = "user-preferences/inferred"
 TAG = "inferred"
 METADATA = {"source": "inferred"}
-ASKS_FIRST = {"requires_user_permission": "true"}
 TEXT_CHARS = 1000
 # Shorter quotations could stand anywhere.
 LEAST_CHARS = 8
@@ -107,7 +107,7 @@ class Preferences:
                 continue
             metadata = dict(METADATA)
             if entry.sensitive or self._is_sensitive(text, quotes):
-                metadata |= ASKS_FIRST
+                metadata[ASKS_FIRST] = "true"
             yield Finding(
                 kind=Kind.PREFERENCE,
                 made_by="model",

@@ -28,6 +28,10 @@ class DreamMark(models.Model):
         return f"dreams of palace {self.palace_id}"
 
 
+# In a fact's metadata: it is about security, credentials or money.
+ASKS_FIRST = "requires_user_permission"
+
+
 class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
     def waiting(self) -> Self:
         """Those a person can decide on: proposed, and what they rest on is as it was."""
@@ -108,6 +112,12 @@ class Proposal(InPalace):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.uuid}"
+
+    @property
+    def asks_first(self) -> bool:
+        """Whether what it would have an assistant do needs the user's leave each time."""
+        after = self.payload["after"] or {}
+        return str(after.get("metadata", {}).get(ASKS_FIRST, "")).lower() == "true"
 
 
 class ProposalFact(models.Model):

@@ -18,7 +18,6 @@ Kind, Status = Proposal.Kind, Proposal.Status
 # Stretches of words that a fact is shown with.
 WORDS_SHOWN = 2
 BY_RULES = "the local rules"
-PERMISSION = "requires_user_permission"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +84,6 @@ class Shown:
             return BY_RULES
         detail = self.proposal.dream.detail if self.proposal.dream else {}
         return str(detail.get("model") or "a model")
-
-    @property
-    def asks_first(self) -> bool:
-        """Whether what it would have an assistant do needs the user's leave each time."""
-        after = self.proposal.payload["after"] or {}
-        return str(after.get("metadata", {}).get(PERMISSION, "")).lower() == "true"
 
     @property
     def can_be_undone(self) -> bool:

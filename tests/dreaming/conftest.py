@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -14,6 +15,7 @@ from palace.facts.predicates import category_of, is_single
 from palace.indexing.fact_vectors import fill_missing
 from palace.indexing.spaces import active_space
 from palace.models import Activity, Entity, Evidence, Fact, Proposal
+from settings_app.models import MemorySettings
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.facts.conftest import model, said
 
@@ -115,3 +117,12 @@ def numbers_in(request):
 
 def dream_costs():
     return Usage.objects.filter(purpose="memory_dream")
+
+
+@pytest.fixture
+def limited(palace):
+    def limited(usd="10", tokens=1_000_000, **more):
+        chosen = {"dream_limit_usd": Decimal(usd), "dream_limit_tokens": tokens, **more}
+        MemorySettings.objects.update_or_create(owner=palace.owner, defaults=chosen)
+
+    return limited

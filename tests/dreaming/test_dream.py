@@ -20,7 +20,6 @@ from palace.dreaming.directives import BadDirective
 from palace.dreaming.dream import dream, is_dreaming
 from palace.dreaming.passes import estimate
 from palace.models import Activity, Drawer, DreamMark, Fact, FactVector, Palace, Proposal
-from settings_app.models import MemorySettings
 from tests.curation.test_purge import words_in_the_database
 from tests.dreaming.conftest import LONG_AGO, answers, dream_costs, held, numbers_in, picture
 from tests.facts.conftest import said
@@ -152,15 +151,6 @@ def test_each_call_is_a_line_of_its_own_and_the_record_says_what_it_came_to(mess
     assert detail["tokens_in"] == sum(call.tokens_in for call in calls) == 22
     assert detail["cost_usd"] is None  # Nobody knows the price of this one.
     assert detail["looked_at"]["messages"] >= 1
-
-
-@pytest.fixture
-def limited(palace):
-    def limited(usd="10", tokens=1_000_000, **more):
-        chosen = {"dream_limit_usd": Decimal(usd), "dream_limit_tokens": tokens, **more}
-        MemorySettings.objects.update_or_create(owner=palace.owner, defaults=chosen)
-
-    return limited
 
 
 def test_what_would_go_beyond_the_limit_is_not_asked(messy, model, limited):

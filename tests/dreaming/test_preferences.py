@@ -118,6 +118,16 @@ def test_what_is_about_security_or_money_asks_first(palace, log, model, text, fl
     assert metadata.get("requires_user_permission") == ("true" if asks else None)
 
 
+def test_what_is_about_security_waits_although_its_kind_is_trusted(palace, log, model, limited):
+    limited(dream_trusted=["preference"])
+    vault = preference(3, "casual") | {"text": "User wants passwords to be kept in a vault"}
+    short = preference(3, "casual") | {"text": "User prefers short answers"}
+    answers(model, preferences=preferences(vault, short))
+    assert dream(palace).applied == 1
+    waiting = Proposal.objects.within(palace).waiting().get()
+    assert waiting.payload["after"]["text"] == "User wants passwords to be kept in a vault"
+
+
 @pytest.mark.parametrize(
     "reply",
     [Status(500), Status(401), "Nonsense.", NotJson(), CutOff(), Slow(3), "{}"],
