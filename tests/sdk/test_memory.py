@@ -247,7 +247,7 @@ def test_a_filter_of_add_may_hold_what_json_cannot_write(plain):
     before = {"field": "created_at", "operator": "lt", "value": datetime.now(UTC)}
     among = {"field": "tag", "operator": "in", "value": {"work", "home"}}
     for filters in (before, {"AND": (before, among)}, {"NOT": among}):
-        plain.add("User likes Python", user_id="a", metadata={"tag": "work"}, filters=filters)
+        plain.add("User likes hiking", user_id="a", metadata={"tag": "work"}, filters=filters)
     assert len(plain.get_all(user_id="a")["results"]) == 3
 
 
