@@ -37,7 +37,7 @@ run: setup ## Start Loci and print the address to open (PORT=8001 for another po
 	@exec $(PY) manage.py run --port $(PORT)
 
 test: setup-dev ## Run the tests (ARGS="-k words" for some of them)
-	@$(PY) -m pytest -n logical --maxprocesses 4 $(ARGS)
+	@$(PY) -m pytest -n logical --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: setup-dev ## Check style, types, layers, templates and spelling
 	$(BIN)ruff check .
