@@ -58,7 +58,12 @@ def alone_in(name: str) -> Iterator[None]:
                     f"Another process works in schema {name}; wait for its end, or choose another "
                     "--run-id."
                 )
-        yield
+            try:
+                yield
+            finally:
+                # Said aloud: a closed connection lets go when its server process gets to it,
+                # which may be after the next step has asked.
+                cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [f"in {name}"])
     finally:
         beside.close()
 
