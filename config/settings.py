@@ -72,6 +72,8 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django_htmx",
     "template_partials",
+    "rest_framework",
+    "drf_spectacular",
     "llm",
     "settings_app",
     "palace",
@@ -256,3 +258,28 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": env_text("LOCI_LOG_LEVEL", "INFO").upper()},
 }
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["palace.api.authentication.BearerKey"],
+    "DEFAULT_PERMISSION_CLASSES": [],  # palace.api.base.ApiView looks at the key's scopes.
+    "DEFAULT_PARSER_CLASSES": ["palace.api.parsing.StrictJSON"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "palace.api.schema.Schema",
+    "EXCEPTION_HANDLER": "palace.api.problems.handle",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Loci",
+    "DESCRIPTION": "A memory palace for AI chat: what was said, word for word; what is true, and "
+    "since when.",
+    "VERSION": VERSION,
+    "LICENSE": {"name": "Apache-2.0"},
+    "OAS_VERSION": "3.1.0",
+    "PREPROCESSING_HOOKS": ["palace.api.schema.only_ours"],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+}
+# Requests that each key may send: "600/minute", "10/second;5000/day" … Empty means no limit.
+API_RATE = env_text("LOCI_API_RATE", "600/minute")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 Role = Literal["user", "assistant", "system", "tool"]
 ROLES: tuple[Role, ...] = ("user", "assistant", "system", "tool")
@@ -18,6 +19,7 @@ class Turn:
         external_id: Its id within its conversation; the same message always has the same one.
         speaker: Who said it, by name; empty where only the role is known.
         said_at: Aware time of speaking.
+        metadata: What whoever brings it wants kept beside it, as JSON can write it.
     """
 
     external_id: str
@@ -25,6 +27,7 @@ class Turn:
     text: str
     said_at: datetime
     speaker: str = ""
+    metadata: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

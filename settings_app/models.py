@@ -16,11 +16,13 @@ from django.utils import timezone
 from llm import providers
 from llm.errors import ModelRefused
 from llm.providers import Endpoint
+from settings_app.api_keys import ApiKey
+from settings_app.audit import AuditLine
 from settings_app.secrets import Unreadable, seal, unseal
 from settings_app.sessions import Session
 from settings_app.time_zone import zone_named
 
-__all__ = ["ChatModel", "MemorySettings", "Session", "settings_of"]
+__all__ = ["ApiKey", "AuditLine", "ChatModel", "MemorySettings", "Session", "settings_of"]
 
 MOST_TOP_K = 50
 

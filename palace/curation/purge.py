@@ -19,7 +19,15 @@ from palace.facts.founding import forget_resting_on
 from palace.indexing import postings
 from palace.indexing.passages import split
 from palace.indexing.spaces import model_of
-from palace.models import Activity, Drawer, EmbeddingSpace, Mention, Palace, Passage
+from palace.models import (
+    Activity,
+    Drawer,
+    EmbeddingSpace,
+    IdempotentWrite,
+    Mention,
+    Palace,
+    Passage,
+)
 from palace.models.hierarchy import DrawerQuerySet
 
 logger = logging.getLogger(__name__)
@@ -67,6 +75,8 @@ class Purge:
         _forget_vectors(palace, batch)
         scrub_traces(palace, batch)
         scrub_cases(palace, batch)
+        # What was answered to programs may hold these words.
+        IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
         with connection.cursor() as cursor:
             # Passages and mentions go with them, in the database.
             cursor.execute(

@@ -80,16 +80,24 @@ def drawers_in(place: Place) -> DrawerQuerySet:
     return drawers.filter(pk=place.pk)
 
 
-@transaction.atomic
 def move_to_trash(place: Place) -> Batch:
     """Move a drawer, or all that a closet, room or wing holds, to the trash as one batch.
 
     What is in the trash already stays in the batch it came with.
     """
-    palace = place.palace
+    return trash_drawers(place.palace, drawers_in(place), place)
+
+
+@transaction.atomic
+def trash_drawers(palace: Palace, drawers: DrawerQuerySet, place: Place | None = None) -> Batch:
+    """`move_to_trash` for any drawers of a palace.
+
+    Args:
+        place: Where they all are, for the activity to name.
+    """
     palace.lock()
     at = _new_moment(palace)
-    going = drawers_in(place).kept()
+    going = drawers.within(palace).kept()
     dropped = unfound(palace, resting_only_on(palace, going))
     count = going.update(trashed_at=at)
     put_away(palace, at)
@@ -100,7 +108,7 @@ def move_to_trash(place: Place) -> Batch:
             "batch": batch.key,
             "drawers": count,
             **({"facts": [str(fact.memory) for fact in dropped]} if dropped else {}),
-            **_where(place),
+            **(_where(place) if place else {}),
         }
         _note(palace, Activity.Kind.DRAWERS_TRASHED, f"Moved {what} to the trash.", detail)
     return batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -287,7 +288,8 @@ def _add_drawers(palace: Palace, filed: Sequence[tuple[Room, _Conversation]]) ->
     rows = _rows(filed, _highest_numbers(palace, [room for room, _ in filed]))
     statement = (
         "COPY palace_drawer (palace_id, uuid, room_id, number, source, conversation, external_id,"
-        " position, role, speaker, text, said_at, tags, preference, terms, filed_at) FROM STDIN"
+        " position, role, speaker, text, said_at, metadata, tags, preference, terms, filed_at)"
+        " FROM STDIN"
     )
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in rows:
@@ -305,11 +307,15 @@ def _rows(
             (
                 *(room.palace_id, uuid4(), room.pk, number, room.source, room.external_id),
                 *(turn.external_id, positions[turn.external_id], turn.role, turn.speaker),
-                *(turn.text, turn.said_at, "{}", 0, 0, now),
+                *(turn.text, turn.said_at, _json(turn.metadata), "{}", 0, 0, now),
             )
             for number, turn in enumerate(each.new, start=numbers[room.pk] + 1)
         )
     return rows
+
+
+def _json(metadata: Mapping[str, object] | None) -> str | None:
+    return json.dumps(metadata, ensure_ascii=False) if metadata else None
 
 
 def _highest_numbers(palace: Palace, rooms: Sequence[Room]) -> Mapping[int, int]:

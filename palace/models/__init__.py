@@ -14,6 +14,7 @@ from palace.models.passages import EmbeddingSpace, Passage
 from palace.models.postings import Posting
 from palace.models.tellings import Telling
 from palace.models.traces import RecollectionTrace
+from palace.models.writes import IdempotentWrite
 
 __all__ = [
     "Activity",
@@ -30,6 +31,7 @@ __all__ = [
     "Fact",
     "FactEvent",
     "FactVector",
+    "IdempotentWrite",
     "ImportJob",
     "Mention",
     "Palace",

@@ -193,6 +193,7 @@ class Drawer(InPalace):
     speaker = models.CharField(max_length=LABEL_LENGTH, blank=True)
     text = models.TextField()
     said_at = models.DateTimeField(help_text="When it was said, not when it was stored.")
+    metadata = models.JSONField(null=True, help_text="What its teller wants kept beside it.")
     tags = models.JSONField(default=dict, help_text='AAAK tags by letter: {"p": ["Derek"]}.')
     preference = models.FloatField(
         default=0, help_text="How much it states a lasting wish or taste, 0 to 1."

@@ -1,0 +1,1 @@
+"""The memory service: turns in, recollections out."""

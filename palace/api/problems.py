@@ -1,0 +1,168 @@
+"""Errors as RFC 9457 has them: problem JSON with a sentence and a code that stays."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from llm.errors import LLMError
+from palace.errors import (
+    EmbeddingMismatch,
+    FactConflict,
+    NoSuchFact,
+    PalaceError,
+)
+from palace.sdk.errors import NotFoundError
+from palace.working.errors import TooMuch, WorkingMemoryAway
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+# What is not here is a 400: somebody's input.
+_STATUS: dict[type[Exception], int] = {
+    NoSuchFact: 404,
+    NotFoundError: 404,
+    FactConflict: 409,
+    EmbeddingMismatch: 503,
+    TooMuch: 413,
+    WorkingMemoryAway: 503,
+}
+NOT_FOUND = "There is nothing here for this key. Check the address and the id."
+
+
+class Problem(exceptions.APIException):
+    """Raise it to answer with a problem.
+
+    Args:
+        status: As HTTP has it.
+        code: Stable, for programs.
+        detail: A sentence or two: what was wrong, and what to do.
+        errors: By field, where fields were wrong.
+        headers: To answer with.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        errors: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail, code)
+        self.status_code = status
+        self.code = code
+        self.errors = errors
+        self.headers = dict(headers or {})
+
+    def body(self) -> dict[str, Any]:
+        """`type`, `title`, `status`, `detail` and `code`; `errors` where fields were wrong."""
+        told: dict[str, Any] = {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status_code).phrase,
+            "status": self.status_code,
+            "detail": str(self.detail),
+            "code": self.code,
+        }
+        return {**told, "errors": self.errors} if self.errors else told
+
+
+def not_found() -> Problem:
+    return Problem(404, "not_found", NOT_FOUND)
+
+
+def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """For REST_FRAMEWORK: a response of every error that is understood; others stay errors."""
+    problem = problem_of(error)
+    if problem is None:
+        return None
+    response = Response(problem.body(), problem.status_code, headers=problem.headers)
+    response.content_type = MEDIA_TYPE
+    return response
+
+
+def as_json(problem: Problem) -> JsonResponse:
+    """Outside of REST framework's views."""
+    return JsonResponse(
+        problem.body(),
+        status=problem.status_code,
+        headers=problem.headers,
+        content_type=MEDIA_TYPE,
+    )
+
+
+def problem_of(error: Exception) -> Problem | None:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Http404):
+        return not_found()
+    if isinstance(error, PermissionDenied):
+        return Problem(403, "not_allowed", "This key may not do that.")
+    if isinstance(error, RequestDataTooBig):
+        return Problem(413, "too_large", "The request is too large. Send less at once.")
+    if isinstance(error, exceptions.APIException):
+        return _of_framework(error)
+    if isinstance(error, PalaceError):
+        return Problem(_status_of(error), error.code, str(error))
+    return _of_service(error)
+
+
+def _status_of(error: PalaceError) -> int:
+    for kind in type(error).__mro__:
+        if kind in _STATUS:
+            return _STATUS[kind]
+    return 400
+
+
+def _of_service(error: Exception) -> Problem | None:
+    """Something that Loci needs does not answer."""
+    later = {"Retry-After": "5"}
+    if isinstance(error, LLMError):
+        return Problem(503, "model_unavailable", str(error), headers=later)
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("The database does not answer: %s", error)
+        said = "The database does not answer. Try again in a moment."
+        return Problem(503, "database_unavailable", said, headers=later)
+    return None
+
+
+def _of_framework(error: exceptions.APIException) -> Problem:
+    headers = {}
+    if header := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = header
+    if isinstance(error, exceptions.ValidationError):
+        return Problem(400, "bad_input", _sentence(error.detail), errors=_by_field(error.detail))
+    if isinstance(error, exceptions.ParseError):
+        return Problem(400, "bad_json", str(error.detail))
+    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
+        return Problem(401, "not_authenticated", str(error.detail), headers=headers)
+    return Problem(error.status_code, str(error.get_codes()), str(error.detail), headers=headers)
+
+
+def _by_field(detail: Any) -> Mapping[str, Any] | None:
+    return detail if isinstance(detail, Mapping) else None
+
+
+def _sentence(detail: Any, at: str = "") -> str:
+    """The first thing that was wrong, with the field it was wrong in."""
+    if isinstance(detail, Mapping):
+        for name, inner in detail.items():
+            if inner:
+                outer = at if name == "non_field_errors" else f"{at}.{name}" if at else str(name)
+                return _sentence(inner, outer)
+    if isinstance(detail, list):
+        for place, inner in enumerate(detail):
+            if inner:
+                nested = isinstance(inner, Mapping | list)
+                return _sentence(inner, f"{at}[{place}]" if nested and at else at)
+    return f"{at}: {detail}" if at else str(detail)

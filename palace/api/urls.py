@@ -1,0 +1,25 @@
+"""The API's addresses."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, path
+from drf_spectacular.views import SpectacularJSONAPIView
+
+from palace.api.memory_service import views as memory_service
+from palace.api.pages import api_reference
+
+app_name = "api"
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
+    path("api/docs/", api_reference, name="reference"),
+    path("turns", memory_service.TurnsView.as_view(), name="turns"),
+    path("recall", memory_service.RecallView.as_view(), name="recall"),
+    path("search", memory_service.SearchView.as_view(), name="search"),
+    path(
+        "users/<str:user_id>/memories",
+        memory_service.UserMemoriesView.as_view(),
+        name="user_memories",
+    ),
+    path("users/<str:user_id>", memory_service.UserView.as_view(), name="user"),
+    path("sessions/<str:session_id>", memory_service.SessionView.as_view(), name="session"),
+]

@@ -1,0 +1,117 @@
+"""Keys by which programs come in: shown once, then known by their digest only."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import uuid
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+STARTS_WITH = "loci_"
+# So much of a key is kept as it is, for people to tell their keys apart.
+SHOWN_CHARS = len(STARTS_WITH) + 6
+# How exact the time of last use is: each use would be a write otherwise.
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def usable(self) -> ApiKeyQuerySet:
+        lasting = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+        return self.filter(lasting, revoked_at=None, owner__is_active=True)
+
+
+class ApiKey(models.Model):
+    """What a program may do for its owner.
+
+    `subject` is the one palace it may enter, by the name its owner gives it: empty is the owner's
+    own. Without one (None) it may enter all of the owner's palaces.
+    """
+
+    class Scope(models.TextChoices):
+        READ = "read", "Read: recall, search, list"
+        WRITE = "write", "Write: add, change, delete memories"
+        ADMIN = "admin", "Administer: settings, webhooks, deleting a whole person"
+
+    uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=100)
+    start = models.CharField(max_length=SHOWN_CHARS)
+    # A key is 256 random bits: nobody finds it by trying, so a slow hash would only cost time.
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = ArrayField(models.CharField(max_length=5, choices=Scope))
+    subject = models.CharField(max_length=200, blank=True, null=True, default=None)  # noqa: DJ001
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.start}…)"
+
+    @property
+    def state(self) -> str:
+        """`active`, `expired` or `revoked`."""
+        if self.revoked_at:
+            return "revoked"
+        return "expired" if self.expires_at and self.expires_at <= timezone.now() else "active"
+
+    def may(self, scope: str) -> bool:
+        return scope in self.scopes
+
+    def opens(self, subject: str) -> bool:
+        """Whether it may enter the palace its owner calls so."""
+        return self.subject is None or self.subject == subject
+
+    def revoke(self) -> None:
+        """From now on it opens nothing; it stays in the list."""
+        ApiKey.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=timezone.now())
+
+
+def issue(
+    owner: User,
+    name: str,
+    *,
+    scopes: Collection[str] = ("read", "write"),
+    subject: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """A new key, with the text to hand to the program: there is no second chance to see it."""
+    text = STARTS_WITH + secrets.token_urlsafe(32)
+    key = ApiKey.objects.create(
+        owner=owner,
+        name=name,
+        start=text[:SHOWN_CHARS],
+        digest=_digest(text),
+        scopes=[scope for scope in ApiKey.Scope.values if scope in scopes],
+        subject=subject,
+        expires_at=expires_at,
+    )
+    return key, text
+
+
+def key_of(text: str) -> ApiKey | None:
+    """The key that is written so, with its owner, if it can be used; notes that it was."""
+    found = ApiKey.objects.usable().select_related("owner").filter(digest=_digest(text)).first()
+    if found is not None:
+        _note_use(found)
+    return found
+
+
+def _note_use(key: ApiKey) -> None:
+    now = timezone.now()
+    if key.last_used_at is None or now - key.last_used_at >= USE_NOTED_EVERY:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

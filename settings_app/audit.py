@@ -1,0 +1,50 @@
+"""What programs changed: a line for each write that came in by a key."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from settings_app.api_keys import ApiKey
+
+KEPT_FOR = timedelta(days=90)
+_PATH_CHARS = 300
+
+
+class AuditLine(models.Model):
+    """A write, whatever came of it. Says where, never what: no word of a memory is in it."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.ForeignKey(ApiKey, models.SET_NULL, null=True, related_name="writes")
+    at = models.DateTimeField(default=timezone.now)
+    door = models.CharField(max_length=10, help_text="rest, mcp or proxy")
+    action = models.CharField(max_length=10, help_text="The method; for a tool, `call`.")
+    path = models.CharField(max_length=_PATH_CHARS, help_text="Without what follows a `?`.")
+    status = models.PositiveSmallIntegerField(help_text="As HTTP has it.")
+
+    class Meta:
+        indexes = [models.Index(fields=["owner", "-at"], name="audit_line_owner_at")]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.path}: {self.status}"
+
+
+def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None:
+    """Call it outside of the transaction that writes: what was refused is noted too."""
+    AuditLine.objects.create(
+        owner_id=key.owner_id,
+        key=key,
+        door=door,
+        action=action,
+        path=path[:_PATH_CHARS],
+        status=status,
+    )
+
+
+def forget_old() -> int:
+    """Returns how many lines were let go."""
+    count, _ = AuditLine.objects.filter(at__lt=timezone.now() - KEPT_FOR).delete()
+    return count
