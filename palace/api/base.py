@@ -32,6 +32,11 @@ class ApiView(APIView):
     _rate: Rate | None = None
 
     @property
+    def write(self) -> IdempotentWrite | None:
+        """What the request's `Idempotency-Key` has claimed, if it has one."""
+        return self._write
+
+    @property
     def key(self) -> ApiKey:
         return cast(ApiKey, self.request.auth)
 

@@ -7,10 +7,12 @@ As draft-ietf-httpapi-idempotency-key-header has it: the same key with another r
 from __future__ import annotations
 
 import hashlib
+import json
 from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -41,17 +43,19 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
     if not 1 <= len(name) <= MOST_CHARS or not is_storable(name):
         raise Problem(400, "bad_input", f"{HEADER} has 1 to {MOST_CHARS} characters.")
     fingerprint = _fingerprint(request, key)
+    writes = IdempotentWrite.objects.filter(owner=key.owner_id, key=name)
     with transaction.atomic():
-        write, new = IdempotentWrite.objects.select_for_update().get_or_create(
+        writes.filter(claimed_at__lt=timezone.now() - KEPT_FOR).delete()
+        write, new = writes.select_for_update().get_or_create(
             owner_id=key.owner_id, key=name, defaults={"fingerprint": fingerprint}
         )
         if new:
             return write
         _check(write, fingerprint)
-        if write.status is None or _is_old(write):
-            write.claimed_at, write.status, write.body = timezone.now(), None, None
-            write.fingerprint = fingerprint
-            write.save()
+        if write.status is None:
+            # Whoever claimed it has died: the row, and what is named after it, stays the same.
+            write.claimed_at = timezone.now()
+            write.save(update_fields=["claimed_at"])
             return write
     headers = {**write.headers, REPLAYED: "true"}
     return Response(write.body, write.status, headers=headers)
@@ -62,7 +66,9 @@ def settle(write: IdempotentWrite, response: Response) -> None:
     if response.status_code >= 500 or response.status_code == 429:
         write.delete()
         return
-    write.status, write.body = response.status_code, response.data
+    shown = response.data
+    write.body = None if shown is None else json.loads(JSONRenderer().render(shown))
+    write.status = response.status_code
     write.headers = {name: response[name] for name in _HEADERS if name in response}
     # Not where a deletion took it away meanwhile: the words it would hold are gone for good.
     IdempotentWrite.objects.filter(pk=write.pk, claimed_at=write.claimed_at).update(
@@ -77,18 +83,12 @@ def forget_old() -> int:
 
 
 def _check(write: IdempotentWrite, fingerprint: str) -> None:
-    if _is_old(write):
-        return
     if write.fingerprint != fingerprint:
         said = f"This {HEADER} was used for another request. Use a new one for each write."
         raise Problem(422, "idempotency_mismatch", said)
     if write.status is None and timezone.now() - write.claimed_at < GIVEN_UP_AFTER:
         said = "The first request with this key is still under way. Ask again in a moment."
         raise Problem(409, "idempotency_in_progress", said, headers={"Retry-After": "2"})
-
-
-def _is_old(write: IdempotentWrite) -> bool:
-    return timezone.now() - write.claimed_at >= KEPT_FOR
 
 
 def _fingerprint(request: Request, key: ApiKey) -> str:

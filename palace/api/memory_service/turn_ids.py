@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4, uuid5
 
-from palace.models import Drawer
+from palace.models import Drawer, IdempotentWrite
 
 SOURCE = "api"
 _AGAIN = UUID("4c76be0a-6a17-4f8c-9d59-6df4e2b3a9d1")
 
 
-def new_turn(palace: UUID, idempotency_key: str | None) -> str:
-    """The same for the same key: a request that died and is sent again files nothing twice."""
-    return str(uuid5(_AGAIN, f"{palace} {idempotency_key}") if idempotency_key else uuid4())
+def new_turn(write: IdempotentWrite | None) -> str:
+    """The same for the same write: a request that died and is sent again files nothing twice."""
+    return str(uuid5(_AGAIN, str(write.pk)) if write else uuid4())
 
 
 def message_id(turn: str, place: int) -> str:

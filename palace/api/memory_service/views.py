@@ -10,7 +10,6 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from palace.api import idempotency
 from palace.api.base import ApiView
 from palace.api.memory_service import shapes, shown, turn_ids
 from palace.api.palaces import palaces_of, subject_for
@@ -40,9 +39,10 @@ class TurnsView(ApiView):
         answer says so.
         """
         asked = self.read(shapes.Turns)
+        turn = turn_ids.new_turn(self.write)
+        transcript = _transcript(turn, asked)
         palace = self.palace_made(asked.get("user_id"))
-        turn = turn_ids.new_turn(palace.uuid, request.headers.get(idempotency.HEADER))
-        done = mine_at_once(palace, _transcript(turn, asked), seconds=SOFT_DEADLINE_S)
+        done = mine_at_once(palace, transcript, seconds=SOFT_DEADLINE_S)
         have_learnt(palace.pk)
         return Response(shown.kept(turn, asked["session_id"], done), 201)
 
