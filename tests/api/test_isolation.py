@@ -1,0 +1,156 @@
+"""Every address of the API, asked by a stranger and by a key for another palace.
+
+An address that has no case here fails the first test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+from django.urls import URLPattern, get_resolver
+from rest_framework.test import APIClient
+
+from palace.mining.at_once import mine_at_once
+from palace.models import Drawer, Palace
+from palace.transcripts import Transcript, Turn
+from tests.api.conftest import client_of
+from tests.talk import START
+
+WORD = "Goffriller"
+SAID = f"I live in Lisbon. My sister Ada plays a cello by {WORD}."
+
+# What shows nothing of anybody.
+OPEN = {"schema", "reference"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, and what becomes of it when somebody else sends it.
+
+    Attributes:
+        stranger: The status a stranger gets: 404 where the address holds an id of ours; where
+            names are the caller's own, what is said of a name that means nobody.
+    """
+
+    method: str
+    path: str
+    body: Any = None
+    stranger: int = 404
+
+
+Case = Callable[[Drawer], list[Asked]]
+
+USER = {"user_id": "ada"}
+CASES: dict[str, Case] = {
+    "turns": lambda drawer: [],  # Makes a palace of the stranger's own; test_nothing_mixes.
+    "recall": lambda drawer: [Asked("post", "/recall", {"query": WORD, **USER}, 200)],
+    "search": lambda drawer: [Asked("post", "/search", {"query": WORD, **USER}, 200)],
+    "user_memories": lambda drawer: [Asked("get", "/users/ada/memories", None, 200)],
+    "user": lambda drawer: [Asked("delete", "/users/ada", None, 204)],
+    "session": lambda drawer: [Asked("delete", "/sessions/one", None, 204)],
+}
+
+
+def names(patterns: Any = None) -> Iterator[str]:
+    """Of all addresses within the namespace `api`."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLPattern):
+            if patterns is not None:
+                yield str(pattern.name)
+        elif pattern.namespace == "api":
+            yield from names(pattern.url_patterns)
+        elif patterns is None:
+            yield from _inside(pattern)
+
+
+def _inside(pattern: Any) -> Iterator[str]:
+    for inner in pattern.url_patterns:
+        if not isinstance(inner, URLPattern) and inner.namespace == "api":
+            yield from names(inner.url_patterns)
+
+
+@pytest.fixture
+def drawer(owner, db):
+    """Said in the palace of one whom the owner serves."""
+    palace = Palace.objects.create(owner=owner, subject="ada")
+    turns = (Turn("turn/0", "user", SAID, START),)
+    mine_at_once(palace, Transcript("api", "one", "", turns), seconds=30)
+    return Drawer.objects.get(palace=palace)
+
+
+def each(drawer: Drawer) -> Iterator[Asked]:
+    for case in CASES.values():
+        yield from case(drawer)
+
+
+def send(client: APIClient, asked: Asked) -> Any:
+    return getattr(client, asked.method)(asked.path, asked.body)
+
+
+def everything() -> dict[Any, list[Any]]:
+    """Every row that belongs to a palace."""
+    tables = [m for m in apps.get_models() if any(f.name == "palace" for f in m._meta.fields)]
+    return {model: list(model.objects.order_by("pk").values()) for model in tables}
+
+
+def nothing_is_gone(before: dict[Any, list[Any]]) -> None:
+    after = everything()
+    for model, rows in before.items():
+        assert [row for row in rows if row not in after[model]] == [], model
+
+
+def nothing_is_told(asked: Asked, response: Any) -> None:
+    said = b"".join(response) if response.streaming else response.content
+    for word in (WORD, "Lisbon"):
+        assert word not in said.decode(errors="replace"), asked
+
+
+def test_every_address_has_a_case():
+    assert set(names()) - OPEN == set(CASES)
+
+
+def test_a_stranger_finds_and_changes_nothing(strangers_program, drawer):
+    before = everything()
+    for asked in each(drawer):
+        response = send(strangers_program, asked)
+        assert response.status_code == asked.stranger, (asked, response.content)
+        nothing_is_told(asked, response)
+    nothing_is_gone(before)
+
+
+def test_a_key_for_another_palace_finds_and_changes_nothing(owner, drawer):
+    program = client_of(owner, subject="bob")
+    before = everything()
+    for asked in each(drawer):
+        response = send(program, asked)
+        assert response.status_code in (403, 404, asked.stranger), (asked, response.content)
+        nothing_is_told(asked, response)
+    nothing_is_gone(before)
+
+
+def test_without_a_key_there_is_nothing(drawer):
+    for asked in each(drawer):
+        assert send(APIClient(), asked).status_code == 401, asked
+
+
+def test_the_owner_gets_there(owner, drawer):
+    """Else a stranger's 404 would prove nothing."""
+    program = client_of(owner)
+    for asked in each(drawer):
+        before = transaction.savepoint()
+        response = send(program, asked)
+        assert response.status_code < 400, (asked, response.content)
+        transaction.savepoint_rollback(before)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_mixes(strangers_program, drawer):
+    told = {"session_id": "one", "messages": [{"role": "user", "content": "I am another."}], **USER}
+    assert strangers_program.post("/turns", told).status_code == 201
+    assert Drawer.objects.filter(palace=drawer.palace).count() == 1
+    assert drawer.palace.owner.username == "owner"
