@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from palace.api.problems import Problem
 from palace.models import Palace
+from palace.models.palace import PalaceQuerySet
 from palace.storable import storable_id
 from settings_app.api_keys import ApiKey
 
@@ -40,9 +41,12 @@ def palace_made(key: ApiKey, user_id: str | None) -> Palace:
     return palace
 
 
-def palaces_of(key: ApiKey) -> list[Palace]:
+def palaces_for(key: ApiKey) -> PalaceQuerySet:
     """All that the key opens."""
     palaces = Palace.objects.filter(owner=key.owner_id).order_by("pk")
-    if key.subject is not None:
-        palaces = palaces.filter(subject=key.subject)
-    return list(palaces)
+    return palaces if key.subject is None else palaces.filter(subject=key.subject)
+
+
+def palaces_of(key: ApiKey) -> list[Palace]:
+    """As `palaces_for`, read."""
+    return list(palaces_for(key))

@@ -29,22 +29,25 @@ class StrictJSON(BaseParser):
         return read_json(stream.read(MOST_BYTES + 1))
 
 
-def read_json(body: bytes) -> Any:
+def read_json(body: bytes, what: str = "The body", *, most_bytes: int = MOST_BYTES) -> Any:
     """
+    Args:
+        what: How sentences call it.
+
     Raises:
-        Problem: 413 or 400; the body is too large, or no JSON, or holds what cannot be kept.
+        Problem: 413 or 400; it is too large, or no JSON, or holds what cannot be kept.
     """
-    if len(body) > MOST_BYTES:
-        most = MOST_BYTES >> 20
-        raise Problem(413, "too_large", f"A body has up to {most} MB. Send less at once.")
+    if len(body) > most_bytes:
+        most = most_bytes >> 20
+        raise Problem(413, "too_large", f"{what} has up to {most} MB. Send less at once.")
     try:
         read = json.loads(body.decode(), parse_constant=_no_number, parse_int=_number)
     except UnicodeDecodeError as error:
-        raise _bad(f"The body is not in UTF-8: byte {error.start} is none of a text.") from None
+        raise _bad(f"{what} is not in UTF-8: byte {error.start} is none of a text.") from None
     except RecursionError:
-        raise _bad(f"The body is nested deeper than {MOST_LEVELS} levels.") from None
+        raise _bad(f"{what} is nested deeper than {MOST_LEVELS} levels.") from None
     except ValueError as error:
-        raise _bad(f"The body is no JSON: {error}.") from None
+        raise _bad(f"{what} is no JSON: {error}.") from None
     _check(read, "", 0)
     return read
 

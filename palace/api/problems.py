@@ -20,12 +20,13 @@ from palace.errors import (
     NoSuchFact,
     PalaceError,
 )
-from palace.sdk.errors import NotFoundError
-from palace.working.errors import TooMuch, WorkingMemoryAway
+from palace.sdk.errors import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
+from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
 
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+LATER = {"Retry-After": "5"}
 
 # What is not here is a 400: somebody's input.
 _STATUS: dict[type[Exception], int] = {
@@ -35,6 +36,9 @@ _STATUS: dict[type[Exception], int] = {
     EmbeddingMismatch: 503,
     TooMuch: 413,
     WorkingMemoryAway: 503,
+    NamespaceFull: 409,
+    NotItsOwn: 403,
+    WrongPalace: 403,
 }
 NOT_FOUND = "There is nothing here for this key. Check the address and the id."
 
@@ -112,8 +116,13 @@ def problem_of(error: Exception) -> Problem | None:
         return Problem(413, "too_large", "The request is too large. Send less at once.")
     if isinstance(error, exceptions.APIException):
         return _of_framework(error)
+    if isinstance(error, VectorStoreError | EmbeddingError) and isinstance(
+        error.__cause__, Exception
+    ):
+        return _of_service(error.__cause__)
     if isinstance(error, PalaceError):
-        return Problem(_status_of(error), error.code, str(error))
+        status = _status_of(error)
+        return Problem(status, error.code, str(error), headers=LATER if status == 503 else None)
     return _of_service(error)
 
 
@@ -126,13 +135,12 @@ def _status_of(error: PalaceError) -> int:
 
 def _of_service(error: Exception) -> Problem | None:
     """Something that Loci needs does not answer."""
-    later = {"Retry-After": "5"}
     if isinstance(error, LLMError):
-        return Problem(503, "model_unavailable", str(error), headers=later)
+        return Problem(503, "model_unavailable", str(error), headers=LATER)
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("The database does not answer: %s", error)
         said = "The database does not answer. Try again in a moment."
-        return Problem(503, "database_unavailable", said, headers=later)
+        return Problem(503, "database_unavailable", said, headers=LATER)
     return None
 
 

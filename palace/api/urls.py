@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from palace.api.memory_service import views as memory_service
@@ -22,4 +22,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("users/<str:user_id>", memory_service.UserView.as_view(), name="user"),
     path("sessions/<str:session_id>", memory_service.SessionView.as_view(), name="session"),
+    path("", include("palace.api.fact_api.urls")),
 ]

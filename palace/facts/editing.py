@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from django.db import transaction
@@ -21,6 +21,10 @@ from palace.models.facts import FactQuerySet
 BATCH = 500
 
 
+def as_it_may_be(fact: Fact) -> None:
+    """To change it, whatever it says."""
+
+
 def current(palace: Palace, memory: UUID) -> Fact:
     """The row of a memory that is held.
 
@@ -34,10 +38,20 @@ def current(palace: Palace, memory: UUID) -> Fact:
     return fact
 
 
-def rewrite(palace: Palace, memory: UUID, text: str, scope: Scope) -> Fact:
+def rewrite(
+    palace: Palace,
+    memory: UUID,
+    text: str,
+    scope: Scope,
+    *,
+    check: Callable[[Fact], None] = as_it_may_be,
+) -> Fact:
     """Let a memory say something else: as a correction, for it is the sentence that was wrong.
 
     Call it outside of a transaction, as the embedder may be asked.
+
+    Args:
+        check: Is given the row that is held, while nobody can change it; what it raises leaves it.
 
     Raises:
         NoSuchFact: as `current`.
@@ -45,6 +59,7 @@ def rewrite(palace: Palace, memory: UUID, text: str, scope: Scope) -> Fact:
     with transaction.atomic():
         palace.lock()
         old = current(palace, memory)
+        check(old)
         if old.text == text:
             return old
         new = copy_of(old)
@@ -57,8 +72,15 @@ def rewrite(palace: Palace, memory: UUID, text: str, scope: Scope) -> Fact:
     return new
 
 
-def delete(palace: Palace, memory: UUID, scope: Scope, *, why: str = "") -> None:
-    """Hold a memory no longer. Its rows stay, for its history.
+def delete(
+    palace: Palace,
+    memory: UUID,
+    scope: Scope,
+    *,
+    why: str = "",
+    check: Callable[[Fact], None] = as_it_may_be,
+) -> None:
+    """Hold a memory no longer. Its rows stay, for its history. `check` as of `rewrite`.
 
     Raises:
         NoSuchFact: as `current`.
@@ -66,6 +88,7 @@ def delete(palace: Palace, memory: UUID, scope: Scope, *, why: str = "") -> None
     with transaction.atomic():
         palace.lock()
         fact = current(palace, memory)
+        check(fact)
         _drop([fact], scope, Fact.Fate.DELETED, why)
 
 

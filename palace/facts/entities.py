@@ -13,16 +13,27 @@ def entity_for(palace: Palace, thing: Thing) -> Entity:
 
     Call it holding the palace: whoever else makes entities waits.
     """
+    found = find_entity(palace, thing.name, prefer=thing.kind)
+    if found is not None:
+        return found
     name = storable_label(thing.name)
-    slug = slug_of(name)
+    return Entity.objects.create(
+        palace=palace, kind=thing.kind, slug=slug_of(name), name=name[:LABEL_LENGTH]
+    )
+
+
+def find_entity(palace: Palace, name: str, *, prefer: str = "") -> Entity | None:
+    """The palace's entity of that name, or else one that is called so as well.
+
+    Args:
+        prefer: A kind; of several of one name it is the one of this kind, else the oldest.
+    """
+    name = storable_label(name)
     # All kinds, as the index begins with the kind.
+    kinds = Entity.Kind.values
     named = list(
-        Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values, slug=slug).order_by("pk")
+        Entity.objects.filter(palace=palace, kind__in=kinds, slug=slug_of(name)).order_by("pk")
     )
     named = named or list(Entity.objects.filter(palace=palace, aliases__contains=[name])[:1])
-    same_kind = [entity for entity in named if entity.kind == thing.kind]
-    if same_kind or named:
-        return (same_kind or named)[0]
-    return Entity.objects.create(
-        palace=palace, kind=thing.kind, slug=slug, name=name[:LABEL_LENGTH]
-    )
+    same_kind = [entity for entity in named if entity.kind == prefer]
+    return next(iter(same_kind or named), None)

@@ -24,7 +24,13 @@ def versions(palace: Palace, memory: UUID) -> list[Fact]:
     )
 
 
-def timeline(palace: Palace, entity: Entity, *, known_at: datetime | None = None) -> Sequence[Fact]:
+def timeline(
+    palace: Palace,
+    entity: Entity,
+    *,
+    known_at: datetime | None = None,
+    among: FactQuerySet | None = None,
+) -> Sequence[Fact]:
     """The whole story of an entity, in the order in which things came true.
 
     Holds all facts about it, those that end at it, and those that are no longer held; what was
@@ -32,8 +38,10 @@ def timeline(palace: Palace, entity: Entity, *, known_at: datetime | None = None
 
     Args:
         known_at: As we knew it then; as we know it today unless given.
+        among: Only these facts; None: all.
     """
-    facts = Fact.objects.within(palace).filter(Q(subject=entity) | Q(object_entity=entity))
+    held = Fact.objects.all() if among is None else among
+    facts = held.within(palace).filter(Q(subject=entity) | Q(object_entity=entity))
     if known_at is None:
         facts = facts.filter(Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE))
     else:

@@ -19,6 +19,7 @@ from palace.sdk.errors import (
     TooMuch,
     VectorStoreError,
     WorkingMemoryAway,
+    WrongPalace,
 )
 from palace.sdk.results import (
     AddResults,
@@ -60,4 +61,5 @@ __all__ = [
     "TooMuch",
     "VectorStoreError",
     "WorkingMemoryAway",
+    "WrongPalace",
 ]

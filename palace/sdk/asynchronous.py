@@ -21,9 +21,13 @@ class AsyncMemory(Awaiting[Memory]):
     """
 
     def __init__(
-        self, owner: User | str | None = None, *, vector_index: VectorIndex | None = None
+        self,
+        owner: User | str | None = None,
+        *,
+        vector_index: VectorIndex | None = None,
+        subject: str | None = None,
     ) -> None:
-        self._owner, self._vector_index = owner, vector_index
+        self._owner, self._vector_index, self._subject = owner, vector_index, subject
         self._memory: Memory | None = None
         self._turn = Lock()
 
@@ -31,7 +35,9 @@ class AsyncMemory(Awaiting[Memory]):
         """The one that does the work; made on first use, which takes a while: not in coroutines."""
         with self._turn:
             if self._memory is None:
-                self._memory = Memory(self._owner, vector_index=self._vector_index)
+                self._memory = Memory(
+                    self._owner, vector_index=self._vector_index, subject=self._subject
+                )
             return self._memory
 
     waiting = memory

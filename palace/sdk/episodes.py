@@ -24,12 +24,12 @@ LIMIT = 10
 class EpisodicMemory:
     """The episodes of a palace; made by `Memory.episodes`."""
 
-    def __init__(self, owner_id: int, user_id: str | None) -> None:
+    def __init__(self, owner_id: int, user_id: str | None, bound_to: str | None = None) -> None:
         """
         Raises:
-            ScopeError: nobody can be called so.
+            ScopeError: nobody can be called so; WrongPalace.
         """
-        self._owner_id, self._scope = owner_id, scope_of(user_id)
+        self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
 
     @a_call
     def store(

@@ -20,6 +20,7 @@ __all__ = [
     "TooMuch",
     "VectorStoreError",
     "WorkingMemoryAway",
+    "WrongPalace",
 ]
 
 
@@ -31,6 +32,15 @@ class ScopeError(PalaceError):
     def __init__(self, why: str = "") -> None:
         needed = "At least one of user_id, agent_id, or run_id must be provided"
         super().__init__(f"{why} {needed}." if why else needed)
+
+
+class WrongPalace(PalaceError):
+    """Somebody else's memories than the one's whom a Memory was made for."""
+
+    code = "wrong_palace"
+
+    def __init__(self) -> None:
+        super().__init__("This opens one palace only, and not that one. Leave user_id out.")
 
 
 class NotFoundError(PalaceError):

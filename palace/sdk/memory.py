@@ -8,21 +8,20 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from palace.errors import NoSuchFact
 from palace.facts import editing
 from palace.facts.filters import condition_of
 from palace.facts.remember import remember
 from palace.indexing.fact_vectors import fill_missing
 from palace.indexing.spaces import active_space
 from palace.indexing.vector_index import PgVectorIndex, VectorIndex, using
-from palace.models import Drawer, Fact, FactEvent, Palace
+from palace.models import Drawer, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
-from palace.sdk import arguments, process, shown
+from palace.sdk import arguments, by_id, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import told
 from palace.sdk.episodes import EpisodicMemory
@@ -61,13 +60,20 @@ class Memory:
     """
 
     def __init__(
-        self, owner: User | str | None = None, *, vector_index: VectorIndex | None = None
+        self,
+        owner: User | str | None = None,
+        *,
+        vector_index: VectorIndex | None = None,
+        subject: str | None = None,
     ) -> None:
         """
         Args:
             owner: The name or address of an account, made without a password where there is
                 none; None: this machine's own.
             vector_index: Where facts' vectors are kept and searched; Postgres unless given.
+            subject: The one palace that all calls are about, by its `user_id`, empty for the
+                owner's own; a call that names another raises WrongPalace, and no id of another is
+                found. None: all of the owner's.
 
         Raises:
             SetupError: what is needed cannot be started; says what to do.
@@ -76,6 +82,7 @@ class Memory:
         with told():
             process.make_ready()
             self.owner = account_of(owner)
+        self.subject = subject
         self.vector_index = vector_index or PgVectorIndex()
         # What others make facts of has its vectors there.
         self._shares_index = isinstance(self.vector_index, PgVectorIndex)
@@ -112,7 +119,7 @@ class Memory:
         Raises:
             ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
         """
-        scope = CallScope.read(user_id, agent_id, run_id)
+        scope = self._scope(user_id, agent_id, run_id)
         said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
         turns = arguments.turns_of(messages, said_at)
         kept_with = arguments.metadata_of(metadata)
@@ -157,7 +164,7 @@ class Memory:
             ScopeError, BadFilter, BadInput: an argument cannot be used; EmptyQuery: it is blank.
             EmbeddingError: the embedding model fails.
         """
-        scope, limit = CallScope.read(user_id, agent_id, run_id), arguments.limit_of(limit)
+        scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
         wanted = Q() if filters is None else condition_of(filters)
         palace = scope.palace(self.owner.pk)
         if palace is None:
@@ -175,8 +182,7 @@ class Memory:
     @_a_call
     def get(self, memory_id: str) -> MemoryItem | None:
         """A memory that is held, or that was told as past; None where there is none."""
-        fact = self._fact(memory_id)
-        return shown.items(fact.palace, [fact])[0] if fact else None
+        return by_id.find(self._palaces(), memory_id)
 
     @_a_call
     def get_all(
@@ -191,7 +197,7 @@ class Memory:
         known_at: Moment | None = None,
     ) -> MemoryResults:
         """All memories within the scope, newest first; arguments as `search`."""
-        scope, limit = CallScope.read(user_id, agent_id, run_id), arguments.limit_of(limit)
+        scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
         wanted = Q() if filters is None else condition_of(filters)
         palace = scope.palace(self.owner.pk)
         if palace is None:
@@ -207,9 +213,7 @@ class Memory:
         Raises:
             NotFoundError: there is no such memory; BadInput: the text cannot be kept.
         """
-        text, fact = arguments.statement_of(new_text), self._held(memory_id)
-        written = editing.rewrite(fact.palace, fact.memory, text, _scope_of(fact).writing())
-        return shown.items(fact.palace, [written])[0]
+        return by_id.rewrite(self._palaces(), memory_id, new_text)
 
     @_a_call
     def delete(self, memory_id: str) -> None:
@@ -218,8 +222,7 @@ class Memory:
         Raises:
             NotFoundError: there is no such memory.
         """
-        fact = self._held(memory_id)
-        editing.delete(fact.palace, fact.memory, _scope_of(fact).writing())
+        by_id.delete(self._palaces(), memory_id)
 
     @_a_call
     def delete_all(
@@ -230,7 +233,7 @@ class Memory:
         run_id: str | None = None,
     ) -> int:
         """`delete` for all memories within the scope; returns how many there were."""
-        scope = CallScope.read(user_id, agent_id, run_id)
+        scope = self._scope(user_id, agent_id, run_id)
         palace = scope.palace(self.owner.pk)
         if palace is None:
             return 0
@@ -243,12 +246,7 @@ class Memory:
         Raises:
             NotFoundError: there is no such memory, and never was.
         """
-        key = arguments.key_of(memory_id)
-        events = FactEvent.objects.filter(palace__in=self._palaces(), memory=key)
-        records = [shown.record(event) for event in events.order_by("at", "pk")] if key else []
-        if not records:
-            raise NoSuchFact(memory_id)
-        return records
+        return by_id.history(self._palaces(), memory_id)
 
     @_a_call
     def reset(self) -> None:
@@ -269,13 +267,13 @@ class Memory:
         Raises:
             BadInput: it is no namespace; ScopeError: nobody can be called so.
         """
-        return WorkingMemory(self.owner.pk, namespace, user_id)
+        return WorkingMemory(self.owner.pk, namespace, user_id, self.subject)
 
     def conversation(
         self, conversation_id: str, *, user_id: str | None = None
     ) -> ConversationMemory:
         """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
-        return ConversationMemory(self.owner.pk, conversation_id, user_id)
+        return ConversationMemory(self.owner.pk, conversation_id, user_id, self.subject)
 
     def episodes(self, *, user_id: str | None = None) -> EpisodicMemory:
         """What conversations came to.
@@ -286,7 +284,7 @@ class Memory:
         Raises:
             ScopeError: nobody can be called so.
         """
-        return EpisodicMemory(self.owner.pk, user_id)
+        return EpisodicMemory(self.owner.pk, user_id, self.subject)
 
     def _catch_up(self, palace: Palace) -> None:
         """What others have deleted for good leaves an index that is this program's own."""
@@ -294,27 +292,12 @@ class Memory:
             keys = Fact.objects.within(palace).values_list("pk", flat=True)
             self.vector_index.retain(palace, list(keys))
 
+    def _scope(self, user_id: str | None, agent_id: str | None, run_id: str | None) -> CallScope:
+        return CallScope.read(user_id, agent_id, run_id, bound_to=self.subject)
+
     def _palaces(self) -> PalaceQuerySet:
-        return Palace.objects.filter(owner=self.owner.pk).order_by("pk")
-
-    def _versions(self, memory_id: str) -> FactQuerySet:
-        """All rows of a memory. Its palace is not known: it is one of the owner's."""
-        key = arguments.key_of(memory_id)
-        if key is None:
-            return Fact.objects.none()
-        facts = Fact.objects.filter(palace__in=self._palaces(), memory=key)
-        return facts.select_related("palace", "subject")
-
-    def _held(self, memory_id: str) -> Fact:
-        fact = self._versions(memory_id).active().first()
-        if fact is None:
-            raise NoSuchFact(memory_id)
-        return fact
-
-    def _fact(self, memory_id: str) -> Fact | None:
-        versions = self._versions(memory_id)
-        fact = versions.active().first()
-        return fact or versions.filter(_told_as_past()).order_by("-recorded_at", "-pk").first()
+        palaces = Palace.objects.filter(owner=self.owner.pk).order_by("pk")
+        return palaces if self.subject is None else palaces.filter(subject=self.subject)
 
 
 def _facts(
@@ -326,15 +309,6 @@ def _facts(
         known_at=arguments.moment_of("known_at", known_at),
     )
     return scope.narrow(facts)
-
-
-def _told_as_past() -> Q:
-    """What was over when it was told was never held, and is kept for `true_at`."""
-    return Q(retired_at=F("recorded_at"), fate__in=Fact.WAS_TRUE)
-
-
-def _scope_of(fact: Fact) -> CallScope:
-    return CallScope(fact.palace.subject, fact.agent, fact.run)
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:

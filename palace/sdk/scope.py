@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from palace.facts.filter_values import shown
 from palace.facts.scope import Scope
 from palace.models import Palace
 from palace.models.facts import FactQuerySet
-from palace.sdk.errors import ScopeError
+from palace.sdk.errors import ScopeError, WrongPalace
 from palace.storable import storable_id
 
 BY = "sdk"
@@ -28,18 +28,35 @@ class CallScope:
     run: str = ""
 
     @classmethod
-    def read(cls, user_id: str | None, agent_id: str | None, run_id: str | None) -> Self:
+    def read(
+        cls,
+        user_id: str | None,
+        agent_id: str | None,
+        run_id: str | None,
+        *,
+        bound_to: str | None = None,
+    ) -> Self:
         """
+        Args:
+            bound_to: The one palace that may be meant, and is where nothing else is said; empty is
+                the owner's own. None: any.
+
         Raises:
             ScopeError: none is given, or one is blank or no text.
+            WrongPalace: another palace is meant than the one it is bound to.
         """
         given: dict[str, object] = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-        if all(value is None for value in given.values()):
+        if bound_to is None and all(value is None for value in given.values()):
             raise ScopeError
         for name, value in given.items():
             if value is not None and (not isinstance(value, str) or not value.strip()):
                 raise ScopeError(f"{name} is text that is not blank, not {shown(value)}.")
-        return cls(*(storable_id(value or "") for value in (user_id, agent_id, run_id)))
+        scope = cls(*(storable_id(value or "") for value in (user_id, agent_id, run_id)))
+        if bound_to is None:
+            return scope
+        if user_id is not None and scope.user != bound_to:
+            raise WrongPalace
+        return replace(scope, user=bound_to)
 
     def palace(self, owner_id: int) -> Palace | None:
         """The one that there is."""

@@ -32,12 +32,14 @@ EntryItems = list[EntryItem]
 class WorkingMemory:
     """The entries of a palace, as one namespace writes and reads them; made by `Memory.working`."""
 
-    def __init__(self, owner_id: int, namespace: str, user_id: str | None) -> None:
+    def __init__(
+        self, owner_id: int, namespace: str, user_id: str | None, bound_to: str | None = None
+    ) -> None:
         """
         Raises:
-            BadInput: it is no namespace; ScopeError: nobody can be called so.
+            BadInput: it is no namespace; ScopeError: nobody can be called so; WrongPalace.
         """
-        self._owner_id, self._scope = owner_id, scope_of(user_id)
+        self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
         self.namespace = Namespace.read(namespace)
 
     @a_call
@@ -154,12 +156,14 @@ class WorkingMemory:
 class ConversationMemory:
     """What is noted of one conversation, by field; made by `Memory.conversation`."""
 
-    def __init__(self, owner_id: int, conversation_id: str, user_id: str | None) -> None:
+    def __init__(
+        self, owner_id: int, conversation_id: str, user_id: str | None, bound_to: str | None = None
+    ) -> None:
         """
         Raises:
-            BadInput: it is no conversation's id; ScopeError: nobody can be called so.
+            BadInput: it is no conversation's id; ScopeError: nobody can be called so; WrongPalace.
         """
-        self._owner_id, self._scope = owner_id, scope_of(user_id)
+        self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
         self.conversation_id = name_of("A conversation", conversation_id)
 
     @a_call
@@ -224,13 +228,15 @@ class ConversationMemory:
         self.put({ENTITIES: entities})
 
 
-def scope_of(user_id: str | None) -> CallScope:
-    """Whose palace: the owner's own, unless somebody is named.
+def scope_of(user_id: str | None, bound_to: str | None = None) -> CallScope:
+    """Whose palace: the owner's own, unless somebody is named, or it is bound to another.
 
     Raises:
-        ScopeError: nobody can be called so.
+        ScopeError: nobody can be called so; WrongPalace: it is bound to another.
     """
-    return CallScope() if user_id is None else CallScope.read(user_id, None, None)
+    if user_id is None:
+        return CallScope(bound_to or "")
+    return CallScope.read(user_id, None, None, bound_to=bound_to)
 
 
 def _item(entry: Entry) -> EntryItem:

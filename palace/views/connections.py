@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import F, Q
+from django.db.models import F
 
+from palace.facts.graph import relations
 from palace.models import Entity, Fact
 from palace.models.facts import FactQuerySet
 from palace.templatetags.fact_tags import in_words
@@ -120,12 +121,8 @@ def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
 
 def _said(entity: Entity, facts: FactQuerySet) -> dict[int, list[Fact]]:
     """By the other's key, what is said of the two, latest first."""
-    edges = facts.filter(
-        Q(subject=entity, object_entity__isnull=False) | Q(object_entity=entity)
-    ).exclude(subject=F("object_entity"))
     said: defaultdict[int, list[Fact]] = defaultdict(list)
-    latest = edges.select_related("subject", "object_entity").order_by("-recorded_at", "-pk")
-    for fact in latest[:EDGES_READ]:
+    for fact in relations(entity, facts)[:EDGES_READ]:
         said[_other(entity, fact).pk].append(fact)
     return said
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.apps import apps
@@ -16,7 +17,7 @@ from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
 from palace.mining.at_once import mine_at_once
-from palace.models import Drawer, Palace
+from palace.models import Drawer, Fact, Palace
 from palace.transcripts import Transcript, Turn
 from tests.api.conftest import client_of
 from tests.talk import START
@@ -53,6 +54,27 @@ CASES: dict[str, Case] = {
     "user_memories": lambda drawer: [Asked("get", "/users/ada/memories", None, 200)],
     "user": lambda drawer: [Asked("delete", "/users/ada", None, 204)],
     "session": lambda drawer: [Asked("delete", "/sessions/one", None, 204)],
+    "memories": lambda drawer: [
+        Asked("get", "/v1/memories/?user_id=ada", None, 200),
+        Asked("delete", "/v1/memories/?user_id=ada", None, 200),
+    ],
+    "search_memories": lambda drawer: [
+        Asked("get", f"/v1/memories/search/?q={WORD}&user_id=ada", None, 200),
+        Asked("post", "/v1/memories/search/", {"query": WORD, **USER}, 200),
+    ],
+    "memory": lambda drawer: [
+        Asked("get", f"/v1/memories/{memory(drawer)}/"),
+        Asked("put", f"/v1/memories/{memory(drawer)}/", {"text": "Taken over"}),
+        Asked("delete", f"/v1/memories/{memory(drawer)}/"),
+    ],
+    "history": lambda drawer: [Asked("get", f"/v1/memories/{memory(drawer)}/history/")],
+    "reset": lambda drawer: [Asked("post", "/v1/reset/", None, 204)],
+    "entities": lambda drawer: [
+        Asked("get", "/v1/entities/?user_id=ada", None, 200),
+        Asked("post", "/v1/entities/", USER, 200),
+    ],
+    "relations": lambda drawer: [Asked("get", "/v1/entities/Ada/relations/?user_id=ada")],
+    "timeline": lambda drawer: [Asked("get", "/v1/entities/Ada/timeline/?user_id=ada")],
 }
 
 
@@ -62,9 +84,9 @@ def names(patterns: Any = None) -> Iterator[str]:
         if isinstance(pattern, URLPattern):
             if patterns is not None:
                 yield str(pattern.name)
-        elif pattern.namespace == "api":
+        elif pattern.namespace == "api" or patterns is not None:
             yield from names(pattern.url_patterns)
-        elif patterns is None:
+        else:
             yield from _inside(pattern)
 
 
@@ -81,6 +103,10 @@ def drawer(owner, db):
     turns = (Turn("turn/0", "user", SAID, START),)
     mine_at_once(palace, Transcript("api", "one", "", turns), seconds=30)
     return Drawer.objects.get(palace=palace)
+
+
+def memory(drawer: Drawer) -> UUID:
+    return Fact.objects.filter(palace=drawer.palace).order_by("pk")[0].memory
 
 
 def each(drawer: Drawer) -> Iterator[Asked]:

@@ -1,0 +1,126 @@
+"""/v1/memories/ and /v1/reset/: what `palace.sdk.Memory` does, over HTTP."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from palace.api import etags
+from palace.api.base import ApiView
+from palace.api.fact_api import shapes
+from palace.api.fact_api.fields import Scoped
+from palace.api.palaces import palaces_for
+from palace.api.problems import not_found
+from palace.sdk import by_id
+from palace.sdk.calls import told
+from palace.sdk.memory import Memory
+
+TAG = ["fact API"]
+
+
+class FactView(ApiView):
+    @property
+    def memory(self) -> Memory:
+        """All that the key opens, and nothing else."""
+        return Memory(self.key.owner, subject=self.key.subject)
+
+
+class MemoriesView(FactView):
+    @extend_schema(tags=TAG, request=shapes.MemoriesTold, responses={200: shapes.MemoryEvents})
+    def post(self, request: Request) -> Response:
+        """Keep messages to the byte, and what they say as memories, each judged beside those known.
+
+        A model that fails is done without: what the local rules find is kept.
+        """
+        asked = self.read(shapes.MemoriesTold)
+        return Response(self.memory.add(**asked))
+
+    @extend_schema(tags=TAG, parameters=[shapes.ListAsked], responses={200: shapes.MemoryItems})
+    def get(self, request: Request) -> Response:
+        """All memories within the scope, newest first."""
+        return Response(self.memory.get_all(**self.read_query(shapes.ListAsked)))
+
+    @extend_schema(
+        tags=TAG, parameters=[Scoped], request=None, responses={200: shapes.MemoriesDeleted}
+    )
+    def delete(self, request: Request) -> Response:
+        """Hold no memory within the scope any longer. What was said stays, and so do histories."""
+        return Response({"deleted": self.memory.delete_all(**self.read_query(Scoped))})
+
+
+class SearchMemoriesView(FactView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(
+        tags=TAG, parameters=[shapes.SearchInAddress], responses={200: shapes.MemoriesFound}
+    )
+    def get(self, request: Request) -> Response:
+        """The memories closest by meaning, best first."""
+        return self._found(self.read_query(shapes.SearchInAddress))
+
+    @extend_schema(
+        tags=TAG, request=shapes.MemorySearchAsked, responses={200: shapes.MemoriesFound}
+    )
+    def post(self, request: Request) -> Response:
+        """The same, with the question as a body: filters need no quoting there."""
+        return self._found(self.read(shapes.MemorySearchAsked))
+
+    def _found(self, asked: dict[str, Any]) -> Response:
+        asked.pop("q", None)
+        return Response(self.memory.search(**asked))
+
+
+class MemoryView(FactView):
+    @extend_schema(tags=TAG, responses={200: shapes.MemoryItemShown})
+    def get(self, request: Request, memory_id: str) -> Response:
+        """A memory that is held, or that was told as past."""
+        item = self.memory.get(memory_id)
+        if item is None:
+            raise not_found()
+        return etags.answer(request, item)
+
+    @extend_schema(
+        tags=TAG, request=shapes.MemoryRewritten, responses={200: shapes.MemoryItemShown}
+    )
+    def put(self, request: Request, memory_id: str) -> Response:
+        """Let a memory say something else. What it said stays in its history.
+
+        With `If-Match` only where it still says what you have read.
+        """
+        text = self.read(shapes.MemoryRewritten)["text"]
+        with told():
+            item = by_id.rewrite(
+                palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
+            )
+        return etags.answer(request, item)
+
+    @extend_schema(tags=TAG, request=None, responses={204: None})
+    def delete(self, request: Request, memory_id: str) -> Response:
+        """Hold a memory no longer. Its history stays. `If-Match` as of PUT."""
+        with told():
+            by_id.delete(palaces_for(self.key), memory_id, check=partial(etags.check, request))
+        return Response(status=204)
+
+
+class HistoryView(FactView):
+    @extend_schema(tags=TAG, responses={200: shapes.MemoryHistoryLine(many=True)})
+    def get(self, request: Request, memory_id: str) -> Response:
+        """All that happened to a memory, oldest first; also of one that was deleted."""
+        return Response(self.memory.history(memory_id))
+
+
+class ResetView(FactView):
+    scopes: ClassVar[dict[str, str]] = {"POST": "admin"}
+
+    @extend_schema(tags=TAG, request=None, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """Delete all memories with their histories, of everybody whom this key opens.
+
+        What was said stays in its drawers, and is not read for memories again.
+        """
+        self.memory.reset()
+        return Response(status=204)

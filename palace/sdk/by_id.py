@@ -1,0 +1,98 @@
+"""One memory, by its id: whose it is, is not said; it is in one of the owner's palaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db.models import F, Q
+
+from palace.errors import NoSuchFact
+from palace.facts import editing
+from palace.models import Fact, FactEvent
+from palace.models.facts import FactQuerySet
+from palace.models.palace import PalaceQuerySet
+from palace.sdk import arguments, shown
+from palace.sdk.results import HistoryRecord, MemoryItem
+from palace.sdk.scope import CallScope
+
+# Is given a memory as it is, while nobody can change it; what it raises leaves it so.
+Check = Callable[[MemoryItem], None]
+
+
+def as_it_may_be(item: MemoryItem) -> None:
+    """To change it, whatever it says."""
+
+
+def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
+    """A memory that is held, or that was told as past; None where there is none."""
+    versions = _versions(palaces, memory_id)
+    past = versions.filter(_told_as_past()).order_by("-recorded_at", "-pk")
+    fact = versions.active().first() or past.first()
+    return _item(fact) if fact else None
+
+
+def rewrite(
+    palaces: PalaceQuerySet, memory_id: str, new_text: str, check: Check = as_it_may_be
+) -> MemoryItem:
+    """
+    Raises:
+        NoSuchFact: there is no such memory; BadInput: the text cannot be kept.
+    """
+    text, fact = arguments.statement_of(new_text), _held(palaces, memory_id)
+    by = _scope_of(fact).writing()
+    return _item(
+        editing.rewrite(fact.palace, fact.memory, text, by, check=lambda held: check(_item(held)))
+    )
+
+
+def delete(palaces: PalaceQuerySet, memory_id: str, check: Check = as_it_may_be) -> None:
+    """
+    Raises:
+        NoSuchFact: there is no such memory.
+    """
+    fact = _held(palaces, memory_id)
+    by = _scope_of(fact).writing()
+    editing.delete(fact.palace, fact.memory, by, check=lambda held: check(_item(held)))
+
+
+def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:
+    """Oldest first.
+
+    Raises:
+        NoSuchFact: there is no such memory, and never was.
+    """
+    key = arguments.key_of(memory_id)
+    events = FactEvent.objects.filter(palace__in=palaces, memory=key)
+    records = [shown.record(event) for event in events.order_by("at", "pk")] if key else []
+    if not records:
+        raise NoSuchFact(memory_id)
+    return records
+
+
+def _held(palaces: PalaceQuerySet, memory_id: str) -> Fact:
+    fact = _versions(palaces, memory_id).active().first()
+    if fact is None:
+        raise NoSuchFact(memory_id)
+    return fact
+
+
+def _versions(palaces: PalaceQuerySet, memory_id: str) -> FactQuerySet:
+    """All rows of a memory."""
+    key = arguments.key_of(memory_id)
+    if key is None:
+        return Fact.objects.none()
+    facts = Fact.objects.filter(palace__in=palaces, memory=key)
+    return facts.select_related("palace", "subject")
+
+
+def _told_as_past() -> Q:
+    """What was over when it was told was never held, and is kept for `true_at`."""
+    return Q(retired_at=F("recorded_at"), fate__in=Fact.WAS_TRUE)
+
+
+def _scope_of(fact: Fact) -> CallScope:
+    return CallScope(fact.palace.subject, fact.agent, fact.run)
+
+
+def _item(fact: Fact) -> MemoryItem:
+    return shown.items(fact.palace, [fact])[0]
