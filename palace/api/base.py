@@ -27,8 +27,8 @@ class ApiView(APIView):
     # A search is sent as POST and changes nothing: no audit, no idempotency key.
     only_reads: ClassVar[bool] = False
 
+    _known_key: ApiKey | None = None
     _write: IdempotentWrite | None = None
-    _replay: Response | None = None
     _rate: Rate | None = None
 
     @property
@@ -67,6 +67,7 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        self._known_key = self.key
         self._count()
         self._check_scope(str(request.method))
         if self._writes():
@@ -77,7 +78,6 @@ class ApiView(APIView):
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, _Answered):
-            self._replay = exc.response
             return exc.response
         return super().handle_exception(exc)
 
@@ -90,8 +90,8 @@ class ApiView(APIView):
         finished.headers.setdefault("Cache-Control", "no-store")
         if self._write is not None:
             idempotency.settle(self._write, response)
-        if isinstance(getattr(request, "auth", None), ApiKey) and self._writes():
-            self._note(finished.status_code)
+        if self._known_key is not None and self._writes():
+            self._note(self._known_key, finished.status_code)
         return finished
 
     def _count(self) -> None:
@@ -113,9 +113,9 @@ class ApiView(APIView):
     def _writes(self) -> bool:
         return self.request.method not in SAFE and not self.only_reads
 
-    def _note(self, status: int) -> None:
+    def _note(self, key: ApiKey, status: int) -> None:
         audit.note(
-            self.key,
+            key,
             door="rest",
             action=str(self.request.method),
             path=self.request.path,
