@@ -192,6 +192,14 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "settings_app.tasks.forget_ended_sessions",
         "schedule": 24 * 3600,
     },
+    "forget what programs changed long ago": {
+        "task": "settings_app.tasks.forget_old_audit_lines",
+        "schedule": 24 * 3600,
+    },
+    "forget what was answered to programs": {
+        "task": "palace.tasks.forget_answered_writes",
+        "schedule": 24 * 3600,
+    },
     "forget working memory of deleted palaces": {
         "task": "palace.tasks.forget_deleted_palaces",
         "schedule": 24 * 3600,

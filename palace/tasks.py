@@ -35,6 +35,7 @@ from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
+from palace.models.writes import forget_old_writes
 from palace.working import forgetting
 
 logger = logging.getLogger(__name__)
@@ -193,6 +194,12 @@ def empty_trash(palace_id: int, through: int) -> None:
     drawers = trash.up_to(through)
     if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
         empty_trash.delay(palace_id, through)
+
+
+@shared_task
+def forget_answered_writes() -> None:
+    """Delete what was answered to programs whose writes are not to be sent again any more."""
+    forget_old_writes()
 
 
 @shared_task

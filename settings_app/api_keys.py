@@ -84,10 +84,19 @@ def issue(
     scopes: Collection[str] = ("read", "write"),
     subject: str | None = None,
     expires_at: datetime | None = None,
+    key_id: uuid.UUID | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key, with the text to hand to the program: there is no second chance to see it."""
+    """A new key, with the text to hand to the program: there is no second chance to see it.
+
+    Args:
+        key_id: Its public id, where the caller must be sure to make it once only.
+
+    Raises:
+        IntegrityError: there is a key of that id.
+    """
     text = STARTS_WITH + secrets.token_urlsafe(32)
     key = ApiKey.objects.create(
+        uuid=key_id or uuid.uuid4(),
         owner=owner,
         name=name,
         start=text[:SHOWN_CHARS],

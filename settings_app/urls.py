@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
-from settings_app import costs_views, memory_views, views
+from settings_app import costs_views, key_views, memory_views, views
 
 urlpatterns: list[URLPattern] = [
     path("sign-up/", views.sign_up, name="sign_up"),
@@ -16,5 +16,7 @@ urlpatterns: list[URLPattern] = [
     path("settings/try/", memory_views.try_model, name="try_model"),
     path("settings/remove-key/", memory_views.remove_key, name="remove_key"),
     path("settings/costs/", costs_views.costs, name="costs"),
+    path("settings/keys/", key_views.api_keys, name="api_keys"),
+    path("settings/keys/<uuid:uuid>/revoke/", key_views.revoke_key, name="revoke_key"),
     path("settings/account/", views.account, name="account"),
 ]

@@ -18,12 +18,12 @@ from rest_framework.response import Response
 
 from palace.api.problems import Problem
 from palace.models import IdempotentWrite
+from palace.models.writes import KEPT_FOR
 from palace.storable import is_storable
 from settings_app.api_keys import ApiKey
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-KEPT_FOR = timedelta(hours=24)
 # Longer than any write takes: one that was claimed before then has died.
 GIVEN_UP_AFTER = timedelta(minutes=2)
 MOST_CHARS = 200
@@ -74,12 +74,6 @@ def settle(write: IdempotentWrite, response: Response) -> None:
     IdempotentWrite.objects.filter(pk=write.pk, claimed_at=write.claimed_at).update(
         status=write.status, body=write.body, headers=write.headers
     )
-
-
-def forget_old() -> int:
-    """Returns how many answers were let go."""
-    count, _ = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - KEPT_FOR).delete()
-    return count
 
 
 def _check(write: IdempotentWrite, fingerprint: str) -> None:

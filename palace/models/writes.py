@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+
+KEPT_FOR = timedelta(hours=24)
 
 
 class IdempotentWrite(models.Model):
@@ -29,3 +33,10 @@ class IdempotentWrite(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+def forget_old_writes() -> int:
+    """Returns how many answers were let go."""
+    old = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - KEPT_FOR)
+    count, _ = old.delete()
+    return count

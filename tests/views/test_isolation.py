@@ -22,6 +22,7 @@ from palace.models import (
 )
 from palace.recall.carried import of_drawer, of_fact
 from palace.working.ledger import Entry, Ledger
+from settings_app.api_keys import ApiKey, issue
 from tests.dreaming.conftest import proposed
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
@@ -37,6 +38,7 @@ ONES_OWN = {
     "account",
     "activities",
     "agents",
+    "api_keys",
     "chat",
     "costs",
     "dream_now",
@@ -139,6 +141,7 @@ FORMS = {
         {"drawer": drawer.uuid},
     ),
     "agent_detail": lambda drawer: (agent(drawer).get_absolute_url(), {"name": "New"}),
+    "revoke_key": lambda drawer: (reverse("revoke_key", args=[api_key(drawer).uuid]), {}),
     "delete_agent": lambda drawer: (reverse("delete_agent", args=[agent(drawer).uuid]), {}),
 }
 # All that can be looked at, and all that can be posted to.
@@ -195,6 +198,12 @@ def talk(drawer):
     for position, role in enumerate(("user", "assistant")):
         Message.objects.get_or_create(**said, position=position, role=role, text=drawer.text)
     return made
+
+
+def api_key(drawer):
+    """A key of a program, called like the room."""
+    named = {"owner": drawer.palace.owner, "name": drawer.room.title}
+    return ApiKey.objects.filter(**named).first() or issue(*named.values())[0]
 
 
 def ledger_item(drawer):

@@ -96,6 +96,9 @@ class Command(BaseCommand):
                 await asyncio.sleep(0.1)
             self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
             self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
+            self._say(
+                "A key for programs: manage.py api_key prints one; /api/docs/ says what for.\n"
+            )
             self._say("Ctrl-C stops everything.\n")
 
         async def revive_services() -> None:

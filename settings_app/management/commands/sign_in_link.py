@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db.models import Q
+from django.core.management.base import BaseCommand, CommandParser
 
-from settings_app.owner import find_owner
+from settings_app.people import person_or_owner
 from settings_app.sign_in import LINK_LASTS, one_time_link
 
 
@@ -25,23 +22,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, user: str | None, base: str, **options: Any) -> None:
-        person = _find(user) if user else find_owner()
-        if person is None:
-            raise CommandError(
-                "There is no user yet. Start Loci once with `make run`, "
-                "or make one with `manage.py createsuperuser`."
-            )
+        person = person_or_owner(user)
         minutes = int(LINK_LASTS.total_seconds() // 60)
         self.stderr.write(f"Signs in {person.get_username()}, once, for {minutes} minutes:")
         self.stdout.write(base.rstrip("/") + one_time_link(person))
-
-
-def _find(name: str) -> User:
-    people = get_user_model().objects.filter(is_active=True)
-    found = list(people.filter(Q(username=name) | Q(email__iexact=name))[:2])
-    if len(found) != 1:
-        raise CommandError(
-            f"{'Several users are' if found else 'No active user is'} called {name!r}. "
-            "Give a user's name as it is written at sign-in."
-        )
-    return found[0]
