@@ -182,6 +182,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "palace.tasks.take_up_unfinished",
         "schedule": 60,
     },
+    "tell webhooks": {"task": "palace.tasks.deliver_webhooks", "schedule": 5},
     "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
     "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
     "purge what was long in the trash": {
@@ -202,6 +203,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     },
     "forget working memory of deleted palaces": {
         "task": "palace.tasks.forget_deleted_palaces",
+        "schedule": 24 * 3600,
+    },
+    "forget what webhooks were told": {
+        "task": "palace.tasks.forget_old_deliveries",
         "schedule": 24 * 3600,
     },
     "forget old cached vectors": {
@@ -263,7 +268,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "filters": {"quiet": {"()": "config.quiet.Quiet"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["quiet"]}
+    },
     "root": {"handlers": ["console"], "level": env_text("LOCI_LOG_LEVEL", "INFO").upper()},
 }
 
@@ -291,3 +299,5 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 }
 # Requests that each key may send: "600/minute", "10/second;5000/day" … Empty means no limit.
 API_RATE = env_text("LOCI_API_RATE", "600/minute")
+# Who sends messages to POST /turns waits for a minute: what is not done by then is done later.
+TURN_DEADLINE_S = env_number("LOCI_TURN_DEADLINE_S", 55)

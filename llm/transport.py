@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpcore2
 import httpx2
 import openai
 
-from llm import guard
+from llm import deadline, guard
 
 # Of one answer. A model writes a few hundred kilobytes at most; an endless answer fills the memory.
 MAX_ANSWER_BYTES = 64 * 2**20
@@ -103,7 +105,9 @@ class _GuardedBackend(httpcore2.NetworkBackend):
                 raise httpcore2.ConnectTimeout
             try:
                 # A number: nobody is asked again what it stands for.
-                return self._sockets.connect_tcp(address, port, left, local_address, socket_options)
+                return _Timely(
+                    self._sockets.connect_tcp(address, port, left, local_address, socket_options)
+                )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
         raise failure
@@ -117,6 +121,43 @@ class _GuardedBackend(httpcore2.NetworkBackend):
         if not all(map(self._is_allowed, found)):
             raise AddressRefused(guard.not_allowed(host))
         return found
+
+
+class _Timely(httpcore2.NetworkStream):
+    """Keeps to the deadline, if there is one: a header that drips breaks no timeout otherwise."""
+
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _left(timeout, httpcore2.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, _left(timeout, httpcore2.WriteTimeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = _left(timeout, httpcore2.ConnectTimeout)
+        return _Timely(self._stream.start_tls(ssl_context, server_hostname, left))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _left(timeout: float | None, late: type[Exception]) -> float | None:
+    current = deadline.current()
+    if current is None:
+        return timeout
+    if current.left_s <= 0:
+        raise late("The answer takes too long.")
+    return current.left_s if timeout is None else min(timeout, current.left_s)
 
 
 class _Body(httpx2.SyncByteStream):

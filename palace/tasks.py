@@ -36,6 +36,7 @@ from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.models.writes import forget_old_writes
+from palace.webhooks import delivering
 from palace.working import forgetting
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,8 @@ EMBED_MISSING_S = 45
 LEARN_S = 45
 WRITE_EPISODES_S = 45
 PURGE_S = 45
+WEBHOOKS_INTERVAL_S = 5
+WEBHOOKS_S = 45
 
 
 @contextmanager
@@ -233,6 +236,20 @@ def dream_where_it_is_night() -> None:
     """Queue the dreams of palaces whose owners sleep, where there is anything new."""
     for night in islice(due(timezone.now()), SWEEP):
         dream_at_night.delay(night.palace.pk)
+
+
+@shared_task(expires=WEBHOOKS_INTERVAL_S, reject_on_worker_lost=False)
+def deliver_webhooks() -> None:
+    """Tell webhooks what is due; however slow they are, they never take more than one worker."""
+    with held_if_free("deliver webhooks") as ours:
+        done = not ours or delivering.deliver_due(seconds=WEBHOOKS_S)
+    if not done:
+        deliver_webhooks.delay()
+
+
+@shared_task
+def forget_old_deliveries() -> None:
+    delivering.forget_old()
 
 
 @shared_task

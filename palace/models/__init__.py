@@ -14,6 +14,7 @@ from palace.models.passages import EmbeddingSpace, Passage
 from palace.models.postings import Posting
 from palace.models.tellings import Telling
 from palace.models.traces import RecollectionTrace
+from palace.models.webhooks import Webhook, WebhookDelivery
 from palace.models.writes import IdempotentWrite
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "RecollectionTrace",
     "Room",
     "Telling",
+    "Webhook",
+    "WebhookDelivery",
     "Wing",
     "WingAlias",
 ]

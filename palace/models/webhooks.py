@@ -1,0 +1,104 @@
+"""Whom to tell when something happens in a palace, and what was told."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from palace.models.palace import Palace
+
+
+class Webhook(models.Model):
+    """An address that an owner wants told.
+
+    `subject` is the one palace it hears of, by the name its owner gives it: empty is the owner's
+    own. Without one (None) it hears of all of them.
+    """
+
+    class Event(models.TextChoices):
+        MINED = "mined", "Mined: messages were filed, and can be found"
+        FACT_CHANGED = "fact.changed", "A fact was added, changed or dropped"
+        RECALLED = "recalled", "Recalled: somebody was given memories"
+
+    uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=1000)
+    events = ArrayField(models.CharField(max_length=20, choices=Event))
+    subject = models.CharField(max_length=200, blank=True, null=True, default=None)  # noqa: DJ001
+    sealed_secret = models.TextField(help_text="Encrypted; see settings_app.secrets.")
+    created_at = models.DateTimeField(default=timezone.now)
+    failing_since = models.DateTimeField(null=True, help_text="Nothing has arrived since.")
+    disabled_at = models.DateTimeField(null=True, help_text="Nothing is sent, or kept to be sent.")
+    disabled_why = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookDelivery(models.Model):
+    """One thing to tell one webhook: written by the database with what it tells of.
+
+    It holds ids and counts, and no word of a memory: a purge has nothing to take out of it.
+    """
+
+    # What is not one of `Webhook.Event`: it is sent because somebody asked to try.
+    TEST = "test"
+
+    uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries", db_index=False)
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, null=True, related_name="+", db_constraint=False
+    )
+    event = models.CharField(max_length=20)
+    about = models.UUIDField(default=uuid4, help_text="Of the activity, event or trace.")
+    data = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(
+        null=True, default=timezone.now, help_text="Null: it arrived, or was given up."
+    )
+    taken_at = models.DateTimeField(null=True, help_text="When it was last taken up to be sent.")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    delivered_at = models.DateTimeField(null=True)
+    status = models.PositiveSmallIntegerField(null=True, help_text="As HTTP has it; the last.")
+    said = models.CharField(
+        max_length=300, blank=True, help_text="What came of the last attempt, for a person."
+    )
+
+    class Meta:
+        verbose_name_plural = "webhook deliveries"
+        ordering = ["-pk"]
+        constraints = [
+            # What grows while it waits, as a run of mining does, is told once.
+            models.UniqueConstraint(
+                fields=["webhook", "about"],
+                condition=Q(taken_at=None),
+                name="webhook_delivery_waits_once",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["webhook", "-id"], name="webhook_delivery_newest"),
+            models.Index(
+                fields=["webhook", "due_at", "id"],
+                name="webhook_delivery_due",
+                condition=Q(due_at__isnull=False),
+            ),
+            models.Index(fields=["created_at"], name="webhook_delivery_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.uuid}"
+
+    @property
+    def state(self) -> str:
+        """`delivered`, `waiting` or `failed`."""
+        if self.delivered_at:
+            return "delivered"
+        return "waiting" if self.due_at else "failed"

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from palace.facts.applying import note
+from palace.facts.scope import Scope
+from palace.models import FactEvent, WebhookDelivery
+from palace.webhooks.keeping import add
+from tests.webhooks.receiver import Receiver
+
+EVERYTHING = ("mined", "fact.changed", "recalled")
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def webhook(alice, receiver):
+    webhook, _secret = add(alice.pk, receiver.url, EVERYTHING)
+    return webhook
+
+
+def change_a_fact(palace, text="User lives in Lisbon"):
+    """Its line of history, which is what is told of."""
+    memory = palace.uuid
+    note(palace, Scope("api"), FactEvent.Kind.ADD, memory, None, text)
+
+
+def make_due():
+    """As if the pause were over."""
+    WebhookDelivery.objects.exclude(due_at=None).update(
+        due_at=timezone.now() - timedelta(seconds=1)
+    )
