@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -23,8 +24,6 @@ from palace.storable import storable_id
 from palace.tasks import have_learnt
 from palace.transcripts import Transcript, Turn
 
-# A client waits a minute: what is not done by then is answered as degraded.
-SOFT_DEADLINE_S = 55
 # Of a session, so many of its latest messages may end the context.
 LATEST = 3
 TAG = ["memory service"]
@@ -42,7 +41,7 @@ class TurnsView(ApiView):
         turn = turn_ids.new_turn(self.write)
         transcript = _transcript(turn, asked)
         palace = self.palace_made(asked.get("user_id"))
-        done = mine_at_once(palace, transcript, seconds=SOFT_DEADLINE_S)
+        done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
         have_learnt(palace.pk)
         return Response(shown.kept(turn, asked["session_id"], done), 201)
 
