@@ -12,6 +12,7 @@ app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     path("api/docs/", api_reference, name="reference"),
+    path("v1/", include("palace.api.house.urls")),
     path("turns", memory_service.TurnsView.as_view(), name="turns"),
     path("recall", memory_service.RecallView.as_view(), name="recall"),
     path("search", memory_service.SearchView.as_view(), name="search"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db import connection, transaction
@@ -59,8 +59,13 @@ class Merged:
 
 
 @transaction.atomic
-def change_wing(wing: Wing, *, name: str, kind: str) -> Wing:
+def change_wing(
+    wing: Wing, *, name: str, kind: str, aliases: Collection[str] | None = None
+) -> Wing:
     """Give a wing a name and a kind. Its former name still leads mining to it.
+
+    Args:
+        aliases: All other names that are to lead to it; None leaves those there are.
 
     Raises:
         NameTaken: another wing goes by that name, now or formerly.
@@ -78,6 +83,8 @@ def change_wing(wing: Wing, *, name: str, kind: str) -> Wing:
     said = _changes(wing, name, kind)
     wing.name, wing.slug, wing.kind = name, slug, kind
     wing.save(update_fields=["name", "slug", "kind"])
+    if aliases is not None and _replace_aliases(wing, aliases):
+        said = said or f"“{_short(name)}” is found by other names now."
     if said:
         Activity.objects.create(
             palace=palace,
@@ -192,6 +199,19 @@ def _add_aliases(wing: Wing, slugs: Iterable[str]) -> None:
     """A name that is an alias already, be it of another wing, stays as it is."""
     rows = [WingAlias(palace_id=wing.palace_id, wing=wing, slug=slug) for slug in slugs]
     WingAlias.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _replace_aliases(wing: Wing, names: Collection[str]) -> bool:
+    """Let these names and its own lead to the wing, and no others; whether that was a change."""
+    called = {slug_of(name): name for name in map(_checked, names)}
+    called.pop(wing.slug, None)
+    for slug, name in called.items():
+        _refuse_taken(wing, name, slug)
+    held = WingAlias.objects.filter(palace=wing.palace_id, wing=wing)
+    before = set(held.exclude(slug=wing.slug).values_list("slug", flat=True))
+    held.filter(slug__in=before - called.keys()).delete()
+    _add_aliases(wing, called.keys() - before)
+    return before != called.keys()
 
 
 def _changes(wing: Wing, name: str, kind: str) -> str:

@@ -35,14 +35,19 @@ class WingRow:
 
 def wing_rows(palace: Palace) -> list[WingRow]:
     """The wings that hold something, by name; the unsorted one comes last."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WINGS, [palace.pk, palace.pk])
-        counts = {wing: (rooms, drawers) for wing, rooms, drawers in cursor.fetchall()}
+    counts = wing_counts(palace)
     wings = Wing.objects.within(palace).filter(pk__in=counts)
     rows = [WingRow(wing, *counts[wing.pk]) for wing in wings]
     return sorted(
         rows, key=lambda row: (row.wing.number == Wing.UNSORTED, row.wing.name.casefold())
     )
+
+
+def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
+    """How many rooms and drawers each wing holds, by its key; those without any are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WINGS, [palace.pk, palace.pk])
+        return {wing: (rooms, drawers) for wing, rooms, drawers in cursor.fetchall()}
 
 
 def rooms_of(wing: Wing) -> QuerySet[Room]:

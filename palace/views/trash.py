@@ -103,7 +103,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
     drawers = batch_of(palace, at)
     leaf = with_preview(drawers.with_place()).first() if request.htmx else None
     restored = restore(palace, drawers)
-    _queue_mining(restored)
+    queue_mining(restored)
     if request.htmx:
         return _leaf_is_back(request, leaf, restored)
     if restored.drawers:
@@ -117,7 +117,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
 def restore_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
     drawer = _own_drawer(request, uuid)
     restored = restore(drawer.palace, drawers_in(drawer))
-    _queue_mining(restored)
+    queue_mining(restored)
     if restored.drawers:
         _say_restored(request, restored)
     else:
@@ -244,7 +244,7 @@ def _drawers_are(count: int) -> str:
     return f"{counted(count, 'drawer')} {'is' if count == 1 else 'are'}"
 
 
-def _queue_mining(restored: Restored) -> None:
+def queue_mining(restored: Restored) -> None:
     """What was trashed before it was mined is mined now, or within minutes by the sweep."""
     try:
         for room in restored.unmined:

@@ -17,9 +17,10 @@ from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
 from palace.mining.at_once import mine_at_once
-from palace.models import Drawer, Fact, Palace
+from palace.models import Drawer, Fact, Palace, Wing
 from palace.transcripts import Transcript, Turn
 from tests.api.conftest import client_of
+from tests.factories import DrawerFactory, RoomFactory, WingFactory
 from tests.talk import START
 
 WORD = "Goffriller"
@@ -53,6 +54,63 @@ CASES: dict[str, Case] = {
     "search": lambda drawer: [Asked("post", "/search", {"query": WORD, **USER}, 200)],
     "user_memories": lambda drawer: [Asked("get", "/users/ada/memories", None, 200)],
     "user": lambda drawer: [Asked("delete", "/users/ada", None, 204)],
+    "wings": lambda drawer: [Asked("get", "/v1/wings/?user_id=ada", None, 200)],
+    "wing": lambda drawer: [
+        Asked("get", f"/v1/wings/{drawer.room.wing.uuid}/?user_id=ada"),
+        Asked("patch", f"/v1/wings/{drawer.room.wing.uuid}/?user_id=ada", {"name": "Taken over"}),
+        Asked("delete", f"/v1/wings/{drawer.room.wing.uuid}/?user_id=ada"),
+    ],
+    "wing_merge": lambda drawer: [
+        Asked(
+            "post",
+            f"/v1/wings/{drawer.room.wing.uuid}/merge/?user_id=ada",
+            {"into": str(elsewhere(drawer).uuid)},
+        )
+    ],
+    "wing_rooms": lambda drawer: [
+        Asked("get", f"/v1/wings/{drawer.room.wing.uuid}/rooms/?user_id=ada")
+    ],
+    "room": lambda drawer: [
+        Asked("get", f"/v1/rooms/{drawer.room.uuid}/?user_id=ada"),
+        Asked("delete", f"/v1/rooms/{drawer.room.uuid}/?user_id=ada"),
+    ],
+    "room_closets": lambda drawer: [
+        Asked("get", f"/v1/rooms/{drawer.room.uuid}/closets/?user_id=ada")
+    ],
+    "room_drawers": lambda drawer: [
+        Asked("get", f"/v1/rooms/{drawer.room.uuid}/drawers/?user_id=ada")
+    ],
+    "closet": lambda drawer: [
+        Asked("get", f"/v1/closets/{drawer.closet.uuid}/?user_id=ada"),
+        Asked("delete", f"/v1/closets/{drawer.closet.uuid}/?user_id=ada"),
+    ],
+    "drawers": lambda drawer: [
+        Asked("get", "/v1/drawers/?user_id=ada", None, 200),
+        Asked("get", f"/v1/drawers/?room={drawer.room.uuid}&user_id=ada", None, 200),
+    ],
+    "by_pointer": lambda drawer: [
+        Asked("get", f"/v1/drawers/by-pointer/?pointer={drawer.pointer}&user_id=ada")
+    ],
+    "drawer": lambda drawer: [
+        Asked("get", f"/v1/drawers/{drawer.uuid}/?user_id=ada"),
+        Asked("delete", f"/v1/drawers/{drawer.uuid}/?user_id=ada"),
+    ],
+    "drawers_trash": lambda drawer: [
+        Asked("post", "/v1/drawers/trash/?user_id=ada", {"drawers": [str(drawer.uuid)]})
+    ],
+    "trash": lambda drawer: [Asked("get", "/v1/trash/?user_id=ada", None, 200)],
+    "trashed": lambda drawer: [
+        Asked("get", f"/v1/trash/{trashed(drawer).uuid}/?user_id=ada"),
+        Asked("delete", f"/v1/trash/{trashed(drawer).uuid}/?user_id=ada"),
+    ],
+    "trash_restore": lambda drawer: [
+        Asked(
+            "post",
+            "/v1/trash/restore/?user_id=ada",
+            {"drawers": [str(trashed(drawer).uuid)]},
+        )
+    ],
+    "trash_empty": lambda drawer: [Asked("post", "/v1/trash/empty/?user_id=ada", {})],
     "session": lambda drawer: [Asked("delete", "/sessions/one", None, 204)],
     "memories": lambda drawer: [
         Asked("get", "/v1/memories/?user_id=ada", None, 200),
@@ -102,11 +160,24 @@ def drawer(owner, db):
     palace = Palace.objects.create(owner=owner, subject="ada")
     turns = (Turn("turn/0", "user", SAID, START),)
     mine_at_once(palace, Transcript("api", "one", "", turns), seconds=30)
-    return Drawer.objects.get(palace=palace)
+    drawer = Drawer.objects.get(palace=palace)
+    another = RoomFactory(wing=WingFactory(palace=palace, number=900), number=900)
+    DrawerFactory(room=another, text=WORD)
+    DrawerFactory(room=another, text=WORD, trashed_at=START)
+    return drawer
 
 
 def memory(drawer: Drawer) -> UUID:
     return Fact.objects.filter(palace=drawer.palace).order_by("pk")[0].memory
+
+
+def elsewhere(drawer: Drawer) -> Wing:
+    """A wing of the same palace that the drawer is not in."""
+    return Wing.objects.filter(palace=drawer.palace).exclude(rooms=drawer.room).latest("pk")
+
+
+def trashed(drawer: Drawer) -> Drawer:
+    return Drawer.objects.within(drawer.palace).trashed()[0]
 
 
 def each(drawer: Drawer) -> Iterator[Asked]:
@@ -178,5 +249,5 @@ def test_the_owner_gets_there(owner, drawer):
 def test_nothing_mixes(strangers_program, drawer):
     told = {"session_id": "one", "messages": [{"role": "user", "content": "I am another."}], **USER}
     assert strangers_program.post("/turns", told).status_code == 201
-    assert Drawer.objects.filter(palace=drawer.palace).count() == 1
+    assert Drawer.objects.filter(palace=drawer.palace).count() == 3
     assert drawer.palace.owner.username == "owner"

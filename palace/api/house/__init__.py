@@ -1,0 +1,1 @@
+"""The palace itself: its places and drawers, its trash, its record, its owner's choices."""
