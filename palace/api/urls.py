@@ -24,4 +24,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("users/<str:user_id>", memory_service.UserView.as_view(), name="user"),
     path("sessions/<str:session_id>", memory_service.SessionView.as_view(), name="session"),
     path("", include("palace.api.fact_api.urls")),
+    path("", include("palace.api.short_memory.urls")),
 ]

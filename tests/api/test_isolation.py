@@ -16,9 +16,13 @@ from django.db import transaction
 from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
+from palace.episodes.storing import store
 from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace, Wing
 from palace.transcripts import Transcript, Turn
+from palace.working.entries import set_entry
+from palace.working.fields import put_fields
+from palace.working.names import Namespace
 from tests.api.conftest import client_of
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 from tests.talk import START
@@ -133,6 +137,32 @@ CASES: dict[str, Case] = {
     ],
     "relations": lambda drawer: [Asked("get", "/v1/entities/Ada/relations/?user_id=ada")],
     "timeline": lambda drawer: [Asked("get", "/v1/entities/Ada/timeline/?user_id=ada")],
+    "entry": lambda drawer: [
+        Asked("get", f"{noted(drawer)}?user_id=ada"),
+        Asked("delete", f"{noted(drawer)}?user_id=ada", None, 200),
+    ],
+    "working_memory": lambda drawer: [
+        Asked("get", "/working-memory/one?user_id=ada", None, 200),
+        Asked("delete", "/working-memory/one?user_id=ada", None, 200),
+    ],
+    "entries": lambda drawer: [
+        Asked("get", "/namespaces/session/one/entries?user_id=ada", None, 200)
+    ],
+    "search_entries": lambda drawer: [
+        Asked("post", "/namespaces/session/one/search", {"query": WORD, **USER}, 200)
+    ],
+    "inventory": lambda drawer: [
+        Asked("get", "/namespaces/session/one/inventory?user_id=ada", None, 200)
+    ],
+    "store_episode": lambda drawer: [],  # As turns.
+    "search_episodes": lambda drawer: [
+        Asked("post", "/episodic/search", {"query": WORD, **USER}, 200)
+    ],
+    "episodes": lambda drawer: [Asked("get", "/episodic/one?user_id=ada", None, 200)],
+    "ledger": lambda drawer: [Asked("get", "/ledger/one?user_id=ada", None, 200)],
+    "check_item": lambda drawer: [Asked("post", "/ledger/one/check", {"item": "a", **USER}, 200)],
+    "mark_item": lambda drawer: [],  # As turns.
+    "evict_item": lambda drawer: [Asked("post", "/ledger/one/evict", {"item": "a", **USER}, 200)],
 }
 
 
@@ -178,6 +208,14 @@ def elsewhere(drawer: Drawer) -> Wing:
 
 def trashed(drawer: Drawer) -> Drawer:
     return Drawer.objects.within(drawer.palace).trashed()[0]
+
+
+def noted(drawer: Drawer) -> str:
+    """An entry of working memory, and beside it what else is noted."""
+    set_entry(drawer.palace, Namespace.read("session/one"), "cello", SAID)
+    put_fields(drawer.palace, "one", {"scratchpad": SAID})
+    store(drawer.palace, conversation="one", summary=SAID)
+    return "/namespaces/session/one/entries/cello"
 
 
 def each(drawer: Drawer) -> Iterator[Asked]:
