@@ -20,6 +20,16 @@ def user_field() -> serializers.CharField:
     return serializers.CharField(required=False, allow_null=True, help_text=said)
 
 
+def recollection_field() -> serializers.UUIDField:
+    said = "Its trace, which says why. Null where nobody was asked of."
+    return serializers.UUIDField(allow_null=True, help_text=said)
+
+
+def notes_field() -> serializers.ListField:
+    said = "What was degraded or left out, in sentences."
+    return serializers.ListField(child=serializers.CharField(), help_text=said)
+
+
 class ExactText(serializers.CharField):
     """Text that is kept to the byte, and is not made of something else."""
 
@@ -57,26 +67,34 @@ class TurnKept(Shape):
         ["complete", "degraded"],
         help_text="degraded: all is kept and can be found; facts may be missing, or come later.",
     )
-    notes = serializers.ListField(child=serializers.CharField())
+    notes = notes_field()
 
 
 class RecallAsked(Shape):
-    query = ExactText()
+    query = ExactText(help_text="A question, or the message to be answered.")
     session_id = serializers.CharField(
         required=False, allow_null=True, help_text="Its latest turns end the context."
     )
     user_id = user_field()
     max_tokens = serializers.IntegerField(
-        required=False, default=1024, min_value=1, max_value=MOST_TOKENS
+        required=False,
+        default=1024,
+        min_value=1,
+        max_value=MOST_TOKENS,
+        help_text="The context's length at most.",
     )
     top_k = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=200, help_text="Drawers at most."
     )
-    recipe = serializers.CharField(required=False, allow_null=True)
+    recipe = serializers.CharField(
+        required=False, allow_null=True, help_text="How it looks; your own choice unless given."
+    )
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Leave out what was said later."
     )
-    agent_id = serializers.CharField(required=False, allow_null=True)
+    agent_id = serializers.CharField(
+        required=False, allow_null=True, help_text="Facts kept for this agent come, too."
+    )
 
 
 class CitationShown(Shape):
@@ -95,13 +113,13 @@ class Recalled(Shape):
         help_text="For a model; empty where nothing fits."
     )
     citations = CitationShown(many=True)
-    tokens = serializers.IntegerField()
-    recollection = serializers.UUIDField(allow_null=True)
-    notes = serializers.ListField(child=serializers.CharField())
+    tokens = serializers.IntegerField(help_text="The context's length.")
+    recollection = recollection_field()
+    notes = notes_field()
 
 
 class SearchAsked(Shape):
-    query = ExactText()
+    query = ExactText(help_text="A question, or words.")
     session_id = serializers.CharField(
         required=False, allow_null=True, help_text="Only what was said in it."
     )
@@ -126,8 +144,8 @@ class Found(Shape):
 
 class Results(Shape):
     results = Found(many=True)
-    recollection = serializers.UUIDField(allow_null=True)
-    notes = serializers.ListField(child=serializers.CharField())
+    recollection = recollection_field()
+    notes = notes_field()
 
 
 class MemoriesAsked(Shape):
