@@ -53,6 +53,7 @@ Case = Callable[[Drawer], list[Asked]]
 
 USER = {"user_id": "ada"}
 CASES: dict[str, Case] = {
+    "export": lambda drawer: [Asked("get", "/v1/export?user_id=ada")],
     "turns": lambda drawer: [],  # Makes a palace of the stranger's own; test_nothing_mixes.
     "recall": lambda drawer: [Asked("post", "/recall", {"query": WORD, **USER}, 200)],
     "search": lambda drawer: [Asked("post", "/search", {"query": WORD, **USER}, 200)],

@@ -33,6 +33,8 @@ WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 WITHOUT_MEMORIES |= {"try_cases"}
 # What only deletes from the working memory of whoever is signed in.
 WITHOUT_MEMORIES |= {"delete_working"}
+# What only sends whoever is signed in their own palace: tests/exporting/test_doors.py.
+WITHOUT_MEMORIES |= {"export_palace"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
     "account",
@@ -41,6 +43,7 @@ ONES_OWN = {
     "api_keys",
     "chat",
     "costs",
+    "data_settings",
     "dream_now",
     "dream_settings",
     "entities",

@@ -1,0 +1,1 @@
+"""A palace as one zip that anybody can read, and that Loci reads back (docs/export-format.md)."""

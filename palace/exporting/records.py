@@ -1,0 +1,297 @@
+"""What a palace holds, as JSON objects: one a line, always in the same order.
+
+Rows are named as they are everywhere else: a wing and a room by their numbers, a closet by its
+slug, a message by its source, conversation and id, an entity by its kind and slug.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Prefetch, Value
+
+from palace.models import (
+    Activity,
+    Closet,
+    Drawer,
+    Entity,
+    Episode,
+    Evidence,
+    Fact,
+    FactEvent,
+    Mention,
+    Palace,
+    Room,
+    Wing,
+)
+from settings_app.models import settings_of
+
+Record = dict[str, Any]
+
+# Rows that are in memory together; messages can be long.
+CHUNK = 500
+LONG_CHUNK = 50
+# What the settings hold besides is a key, whose they are, and when they were changed.
+SETTINGS = (
+    "enabled",
+    "top_k",
+    "recipe",
+    "use_rerank",
+    "rerank_model",
+    "auto_mine",
+    "dreams",
+    "dream_preferences",
+    "dream_limit_usd",
+    "dream_limit_tokens",
+    "dream_trusted",
+    "provider",
+    "model",
+    "time_zone",
+)
+
+
+def palace_record(palace: Palace) -> Record:
+    """The highest numbers that were ever given: what was purged is not to get a new tenant."""
+    return {
+        "id": str(palace.uuid),
+        "subject": palace.subject,
+        "highest_wing": palace.highest_wing,
+        "highest_room": palace.highest_room,
+        "created_at": _time(palace.created_at),
+    }
+
+
+def settings_record(palace: Palace) -> Record:
+    chosen = settings_of(palace.owner_id)
+    values = {name: getattr(chosen, name) for name in SETTINGS}
+    return {**values, "dream_limit_usd": str(values["dream_limit_usd"])}
+
+
+def wings(palace: Palace) -> Iterator[Record]:
+    rows = Wing.objects.within(palace).annotate(
+        other_names=ArrayAgg("aliases__slug", order_by="aliases__slug", default=Value([]))
+    )
+    for wing in rows.order_by("number").iterator(CHUNK):
+        yield {
+            "id": str(wing.uuid),
+            "number": wing.number,
+            "slug": wing.slug,
+            "name": wing.name,
+            "kind": wing.kind,
+            "aliases": [slug for slug in wing.other_names if slug],
+            "created_at": _time(wing.created_at),
+        }
+
+
+def rooms(palace: Palace) -> Iterator[Record]:
+    rows = Room.objects.within(palace).select_related("wing").order_by("number")
+    for room in rows.iterator(CHUNK):
+        yield {
+            "id": str(room.uuid),
+            "number": room.number,
+            "wing": room.wing.number,
+            "source": room.source,
+            "conversation": room.external_id,
+            "agent": room.agent,
+            "title": room.title,
+            "started_at": _time(room.started_at),
+            "ended_at": _time(room.ended_at),
+            "highest_drawer": room.highest_drawer,
+            "created_at": _time(room.created_at),
+        }
+
+
+def closets(palace: Palace) -> Iterator[Record]:
+    rows = Closet.objects.within(palace).select_related("room").order_by("room__number", "pk")
+    for closet in rows.iterator(CHUNK):
+        yield {
+            "id": str(closet.uuid),
+            "room": closet.room.number,
+            "slug": closet.slug,
+            "title": closet.title,
+            "created_at": _time(closet.created_at),
+        }
+
+
+def drawers(palace: Palace) -> Iterator[Record]:
+    """Those in the trash too: `trashed_at` says which."""
+    rows = Drawer.objects.within(palace).with_place().order_by("room__number", "number")
+    in_order = rows.iterator(LONG_CHUNK)
+    while batch := list(islice(in_order, LONG_CHUNK)):
+        # Not prefetched: what is has a ring in it, and stays in memory until it is looked for.
+        mentions = _mentions(palace, [drawer.pk for drawer in batch])
+        for drawer in batch:
+            yield _drawer(drawer, mentions[drawer.pk])
+
+
+def _mentions(palace: Palace, drawers: list[int]) -> defaultdict[int, list[Record]]:
+    rows = Mention.objects.filter(palace=palace, drawer__in=drawers).select_related("entity")
+    found: defaultdict[int, list[Record]] = defaultdict(list)
+    for each in rows.order_by("start", "entity__kind", "entity__slug"):
+        entity = _entity_key(each.entity)
+        found[each.drawer_id].append({"entity": entity, "start": each.start, "end": each.end})
+    return found
+
+
+def _drawer(drawer: Drawer, mentions: list[Record]) -> Record:
+    return {
+        "id": str(drawer.uuid),
+        "pointer": str(drawer.pointer),
+        "room": drawer.room.number,
+        "number": drawer.number,
+        "closet": drawer.closet.slug if drawer.closet else None,
+        "source": drawer.source,
+        "conversation": drawer.conversation,
+        "message": drawer.external_id,
+        "position": drawer.position,
+        "role": drawer.role,
+        "speaker": drawer.speaker,
+        "text": drawer.text,
+        "said_at": _time(drawer.said_at),
+        "metadata": drawer.metadata,
+        "tags": drawer.tags,
+        "preference": drawer.preference,
+        "mentions": mentions,
+        "filed_at": _time(drawer.filed_at),
+        "mined": drawer.mined_at is not None,
+        "read_for_facts": drawer.facts_read_at is not None,
+        "trashed_at": _time(drawer.trashed_at),
+    }
+
+
+def entities(palace: Palace) -> Iterator[Record]:
+    """Oldest first: of several that have one name, that one is meant."""
+    for entity in Entity.objects.filter(palace=palace).order_by("pk").iterator(CHUNK):
+        yield {
+            "id": str(entity.uuid),
+            "kind": entity.kind,
+            "slug": entity.slug,
+            "name": entity.name,
+            "aliases": entity.aliases,
+            "created_at": _time(entity.created_at),
+        }
+
+
+def facts(palace: Palace) -> Iterator[Record]:
+    """Every version of every memory, in the order they were written: what one supersedes, first."""
+    evidence = Evidence.objects.filter(palace=palace).select_related("drawer")
+    in_order = evidence.order_by(
+        "drawer__source", "drawer__conversation", "drawer__external_id", "start"
+    )
+    rows = Fact.objects.within(palace).select_related("subject", "object_entity", "supersedes")
+    rows = rows.prefetch_related(Prefetch("evidence", in_order))
+    for fact in rows.order_by("pk").iterator(CHUNK):
+        yield {**_statement(fact), **_clocks(fact), "evidence": _words(fact)}
+
+
+def _statement(fact: Fact) -> Record:
+    other = fact.object_entity
+    return {
+        "id": str(fact.uuid),
+        "memory": str(fact.memory),
+        "type": fact.type,
+        "subject": _entity_key(fact.subject),
+        "predicate": fact.predicate,
+        "object": fact.object,
+        "object_entity": _entity_key(other) if other else None,
+        "aspect": fact.aspect,
+        "stance": fact.stance,
+        "text": fact.text,
+        "confidence": fact.confidence,
+        "category": fact.category,
+        "tags": fact.tags,
+        "metadata": fact.metadata,
+        "agent": fact.agent,
+        "run": fact.run,
+        "single": fact.single,
+    }
+
+
+def _clocks(fact: Fact) -> Record:
+    return {
+        "valid_from": _time(fact.valid_from),
+        "valid_to": _time(fact.valid_to),
+        "recorded_at": _time(fact.recorded_at),
+        "retired_at": _time(fact.retired_at),
+        "fate": fact.fate,
+        "supersedes": str(fact.supersedes.uuid) if fact.supersedes else None,
+    }
+
+
+def _words(fact: Fact) -> list[Record]:
+    return [
+        {
+            "source": each.drawer.source,
+            "conversation": each.drawer.conversation,
+            "message": each.drawer.external_id,
+            "start": each.start,
+            "end": each.end,
+        }
+        for each in fact.evidence.all()
+    ]
+
+
+def fact_events(palace: Palace) -> Iterator[Record]:
+    """The history of all memories, oldest first."""
+    for event in FactEvent.objects.filter(palace=palace).order_by("at", "pk").iterator(CHUNK):
+        yield {
+            "id": str(event.uuid),
+            "memory": str(event.memory),
+            "event": event.event,
+            "old_text": event.old_text,
+            "new_text": event.new_text,
+            "why": event.why,
+            "by": event.by,
+            "agent": event.agent,
+            "run": event.run,
+            "at": _time(event.at),
+        }
+
+
+def episodes(palace: Palace) -> Iterator[Record]:
+    for episode in Episode.objects.within(palace).order_by("pk").iterator(CHUNK):
+        yield {
+            "id": str(episode.uuid),
+            "source": episode.source,
+            "conversation": episode.conversation,
+            "agent": episode.agent,
+            "summary": episode.summary,
+            "key_decisions": episode.key_decisions,
+            "entities": episode.entities,
+            "tools": episode.tools,
+            "made_by": episode.made_by,
+            "model": episode.model,
+            "input_hash": episode.input_hash,
+            "messages": episode.messages,
+            "started_at": _time(episode.started_at),
+            "ended_at": _time(episode.ended_at),
+            "created_at": _time(episode.created_at),
+            "updated_at": _time(episode.updated_at),
+            "trashed_at": _time(episode.trashed_at),
+        }
+
+
+def activities(palace: Palace) -> Iterator[Record]:
+    rows = Activity.objects.filter(palace=palace).order_by("created_at", "pk")
+    for activity in rows.iterator(CHUNK):
+        yield {
+            "id": str(activity.uuid),
+            "kind": activity.kind,
+            "summary": activity.summary,
+            "detail": activity.detail,
+            "created_at": _time(activity.created_at),
+        }
+
+
+def _entity_key(entity: Entity) -> Record:
+    return {"kind": entity.kind, "slug": entity.slug}
+
+
+def _time(moment: datetime | None) -> str | None:
+    """ISO 8601, in UTC."""
+    return moment.astimezone(UTC).isoformat() if moment else None

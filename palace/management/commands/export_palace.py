@@ -1,0 +1,84 @@
+"""`manage.py export_palace OUT.zip`: a palace with every word of it, as one file."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from palace.exporting.export import stream
+from palace.management.people import palace_of
+from palace.models import Palace
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a palace into a zip, as docs/export-format.md describes it: for another Loci, for "
+        "programs and for people. `manage.py import_chats` reads it back."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="OUT.zip")
+        parser.add_argument(
+            "--owner",
+            "--user",
+            dest="user",
+            default="",
+            metavar="NAME_OR_EMAIL",
+            help="Whose palace; without it the owner's.",
+        )
+        parser.add_argument(
+            "--subject",
+            default="",
+            metavar="USER_ID",
+            help="The palace that the owner's programs keep for this person; else the owner's own.",
+        )
+        parser.add_argument(
+            "--overwrite", action="store_true", help="Replace the file if it is there."
+        )
+
+    def handle(
+        self, *, file: Path, user: str, subject: str, overwrite: bool, **options: Any
+    ) -> None:
+        palace = _palace(user, subject)
+        if file.exists() and not overwrite:
+            raise CommandError(f"{file} is there already; name another, or add --overwrite.")
+        try:
+            size = _write(palace, file)
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
+        self.stdout.write(f"{file}: {size:,} bytes.")
+
+
+def _palace(user: str, subject: str) -> Palace:
+    own = palace_of(user)
+    if not subject:
+        return own
+    palace = Palace.objects.filter(owner=own.owner_id, subject=subject).first()
+    if palace is None:
+        raise CommandError(f"{own.owner} keeps no palace for {subject!r}.")
+    return palace
+
+
+def _write(palace: Palace, file: Path) -> int:
+    """Under its name once it is whole: what was cut off is not to be taken for an export."""
+    unfinished = file.with_name(f"{file.name}.part")
+    # It holds somebody's conversations: only we may read it.
+    handle = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    try:
+        with (
+            open(handle, "wb") as out,  # noqa: PTH123 - a handle has no path.
+            tqdm(desc="Exporting", unit="B", unit_scale=True, leave=False, disable=None) as bar,
+        ):
+            for piece in stream(palace):
+                out.write(piece)
+                bar.update(len(piece))
+        size = unfinished.stat().st_size
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return size
