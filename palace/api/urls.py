@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularJSONAPIView
 
+from palace.api import webhooks
 from palace.api.exports import ExportView
 from palace.api.memory_service import views as memory_service
 from palace.api.pages import api_reference
@@ -13,8 +14,16 @@ app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     path("api/docs/", api_reference, name="reference"),
-    path("v1/", include("palace.api.house.urls")),
     path("v1/export", ExportView.as_view(), name="export"),
+    path("v1/", include("palace.api.house.urls")),
+    path("v1/webhooks/", webhooks.WebhooksView.as_view(), name="webhooks"),
+    path("v1/webhooks/<uuid:uuid>/", webhooks.WebhookView.as_view(), name="webhook"),
+    path("v1/webhooks/<uuid:uuid>/test/", webhooks.WebhookTestView.as_view(), name="webhook_test"),
+    path(
+        "v1/webhooks/<uuid:uuid>/deliveries/",
+        webhooks.DeliveriesView.as_view(),
+        name="webhook_deliveries",
+    ),
     path("turns", memory_service.TurnsView.as_view(), name="turns"),
     path("recall", memory_service.RecallView.as_view(), name="recall"),
     path("search", memory_service.SearchView.as_view(), name="search"),

@@ -97,6 +97,11 @@ class WebhookDelivery(models.Model):
         return f"{self.event} {self.uuid}"
 
     @property
+    def message_id(self) -> str:
+        """The same however often it is sent: by it a receiver knows it again."""
+        return f"msg_{self.uuid.hex}"
+
+    @property
     def state(self) -> str:
         """`delivered`, `waiting` or `failed`."""
         if self.delivered_at:

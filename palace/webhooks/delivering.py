@@ -20,7 +20,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from palace.models import Webhook, WebhookDelivery
-from palace.webhooks.messages import bodies, message_id
+from palace.webhooks.messages import bodies
 from palace.webhooks.sending import Line, Outcome
 from palace.webhooks.signing import signed_headers
 from settings_app.secrets import Unreadable, unseal
@@ -115,7 +115,7 @@ def _tell(turn: Turn) -> Turn:
     with Line(turn.webhook.url) as line:
         for delivery in turn.deliveries:
             body = turn.bodies[delivery.pk]
-            headers = signed_headers(secret, message_id(delivery), int(time.time()), body)
+            headers = signed_headers(secret, delivery.message_id, int(time.time()), body)
             outcome = turn.outcomes[delivery.pk] = line.send(body, headers)
             turn.away = outcome.status is None
             if turn.away or outcome.gone or time.monotonic() > until:

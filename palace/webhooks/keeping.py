@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.utils import timezone
 
 from palace.errors import BadInput
 from palace.models import Webhook, WebhookDelivery
@@ -60,8 +61,20 @@ def enable(webhook: Webhook) -> None:
     _update(webhook, disabled_at=None, disabled_why="", failing_since=None)
 
 
+def disable(webhook: Webhook) -> None:
+    """Tell it no more, until it is enabled."""
+    if webhook.disabled_at is None:
+        _update(webhook, disabled_at=timezone.now(), disabled_why="You stopped it.")
+
+
 def try_out(webhook: Webhook) -> WebhookDelivery:
-    """A message that tells of nothing, sent like all others."""
+    """A message that tells of nothing, sent like all others.
+
+    Raises:
+        BadInput: nothing is sent there at the moment.
+    """
+    if webhook.disabled_at is not None:
+        raise BadInput("This webhook is stopped. Let it go on first.")
     said = "This is a test. Nothing happened in your palace."
     return WebhookDelivery.objects.create(
         webhook=webhook, event=WebhookDelivery.TEST, data={"message": said}

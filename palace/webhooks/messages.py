@@ -12,11 +12,6 @@ from palace.models import Room, WebhookDelivery
 _ABOUT = {"mined": "activity", "fact.changed": "change", "recalled": "recollection"}
 
 
-def message_id(delivery: WebhookDelivery) -> str:
-    """The same however often it is sent."""
-    return f"msg_{delivery.uuid.hex}"
-
-
 def bodies(deliveries: Iterable[WebhookDelivery]) -> dict[int, bytes]:
     """By the deliveries' keys; JSON with `type`, `timestamp` and `data`, as Standard Webhooks has
     it.

@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 
 from palace.episodes.storing import store
 from palace.mining.at_once import mine_at_once
-from palace.models import Drawer, Fact, Palace, Wing
+from palace.models import Drawer, Fact, Palace, Webhook, Wing
 from palace.transcripts import Transcript, Turn
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
@@ -54,6 +54,16 @@ Case = Callable[[Drawer], list[Asked]]
 USER = {"user_id": "ada"}
 CASES: dict[str, Case] = {
     "export": lambda drawer: [Asked("get", "/v1/export?user_id=ada")],
+    "webhooks": lambda drawer: [Asked("get", "/v1/webhooks/", None, 200)],
+    "webhook": lambda drawer: [
+        Asked("get", f"/v1/webhooks/{webhook(drawer).uuid}/"),
+        Asked("patch", f"/v1/webhooks/{webhook(drawer).uuid}/", {"enabled": False}),
+        Asked("delete", f"/v1/webhooks/{webhook(drawer).uuid}/"),
+    ],
+    "webhook_test": lambda drawer: [Asked("post", f"/v1/webhooks/{webhook(drawer).uuid}/test/")],
+    "webhook_deliveries": lambda drawer: [
+        Asked("get", f"/v1/webhooks/{webhook(drawer).uuid}/deliveries/")
+    ],
     "turns": lambda drawer: [],  # Makes a palace of the stranger's own; test_nothing_mixes.
     "recall": lambda drawer: [Asked("post", "/recall", {"query": WORD, **USER}, 200)],
     "search": lambda drawer: [Asked("post", "/search", {"query": WORD, **USER}, 200)],
@@ -217,6 +227,13 @@ def noted(drawer: Drawer) -> str:
     put_fields(drawer.palace, "one", {"scratchpad": SAID})
     store(drawer.palace, conversation="one", summary=SAID)
     return "/namespaces/session/one/entries/cello"
+
+
+def webhook(drawer: Drawer) -> Webhook:
+    """Told of the drawer's palace; its address is its owner's secret."""
+    url = f"https://example.org/{WORD}"
+    told = {"owner": drawer.palace.owner, "subject": "ada", "url": url, "events": ["mined"]}
+    return Webhook.objects.get_or_create(**told)[0]
 
 
 def each(drawer: Drawer) -> Iterator[Asked]:

@@ -56,8 +56,11 @@ ONES_OWN = {
     "recall_cases",
     "settings",
     "trash",
+    "webhooks",
     "working_memory",
 }
+# What shows ids and counts, and is its owner's: tests/webhooks/test_pages.py.
+WITHOUT_MEMORIES |= {"webhook_detail", "webhook_try", "webhook_switch", "webhook_delete"}
 # What names something in a palace: its address, and the fixture it is made from.
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
