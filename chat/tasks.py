@@ -17,9 +17,10 @@ from django.utils import timezone
 from chat import remembering
 from chat.ending import end_if_abandoned
 from chat.models import Conversation, Message
+from chat.proxy.keeping import is_at_rest
 from palace.indexing import postings
 from palace.mining import taking_up
-from palace.tasks import compact_postings, have_learnt
+from palace.tasks import compact_postings, have_learnt, mine_room
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,17 @@ def mine_conversation(conversation_id: int) -> None:
             raise
         logger.info("A conversation was deleted before it was mined.")
     taking_up.done("conversation", conversation_id)
+
+
+@shared_task(reject_on_worker_lost=False)
+def mine_proxied(room_id: int, last: int) -> None:
+    """Mine what was said through the proxy, unless more was said since: then that will be.
+
+    Args:
+        last: The key of the last drawer when this was queued.
+    """
+    if is_at_rest(room_id, last):
+        mine_room(room_id)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)

@@ -29,7 +29,7 @@ def ask(messages: Sequence[Message], how: Ask) -> Completion:
         if getattr(answer, "error", None):  # OpenRouter's way: status 200, and what went wrong.
             raise ModelUnavailable(f"{how.endpoint} broke off with an error; try again later.")
         text, finish_reason = _first_choice(answer)
-        _count(meter, answer.usage, messages, text)
+        count(meter, answer.usage, messages, text)
         if not text:
             raise BadModelOutput(_wordless(how.endpoint, finish_reason))
         return Completion(
@@ -51,7 +51,7 @@ def ask_for_stream(messages: Sequence[Message], how: Ask) -> Generator[str]:
                 yield from reader.read(chunks)
         finally:
             if reader.began:
-                _count(meter, reader.usage, messages, "".join(reader.pieces))
+                count(meter, reader.usage, messages, "".join(reader.pieces))
         reader.check(how.endpoint)
 
 
@@ -151,7 +151,7 @@ def _wordless(endpoint: Endpoint, finish_reason: str) -> str:
     return f"{endpoint} answered without a word; try again or choose another model."
 
 
-def _count(meter: usage.Meter, told: Any, messages: Sequence[Message], text: str) -> None:
+def count(meter: usage.Meter, told: Any, messages: Sequence[Message], text: str) -> None:
     """Fill the meter with what the provider says, or else with our own estimate."""
     tokens_in = getattr(told, "prompt_tokens", None)
     tokens_out = getattr(told, "completion_tokens", None)

@@ -95,7 +95,7 @@ def _let_go_of_connection() -> None:
 
 @sync_to_async
 def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
-    with _a_moments_connection():
+    with a_moments_connection():
         reply = _looked_up(reply_id)
         if reply is None:
             return render_to_string("chat/_gone.html")
@@ -105,7 +105,7 @@ def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
 
 @sync_to_async
 def _still_writing(reply_id: int) -> bool:
-    with _a_moments_connection():
+    with a_moments_connection():
         reply = _looked_up(reply_id)
         try:
             return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
@@ -120,7 +120,7 @@ def _looked_up(reply_id: int) -> Message | None:
 
 
 @contextmanager
-def _a_moments_connection() -> Iterator[None]:
+def a_moments_connection() -> Iterator[None]:
     """A stream may stay open for minutes; a connection may not. And many streams that wake at
     the same moment must not take all there are."""
     with _connections:
