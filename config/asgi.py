@@ -9,4 +9,9 @@ from django.core.asgi import get_asgi_application
 from config.uploads import limited
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-application = limited(get_asgi_application())
+_django = get_asgi_application()
+
+# Tables can be imported only from here on.
+from palace.mcp.http import with_mcp  # noqa: E402
+
+application = limited(with_mcp(_django))

@@ -24,10 +24,15 @@ def add_user_argument(parser: ArgumentParser) -> None:
 
 def palace_of(name: str) -> Palace:
     """The own palace of the user with this name or address; of the owner for an empty one."""
-    return Palace.objects.own(_find(name))
+    return Palace.objects.own(user_of(name))
 
 
-def _find(name: str) -> User:
+def user_of(name: str) -> User:
+    """The user with this name or address; the owner for an empty one.
+
+    Raises:
+        CommandError: there is none, or more than one.
+    """
     if not name:
         owner = find_owner()
         # With nobody in charge, the first user is as much a stranger as any other.

@@ -42,7 +42,7 @@ class _Process:
                 return
             if settings.USES_EMBEDDED_SERVICES:
                 self._start_services()
-            _bring_tables_up_to_date()
+            bring_tables_up_to_date()
             self._is_ready = True
 
     def _start_services(self) -> None:
@@ -90,7 +90,11 @@ def make_ready() -> None:
     _process.make_ready()
 
 
-def _bring_tables_up_to_date() -> None:
+def bring_tables_up_to_date() -> None:
+    """
+    Raises:
+        SetupError: they are a server's, whose operator does that.
+    """
     if not _outdated():
         return
     if not settings.USES_EMBEDDED_SERVICES:

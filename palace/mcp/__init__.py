@@ -1,0 +1,1 @@
+"""MCP: the palace as tools, resources and prompts for assistants."""

@@ -1,0 +1,229 @@
+"""The official client at /mcp, and what is turned away at the door."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from palace.models import Drawer
+from settings_app.api_keys import issue
+from settings_app.audit import AuditLine
+
+MOVED = "I just moved to Berlin.\r\n\tThe flat is on  Weserstraße 🌊 "
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+
+
+def told(result):
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_day_with_the_palace(door, owner, mode):
+    async def talk(client):
+        async def call(tool, **arguments):
+            return told(await client.call_tool(tool, arguments))
+
+        said = {"messages": [{"content": MOVED}], "conversation_id": "day"}
+        kept = await call("remember", **said, idempotency_key="once")
+        again = await call("remember", **said, idempotency_key="once")
+        assert again["drawers"] == kept["drawers"]
+        [drawer] = kept["drawers"]
+
+        recalled = await call("recall", query="Where does the user live?")
+        assert "Berlin" in recalled["context"]
+        assert drawer["pointer"] in [each["pointer"] for each in recalled["citations"]]
+        found = await call("search", query="Where is the flat?", limit=1)
+        assert [each["content"] for each in found["results"]] == [MOVED]
+        for address in (drawer["uuid"], drawer["pointer"]):
+            assert (await call("get_drawer", id=address))["text"] == MOVED
+        read = await client.read_resource(f"loci://drawer/{drawer['uuid']}")
+        assert read.contents[0].text == MOVED
+
+        [wing] = (await call("list_wings"))["wings"]
+        read = await client.read_resource(f"loci://wing/{wing['uuid']}")
+        assert '"drawers":1' in read.contents[0].text
+        read = await client.read_resource("loci://wings")
+        assert wing["name"] in read.contents[0].text
+
+        [fact] = kept["facts"]
+        held = await call("facts_as_of", query="home town", category="home")
+        assert [each["id"] for each in held["facts"]] == [fact["id"]]
+        assert (await call("facts_as_of", known_at="2020-01-01"))["facts"] == []
+        assert (await call("timeline", entity="Berlin"))["facts"] == [fact]
+        counted = await call("list_categories")
+        assert {"category": "home", "facts": 1} in counted["categories"]
+        changed = await call("update_fact", id=fact["id"], text="The user lives in Neukölln")
+        assert changed["text"] == "The user lives in Neukölln"
+        gone = await call("delete_fact", id=fact["id"], confirm=changed["text"])
+        assert gone["deleted"] == changed["text"]
+        assert (await call("facts_as_of"))["facts"] == []
+
+        await call("save_to_working_memory", key="notes", data=" a draft ", tags=["x"])
+        kept_for_now = await call("get_from_working_memory", key="notes")
+        assert (kept_for_now["key"], kept_for_now["value"]) == ("session/mcp/notes", " a draft ")
+        for tool, arguments in (
+            ("list_working_memory", {"namespace": "session"}),
+            ("search_working_memory", {"query": "draft", "tags": ["x"]}),
+        ):
+            [entry] = (await call(tool, **arguments))["entries"]
+            assert entry["value"] == " a draft "
+
+        about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
+        assert drawer["pointer"] in about.messages[0].content.text
+        caught_up = await client.get_prompt("catch_me_up", {})
+        assert "Catch me up" in caught_up.messages[0].content.text
+
+    door.run(owner, talk, mode=mode)
+    assert Drawer.objects.get().text == MOVED
+    noted = AuditLine.objects.order_by("pk").values_list("door", "action", "path", "status")
+    assert list(noted) == [
+        ("mcp", "call", name, 200)
+        for name in (
+            "remember",
+            "remember",
+            "update_fact",
+            "delete_fact",
+            "save_to_working_memory",
+        )
+    ]
+
+
+HARD = [
+    ("recall", {}, 400, "query: "),
+    ("recall", {"query": "  "}, 400, "query: it is blank"),
+    ("recall", {"query": "a\0b"}, 400, "cannot be stored"),
+    ("recall", {"query": "x", "max_tokens": 0}, 400, "max_tokens: "),
+    ("recall", {"query": "x", "top_q": 3}, 400, "top_q: "),
+    ("recall", {"query": "x", "as_of": "yesterday"}, 400, "as_of: it is no time"),
+    ("recall", {"query": "x", "user_id": " "}, 400, "user_id is blank"),
+    ("remember", {"messages": [{"content": " \n"}]}, 400, "messages.0.content: it is blank"),
+    ("remember", {"messages": [{"content": "x", "role": "king"}]}, 400, "messages.0.role: "),
+    ("remember", {"messages": [{"content": "x"}], "said_at": 3}, 400, "said_at: "),
+    ("get_drawer", {"id": "D-7"}, 400, "is no pointer"),
+    ("get_drawer", {"id": "W-1/R-1/D-1"}, 404, "There is no drawer"),
+    ("get_drawer", {"id": "6f1f3f0e-0b1f-4c55-8f55-0d6f0c3a7d11"}, 404, "There is no drawer"),
+    ("timeline", {"entity": "Nobody"}, 404, "is called “Nobody”"),
+    ("update_fact", {"id": "7", "text": "x"}, 400, "id: "),
+    (
+        "update_fact",
+        {"id": "6f1f3f0e-0b1f-4c55-8f55-0d6f0c3a7d11", "text": "x"},
+        404,
+        "There is no memory",
+    ),
+    ("save_to_working_memory", {"key": "a//b", "data": "x"}, 400, "A key is made of parts"),
+    ("save_to_working_memory", {"key": "patrol/p/x", "data": "x"}, 403, "patrol/p"),
+    ("save_to_working_memory", {"key": "a", "data": "x", "ttl_minutes": -1}, 400, "ttl_seconds"),
+    ("get_from_working_memory", {"key": "nothing"}, 404, "There is nothing under this key"),
+    ("list_working_memory", {"namespace": "kitchen"}, 400, "A path begins with"),
+]
+
+
+def test_what_cannot_be_done_is_said_in_a_sentence(door, owner):
+    async def talk(client):
+        for tool, arguments, status, sentence in HARD:
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error, (tool, arguments)
+            assert sentence in result.content[0].text, (tool, arguments, result.content)
+            assert result.meta["problem"]["status"] == status, (tool, arguments, result.meta)
+        with pytest.raises(MCPError, match="There is no tool “fly”"):
+            await client.call_tool("fly", {})
+        for uri in ("loci://drawer/7", "loci://cellar", "file:///etc/passwd", "loci://[", "x"):
+            with pytest.raises(MCPError, match="There is nothing at"):
+                await client.read_resource(uri)
+        for name, given, sentence in (
+            ("sing", {}, "There is no prompt “sing”"),
+            ("what_do_you_know_about", {}, "needs the argument subject"),
+            ("what_do_you_know_about", {"subject": "x", "tune": "y"}, "no argument “tune”"),
+            ("catch_me_up", {"user_id": " "}, "user_id is blank"),
+        ):
+            with pytest.raises(MCPError, match=sentence):
+                await client.get_prompt(name, given)
+
+    door.run(owner, talk)
+
+
+def test_a_key_does_what_it_is_for_and_no_more(door, owner):
+    async def look(client):
+        listed = await client.list_tools()
+        assert {tool.annotations.read_only_hint for tool in listed.tools} == {True}
+        return await client.call_tool("remember", {"messages": [{"content": "Hi"}]})
+
+    refused = door.run(owner, look, scopes=["read"])
+    assert refused.is_error
+    assert "This key may not write" in refused.content[0].text
+    assert list(AuditLine.objects.values_list("path", "status")) == [("remember", 403)]
+
+    async def write_only(client):
+        with pytest.raises(MCPError, match="This key may not read"):
+            await client.read_resource("loci://wings")
+        with pytest.raises(MCPError, match="This key may not read"):
+            await client.get_prompt("catch_me_up", {})
+        return await client.call_tool("recall", {"query": "Hi"})
+
+    assert door.run(owner, write_only, scopes=["write"]).is_error
+    assert not Drawer.objects.exists()
+
+
+def post(door, key=None, **headers):
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}".encode("latin-1")
+    sent = {"Accept": "application/json, text/event-stream", **headers}
+    return httpx.post(door.url, json=LIST_TOOLS, headers=sent, timeout=60)
+
+
+def test_who_has_no_key_is_turned_away(door, owner):
+    key, text = issue(owner, "an assistant")
+    answered = post(door, text)
+    assert answered.status_code == 200
+    assert answered.headers["Cache-Control"] == "no-store"
+    assert int(answered.headers["RateLimit-Remaining"]) < int(answered.headers["RateLimit-Limit"])
+    key.revoke()
+    for wrong in (None, "loci_made-up", text, "loci_\xe9"):
+        refused = post(door, wrong)
+        assert refused.status_code == 401
+        assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+        assert refused.headers["Content-Type"] == "application/problem+json"
+        assert refused.json()["code"] in {"not_authenticated", "bad_key"}
+
+
+def test_pages_of_elsewhere_do_not_get_in(door, owner, settings):
+    _, key = issue(owner, "an assistant")
+    settings.CSRF_TRUSTED_ORIGINS = ["https://app.example.org:8443"]
+    for headers, status, code in (
+        ({"Host": "evil.example.org"}, 400, "bad_host"),
+        ({"Origin": "https://evil.example.org"}, 403, "bad_origin"),
+        ({"Origin": "null"}, 403, "bad_origin"),
+        ({"Origin": "http://["}, 403, "bad_origin"),
+    ):
+        refused = post(door, key, **headers)
+        assert (refused.status_code, refused.json()["code"]) == (status, code)
+    for origin in ("http://localhost:6274", "http://[::1]", "https://app.example.org:8443"):
+        assert post(door, key, Origin=origin).status_code == 200
+    for method in ("GET", "DELETE", "OPTIONS"):
+        refused = httpx.request(method, door.url, headers={"Authorization": f"Bearer {key}"})
+        assert (refused.status_code, refused.headers["Allow"]) == (405, "POST")
+
+
+def test_who_asks_too_much_is_told_when_to_ask_again(door, owner, settings):
+    _, key = issue(owner, "an assistant")
+    settings.API_RATE = "2/minute"
+    assert [post(door, key).status_code for _ in range(3)] == [200, 200, 429]
+    refused = post(door, key)
+    assert refused.json()["code"] == "too_many_requests"
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b'{"jsonrpc": "2.0"}', b"[" * 100_000])
+def test_what_is_no_request_breaks_nothing(door, owner, body):
+    _, key = issue(owner, "an assistant")
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
+    for more in ({}, {"MCP-Protocol-Version": "2026-07-28"}, {"MCP-Protocol-Version": "never"}):
+        refused = httpx.post(door.url, content=body, headers=headers | more, timeout=60)
+        assert 400 <= refused.status_code < 500
+        assert "Traceback" not in refused.text

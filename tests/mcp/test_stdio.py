@@ -1,0 +1,73 @@
+"""`manage.py mcp`, started by the official client as assistants start it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from urllib.parse import quote
+
+import anyio
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from settings_app.audit import AuditLine
+
+MANAGE = str(settings.BASE_DIR / "manage.py")
+
+
+@pytest.fixture
+def environment(transactional_db):
+    """A process on the test's database."""
+    address = "postgresql://postgres@{}/{}".format(
+        quote(str(settings.EMBEDDED.sockets), safe=""), connection.settings_dict["NAME"]
+    )
+    return {
+        **os.environ,
+        "DATABASE_URL": address,
+        "REDIS_URL": settings.REDIS_URL,
+        "LOCI_SECRET_KEY": settings.SECRET_KEY,
+    }
+
+
+def test_an_assistant_on_this_machine_has_the_palace(environment, owner):
+    unasked = []
+
+    async def note(message):
+        unasked.append(message)
+
+    async def talk():
+        command = [MANAGE, "mcp", "--owner", "owner", "--user-id", "ada"]
+        server = StdioServerParameters(command=sys.executable, args=command, env=environment)
+        async with Client(server, message_handler=note) as client:
+            said = {"messages": [{"content": "I live in Lisbon."}], "conversation_id": "one"}
+            kept = await client.call_tool("remember", said)
+            assert not kept.is_error, kept.content
+            recalled = await client.call_tool("recall", {"query": "Where do I live?"})
+            assert "Lisbon" in recalled.structured_content["context"]
+            elsewhere = await client.call_tool("recall", {"query": "x", "user_id": "ben"})
+            assert elsewhere.meta["problem"]["code"] == "wrong_palace"
+
+    anyio.run(talk)
+    # A line that is no message would have been told, too.
+    assert unasked == []
+    [palace] = owner.palaces.all()
+    assert palace.subject == "ada"
+    assert not AuditLine.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--owner", "nobody"], "There is no user with the name or address 'nobody'"),
+        (["--owner", "owner", "--user-id", " "], "--user-id is blank"),
+    ],
+)
+def test_who_cannot_be_meant_is_not_made(owner, arguments, sentence):
+    with pytest.raises(CommandError, match=sentence):
+        call_command("mcp", *arguments)
+    assert User.objects.get() == owner
