@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
 class ChatConfig(AppConfig):
     name = "chat"
+
+    def ready(self) -> None:
+        import_module("chat.forgetting").forget_with_palaces()

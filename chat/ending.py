@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from uuid import UUID
 
 import redis
 from django.db import transaction
@@ -91,6 +92,14 @@ def tell(reply: Message, kind: str) -> None:
         logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
 
 
+def forget(reply: UUID) -> None:
+    """`live.forget()`; where Redis is away it goes by itself within minutes."""
+    try:
+        live.forget(reply)
+    except redis.RedisError as error:
+        logger.warning("A deleted reply is kept for minutes: Redis does not answer (%s).", error)
+
+
 def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
     """Unless somebody else has, or has deleted it; then tell whoever looks."""
     now = timezone.now()
@@ -102,6 +111,7 @@ def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
                 return False
             remembering.mark_due(reply.conversation, now)
     except Conversation.DoesNotExist:
+        forget(reply.uuid)
         return False
     tell(reply, live.OVER)
     return True

@@ -126,6 +126,11 @@ def ask_to_stop(reply: uuid.UUID) -> None:
     _redis().set(_stop_key(reply), 1, ex=KEPT_S)
 
 
+def forget(reply: uuid.UUID) -> None:
+    """Keep nothing more of it: whoever looked is gone, or will be told nothing."""
+    _redis().unlink(_key(reply), _stop_key(reply))
+
+
 def text_so_far(reply: uuid.UUID) -> str:
     return _read("", cast(list[Entry], _redis().xrange(_key(reply)))).text
 

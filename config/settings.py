@@ -189,6 +189,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "palace.tasks.purge_trash",
         "schedule": 24 * 3600,
     },
+    "delete accounts that were closed": {
+        "task": "palace.tasks.delete_closed_accounts",
+        "schedule": 60,
+    },
     "forget sessions that have ended": {
         "task": "settings_app.tasks.forget_ended_sessions",
         "schedule": 24 * 3600,

@@ -24,7 +24,7 @@ from django.utils import timezone
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import import_jobs
-from palace.curation import purge, trash
+from palace.curation import leaving, purge, trash
 from palace.dreaming.dream import dream
 from palace.dreaming.nightly import due, is_due
 from palace.episodes.writing import write_due
@@ -197,6 +197,12 @@ def empty_trash(palace_id: int, through: int) -> None:
     drawers = trash.up_to(through)
     if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
         empty_trash.delay(palace_id, through)
+
+
+@shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
+def delete_closed_accounts() -> None:
+    """Delete what closed accounts held, also where that was broken off."""
+    leaving.delete_closed_accounts()
 
 
 @shared_task

@@ -1,4 +1,4 @@
-"""The forms of an account: signing in, signing up, a new password, a time zone."""
+"""The forms of an account: signing in, signing up, a new password, a time zone, its end."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ NAME_TOO_LONG = f"This name is too long: {LONGEST_NAME} letters are the most."
 NAME_TAKEN = "This name is taken. Choose another one, or sign in if it is yours."
 NOT_THE_SAME = "The two passwords are not the same. Type the new one twice."
 WRONG = "The name or the password is not right. Mind small and capital letters in the password."
+NOT_YOUR_NAME = "This is not your name. Type it as it stands at the top of the page."
 WRONG_OLD = "This is not your password."
 
 
@@ -158,16 +159,39 @@ class PasswordForm(NewPasswordForm):
 
     def clean_old(self) -> str:
         old: str = self.cleaned_data["old"]
-        name = self.user.get_username()
-        _count_attempt(self.request, name)
-        if not self.user.check_password(old):
-            raise ValidationError(WRONG_OLD)
-        attempts.forget(self.request, name)
+        _check_own_password(self.request, self.user, old)
         return old
 
     def save(self) -> None:
         self.user.set_password(self.cleaned_data["password"])
         self.user.save(update_fields=["password"])
+
+
+class LeavingForm(forms.Form):
+    """Whether it is really they who want their account deleted, and this one."""
+
+    password = _password_field("Your password", "current-password")
+    name = forms.CharField(
+        label="Your name, to confirm",
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
+    )
+
+    def __init__(self, request: HttpRequest, user: User, data: Any = None) -> None:
+        super().__init__(data)
+        self.request, self.user = request, user
+        del self.fields["name" if user.has_usable_password() else "password"]
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        _check_own_password(self.request, self.user, password)
+        return password
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name != self.user.get_username():
+            raise ValidationError(NOT_YOUR_NAME)
+        return name
 
 
 class TimeZoneForm(forms.Form):
@@ -178,6 +202,14 @@ class TimeZoneForm(forms.Form):
         help_text="Every time is shown in it, and “yesterday” is counted by it.",
         error_messages={"invalid_choice": "There is no such time zone. Choose one of the list."},
     )
+
+
+def _check_own_password(request: HttpRequest, user: User, password: str) -> None:
+    name = user.get_username()
+    _count_attempt(request, name)
+    if not user.check_password(password):
+        raise ValidationError(WRONG_OLD)
+    attempts.forget(request, name)
 
 
 def _count_attempt(request: HttpRequest, name: str) -> None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group, Permission, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Field, Model, QuerySet
+from django.db.models import QuerySet
 from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import URLPattern
 
 from settings_app.account_forms import NAME_TAKEN
+from settings_app.belongings import rows_of
 from settings_app.names import people_called
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class PersonAdmin(DjangosUserAdmin):
         people = list(objs)
         allowed = all(self.has_delete_permission(request, person) for person in people)
         refused = set() if allowed else {str(self.opts.verbose_name)}
-        return [f"User: {person}" for person in people], _rows_of(people), refused, []
+        return [f"User: {person}" for person in people], rows_of(people), refused, []
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         self.delete_queryset(request, User.objects.filter(pk=obj.pk))
@@ -124,26 +123,6 @@ class PersonAdmin(DjangosUserAdmin):
 
 def _not_above(user: Any, person: User | None) -> bool:
     return user.is_superuser or person is None or not person.is_superuser
-
-
-def _rows_of(people: list[User]) -> dict[str, int]:
-    """How many rows of each kind belong to them, in whatever app: by `owner`, by palace."""
-    counts = Counter({"users": len(people)})
-    for model, lookup in _belongings():
-        found = model._base_manager.filter(**{f"{lookup}__in": people})
-        counts[str(model._meta.verbose_name_plural)] += found.count()
-    return dict(+counts)
-
-
-def _belongings() -> Iterator[tuple[type[Model], str]]:
-    for model in apps.get_models():
-        for field in model._meta.get_fields():
-            if not isinstance(field, Field):
-                continue
-            if field.related_model is User and not field.many_to_many:
-                yield model, field.name
-            elif field.name == "palace":
-                yield model, "palace__owner"
 
 
 admin.site.unregister(Group)

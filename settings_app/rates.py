@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -58,6 +59,18 @@ def count(key: ApiKey) -> Rate | None:
         logger.warning("Requests are not counted, because Redis is away: %s", error)
         return None
     return Rate(allowed, limit.amount, remaining, max(math.ceil(reset - time.time()), 1))
+
+
+def forget(keys: Iterable[ApiKey]) -> None:
+    """Count no more for these; where Redis is away it goes by itself within the window."""
+    limit = allowance()
+    if limit is None:
+        return
+    try:
+        for key in keys:
+            MovingWindowRateLimiter(_storage()).clear(limit, str(key.uuid))
+    except redis.RedisError as error:
+        logger.warning("Counts of requests are left, because Redis is away: %s", error)
 
 
 def allowance() -> RateLimitItem | None:

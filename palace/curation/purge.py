@@ -72,7 +72,7 @@ class Purge:
         entities = list(mentions.values_list("entity_id", flat=True).distinct())
         entities += forget_resting_on(palace, keys)
         postings.remove(palace, [drawer for drawer in batch if drawer.mined_at])
-        _forget_vectors(palace, batch)
+        forget_vectors(palace, batch)
         scrub_traces(palace, batch)
         scrub_cases(palace, batch)
         # What was answered to programs may hold these words.
@@ -128,8 +128,8 @@ def _next_batch(drawers: DrawerQuerySet) -> list[Drawer]:
     return list(held.select_for_update(of=("self",)))
 
 
-def _forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
-    """Cached vectors of their passages, as they are cut and as they may once have been cut."""
+def forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
+    """Cached vectors of their passages go, as they are cut and as they may once have been cut."""
     texts = {drawer.pk: drawer.text for drawer in drawers}
     rows = Passage.objects.filter(palace=palace, drawer__in=list(texts)).order_by()
     cut = list(rows.values_list("space_id", "drawer_id", "start", "end"))

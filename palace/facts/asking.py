@@ -13,6 +13,7 @@ from llm import chat
 from llm.chat import Message
 from llm.models import Usage
 from llm.providers import Endpoint
+from palace.working.connection import answering
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -58,6 +59,17 @@ def ask(
     return answer
 
 
+def forget_answers(owner_id: int) -> None:
+    """Delete what models answered of late for an owner.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer; they go by themselves within the hour.
+    """
+    with answering() as client:
+        for name in client.scan_iter(match=f"*:{_beginning(owner_id)}*", count=500):
+            client.unlink(name)
+
+
 def _key(
     messages: Sequence[Message], schema: type[BaseModel], endpoint: Endpoint, owner_id: int
 ) -> str:
@@ -66,4 +78,8 @@ def _key(
     asked += [f"{message['role']} {message['content']}" for message in messages]
     told = "\0".join(f"{len(part)} {part}" for part in asked)
     digest = salted_hmac("facts asked", told, algorithm="sha256").hexdigest()
-    return f"facts:{digest}"
+    return f"{_beginning(owner_id)}{digest}"
+
+
+def _beginning(owner_id: int) -> str:
+    return f"facts:{owner_id}:"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
-from palace.models import ImportJob
+from palace.models import ImportJob, Palace
 
 # A spool without a job can only come from a process that was killed; by then it is surely gone.
 ORPHAN_AFTER = timedelta(days=1)
@@ -59,6 +61,18 @@ def remove_orphans() -> None:
     for upload in spool_folder().glob("*.upload*"):
         if _written(upload) < oldest:
             upload.unlink(missing_ok=True)
+
+
+def forget_traces(palace: Palace) -> None:
+    """The copies of files that were to be imported there go with the palace, once it is gone."""
+    spools = ImportJob.objects.filter(palace=palace).exclude(spool="").order_by()
+    paths = [spool_folder() / name for name in spools.values_list("spool", flat=True)]
+    transaction.on_commit(partial(_remove, paths))
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _written(path: Path) -> float:

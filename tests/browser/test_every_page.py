@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 # What has no look of its own: it leads elsewhere, only does something, or is read by programs.
 NO_PAGES = {
     *ACTIONS,
+    "account_deleted",
     "delete_working",
     "health",
     "home",

@@ -29,6 +29,8 @@ from tests.dreaming.conftest import proposed
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
 # What only does something with the settings of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
+# What shows how much a deleted account held, to whoever has its receipt.
+WITHOUT_MEMORIES |= {"account_deleted"}
 # What only does something with the cases of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_cases"}
 # What only deletes from the working memory of whoever is signed in.
@@ -44,6 +46,7 @@ ONES_OWN = {
     "chat",
     "costs",
     "data_settings",
+    "delete_account",
     "dream_now",
     "dream_settings",
     "entities",
