@@ -30,19 +30,48 @@ def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[
     rooms = {drawer.room_id: drawer.room for drawer in purged}
     wings = {room.wing_id: room.wing for room in rooms.values()}
     _keep_numbers(purged)
-    closets = [drawer.closet_id for drawer in purged if drawer.closet_id]
-    _delete(palace, "closet", closets, unless="drawer")
+    remove_empty_closets(palace, [each.closet_id for each in purged if each.closet_id])
     gone = _delete(palace, "room", rooms, unless="drawer")
-    gone_wings = _delete(palace, "wing", (key for key in wings if wings[key].number), unless="room")
-    _delete_unknown(palace, entities)
-    _raise_marks(palace, [rooms[key] for key in gone], [wings[key] for key in gone_wings])
+    _raise_marks(palace, [rooms[key] for key in gone], [])
     _forget_activities(palace, "room", [rooms[key] for key in gone])
-    _forget_activities(palace, "wing", [wings[key] for key in gone_wings])
-    for key, room in rooms.items():
-        if key not in gone:
-            texts = [drawer.text for drawer in purged if drawer.room_id == key]
-            if forget_names(room, texts):
-                _tell_anew(room)
+    remove_empty_wings(palace, list(wings.values()))
+    _delete_unknown(palace, entities)
+    for room in _told_of(palace, [room for key, room in rooms.items() if key not in gone], purged):
+        texts = [drawer.text for drawer in purged if _was_said_in(room, drawer)]
+        if forget_names(room, texts):
+            _tell_anew(room)
+
+
+def remove_empty_closets(palace: Palace, closets: Iterable[int]) -> None:
+    """Remove those of the closets, by their keys, that hold nothing, in the trash either."""
+    _delete(palace, "closet", closets, unless="drawer")
+
+
+def remove_empty_wings(palace: Palace, wings: Sequence[Wing]) -> None:
+    """Remove those of the wings that have no room left. Call it holding the palace."""
+    held = {wing.pk: wing for wing in wings if wing.number}
+    gone = [held[key] for key in _delete(palace, "wing", held, unless="room")]
+    _raise_marks(palace, [], gone)
+    _forget_activities(palace, "wing", gone)
+
+
+def _told_of(palace: Palace, rooms: Sequence[Room], purged: Sequence[Drawer]) -> list[Room]:
+    """The rooms, and those elsewhere that parts of these conversations were moved to or from.
+
+    Their titles may have words of any part.
+    """
+    conversations = {(drawer.source, drawer.conversation) for drawer in purged}
+    others = Room.objects.within(palace).filter(
+        source__in={source for source, _ in conversations},
+        external_id__in={conversation for _, conversation in conversations},
+    )
+    parts = [room for room in others if (room.source, room.external_id) in conversations]
+    return list({room.pk: room for room in (*parts, *rooms)}.values())
+
+
+def _was_said_in(room: Room, drawer: Drawer) -> bool:
+    conversation = (room.source, room.external_id)
+    return drawer.room_id == room.pk or (drawer.source, drawer.conversation) == conversation
 
 
 def _delete(palace: Palace, table: str, keys: Iterable[int], *, unless: str) -> set[int]:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db import connection, transaction
-from django.db.models import F, Max
-from django.db.models.functions import Greatest, Least
+from django.db.models.functions import Greatest
 
+from palace.curation.refiling import join_rooms
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
-from palace.models import Activity, Closet, Drawer, Palace, Room, Wing, WingAlias
+from palace.models import Activity, Palace, Room, Wing, WingAlias
 from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH, storable_label
 
@@ -236,34 +236,7 @@ def _join_rooms(wing: Wing, into: Wing) -> None:
     for room in Room.objects.filter(palace=wing.palace_id, wing=wing):
         other = there.get((room.source, room.external_id))
         if other is not None:
-            _join(room, other)
-
-
-def _join(room: Room, other: Room) -> None:
-    """Move what `room` holds; only its drawers' numbers, and so their pointers, are new."""
-    drawers = Drawer.objects.filter(palace=room.palace_id)
-    highest = drawers.filter(room=other).aggregate(Max("number"))["number__max"] or 0
-    for closet in Closet.objects.filter(palace=room.palace_id, room=room):
-        same = Closet.objects.filter(palace=room.palace_id, room=other, slug=closet.slug).first()
-        if same is None:
-            Closet.objects.filter(pk=closet.pk).update(room=other)
-        else:
-            drawers.filter(closet=closet).update(closet=same)
-    offset = max(highest, other.highest_drawer)
-    drawers.filter(room=room).update(room=other, number=F("number") + offset)
-    Room.objects.filter(pk=other.pk).update(
-        started_at=Least("started_at", room.started_at),
-        ended_at=Greatest("ended_at", room.ended_at),
-        # Null where neither waits.
-        episode_due_at=Greatest("episode_due_at", room.episode_due_at),
-    )
-    Palace.objects.filter(pk=room.palace_id).update(
-        highest_room=Greatest("highest_room", room.number)
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM palace_room WHERE palace_id = %s AND id = %s", [room.palace_id, room.pk]
-        )
+            join_rooms(room, other)
 
 
 def _remove(wing: Wing) -> None:

@@ -201,7 +201,7 @@ def _widen(room: Room, conversation: _Conversation) -> None:
 
 
 def _new_rooms(palace: Palace, conversations: Sequence[_Conversation]) -> dict[Key, Room]:
-    number, wing = _next_number(palace), unsorted_wing(palace)
+    number, wing = next_room_number(palace), unsorted_wing(palace)
     rooms: list[Room] = []
     for each in conversations:
         first, last = _first_and_last(each)
@@ -225,7 +225,7 @@ def _first_and_last(conversation: _Conversation) -> tuple[datetime, datetime]:
     return min(times), max(times)
 
 
-def _next_number(palace: Palace) -> int:
+def next_room_number(palace: Palace) -> int:
     highest = Room.objects.filter(palace=palace).aggregate(Max("number"))["number__max"] or 0
     purged = Palace.objects.values_list("highest_room", flat=True).get(pk=palace.pk)
     return max(highest, purged) + 1

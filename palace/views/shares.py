@@ -10,7 +10,7 @@ from palace.views.hits import SIGNALS
 
 # Shares are shown in hundredths, and so are their sums.
 SHOWN = 100
-REST = "Other"
+REST = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,16 @@ def explained(accounts: Iterable[Account]) -> list[tuple[str, str]]:
     return [words for words in SIGNALS.values() if words[0] in drawn]
 
 
-def _in_order(score: float, signals: Mapping[str, float]) -> list[tuple[str, int]]:
-    """In hundredths, what speaks for it first, the most first; together they are the score."""
+def all_shares(score: float, signals: Mapping[str, float]) -> dict[str, float]:
+    """The signals' shares, and the rest where they leave one: together they are the score."""
     rest = score - sum(signals.values())
     # What was rounded away before it was stored is nothing; more than that is somebody's share.
-    known = {**signals, REST: rest} if abs(rest) >= 0.5 / SHOWN else signals
+    return {**signals, REST: round(rest, 4)} if abs(rest) >= 0.5 / SHOWN else dict(signals)
+
+
+def _in_order(score: float, signals: Mapping[str, float]) -> list[tuple[str, int]]:
+    """In hundredths, what speaks for it first, the most first; together they are the score."""
+    known = all_shares(score, signals)
     shares = _rounded([(name, share * SHOWN) for name, share in known.items()], score * SHOWN)
     return sorted(((n, s) for n, s in shares if s), key=lambda each: -each[1])
 

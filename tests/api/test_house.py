@@ -145,3 +145,26 @@ def test_if_one_is_not_here_none_is_touched(program, stranger, drawers):
     refused = client_of(stranger).post("/v1/drawers/trash/", {"drawers": ids})
     assert (refused.status_code, refused.json()["errors"]) == (404, {"drawers": ids})
     assert Drawer.objects.kept().count() == 3
+
+
+def test_drawers_and_rooms_move_to_another_wing(program, palace, wing, room, drawers):
+    other = DrawerFactory(room=RoomFactory(wing=WingFactory(palace=palace, number=7))).room
+    asked = {"drawers": [str(drawers[1].uuid)], "wing": str(other.wing.uuid)}
+    moved = program.post("/v1/drawers/move/", asked)
+    assert moved.status_code == 200, moved.content
+    (one,) = moved.json()["drawers"]
+    assert one["former_pointer"] == "§ W-042/R-11/D-002"
+    assert one["wing"] == str(other.wing.uuid)
+    found = program.get("/v1/drawers/by-pointer/", {"pointer": one["pointer"]}).json()
+    assert (found["id"], found["text"]) == (one["id"], drawers[1].text)
+    former = program.get("/v1/drawers/by-pointer/", {"pointer": one["former_pointer"]})
+    assert former.status_code == 404
+    strange = program.post(
+        "/v1/drawers/move/", {"drawers": asked["drawers"], "room": str(other.uuid)}
+    )
+    assert (strange.status_code, strange.json()["code"]) == (400, "bad_move")
+    rest = program.post(f"/v1/rooms/{room.uuid}/move/", {"into": str(other.wing.uuid)})
+    assert (rest.json()["id"], rest.json()["drawers"]) == (one["room"], 3)
+    assert [each["number"] for each in program.get("/v1/wings/").json()["results"]] == [7]
+    both = {**asked, "room": str(other.uuid)}
+    assert program.post("/v1/drawers/move/", both).json()["code"] == "bad_input"

@@ -18,7 +18,8 @@ from rest_framework.test import APIClient
 
 from palace.episodes.storing import store
 from palace.mining.at_once import mine_at_once
-from palace.models import Drawer, Fact, Palace, Webhook, Wing
+from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
+from palace.recall.recall import recall
 from palace.transcripts import Transcript, Turn
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
@@ -113,6 +114,20 @@ CASES: dict[str, Case] = {
     "drawers_trash": lambda drawer: [
         Asked("post", "/v1/drawers/trash/?user_id=ada", {"drawers": [str(drawer.uuid)]})
     ],
+    "room_move": lambda drawer: [
+        Asked(
+            "post",
+            f"/v1/rooms/{drawer.room.uuid}/move/?user_id=ada",
+            {"into": str(elsewhere(drawer).uuid)},
+        )
+    ],
+    "drawers_move": lambda drawer: [
+        Asked(
+            "post",
+            "/v1/drawers/move/?user_id=ada",
+            {"drawers": [str(drawer.uuid)], "wing": str(elsewhere(drawer).uuid)},
+        )
+    ],
     "trash": lambda drawer: [Asked("get", "/v1/trash/?user_id=ada", None, 200)],
     "trashed": lambda drawer: [
         Asked("get", f"/v1/trash/{trashed(drawer).uuid}/?user_id=ada"),
@@ -126,6 +141,18 @@ CASES: dict[str, Case] = {
         )
     ],
     "trash_empty": lambda drawer: [Asked("post", "/v1/trash/empty/?user_id=ada", {})],
+    "recollections": lambda drawer: [Asked("get", "/v1/recollections/?user_id=ada", None, 200)],
+    "recollection": lambda drawer: [
+        Asked("get", f"/v1/recollections/{trace(drawer).uuid}/?user_id=ada")
+    ],
+    "activity": lambda drawer: [Asked("get", "/v1/activity/?user_id=ada", None, 200)],
+    # The owner's alone; a stranger sees the stranger's.
+    "usage": lambda drawer: [Asked("get", "/v1/usage/", None, 200)],
+    "settings": lambda drawer: [
+        Asked("get", "/v1/settings/", None, 200),
+        Asked("patch", "/v1/settings/", {"top_k": 7}, 200),
+    ],
+    "palaces": lambda drawer: [Asked("get", "/v1/palaces/", None, 200)],
     "session": lambda drawer: [Asked("delete", "/sessions/one", None, 204)],
     "memories": lambda drawer: [
         Asked("get", "/v1/memories/?user_id=ada", None, 200),
@@ -205,6 +232,7 @@ def drawer(owner, db):
     another = RoomFactory(wing=WingFactory(palace=palace, number=900), number=900)
     DrawerFactory(room=another, text=WORD)
     DrawerFactory(room=another, text=WORD, trashed_at=START)
+    recall(palace, WORD)
     return drawer
 
 
@@ -234,6 +262,10 @@ def webhook(drawer: Drawer) -> Webhook:
     url = f"https://example.org/{WORD}"
     told = {"owner": drawer.palace.owner, "subject": "ada", "url": url, "events": ["mined"]}
     return Webhook.objects.get_or_create(**told)[0]
+
+
+def trace(drawer: Drawer) -> RecollectionTrace:
+    return RecollectionTrace.objects.filter(palace=drawer.palace)[0]
 
 
 def each(drawer: Drawer) -> Iterator[Asked]:

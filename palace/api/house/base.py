@@ -46,7 +46,11 @@ class HouseView(ApiView):
         Raises:
             Problem: 404, there is none.
         """
-        found = rows.within(self.entered()).filter(uuid=uuid).first()
+        return self.one_of(rows.within(self.entered()), uuid)
+
+    def one_of(self, rows: QuerySet[Row], uuid: UUID) -> Row:
+        """`row`, of rows that are of the palace already."""
+        found = rows.filter(uuid=uuid).first()
         if found is None:
             raise not_found()
         return found

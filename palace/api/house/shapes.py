@@ -35,11 +35,15 @@ class UserAsked(Shape):
     )
 
 
-class PageAsked(UserAsked):
+class ListAsked(Shape):
     cursor = serializers.CharField(required=False, help_text="As `next` and `previous` have it.")
     limit = serializers.IntegerField(
         required=False, min_value=1, max_value=200, help_text="Of results on a page; 50 unless set."
     )
+
+
+class PageAsked(ListAsked, UserAsked):
+    """A page of a list that belongs to a palace."""
 
 
 class WingShown(Shape):

@@ -1,0 +1,82 @@
+"""Refiling: drawers and rooms that go to another place."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from palace.aaak import Pointer
+from palace.api import etags
+from palace.api.house import shapes
+from palace.api.house.drawers import chosen
+from palace.api.house.places import PlaceView
+from palace.curation.refiling import move_drawers, move_into, move_room
+from palace.models import Drawer
+
+
+class DrawersMoveView(PlaceView):
+    @extend_schema(
+        tags=["drawers"],
+        parameters=[shapes.UserAsked],
+        request=shapes.Move,
+        responses={200: shapes.MovedDrawers},
+    )
+    def post(self, request: Request) -> Response:
+        """Move drawers to a wing, or to a room of their conversation; none if one is not here.
+
+        In a wing each conversation has a room of its own, which is made if it is missing. A
+        drawer that moves with its whole room keeps its numbers, so its pointer still leads to it.
+        One that leaves others behind is found by a new pointer, and the former one leads nowhere.
+        A wing that holds nothing any more is removed.
+        """
+        asked = self.read(shapes.Move)
+        palace = self.entered()
+        with transaction.atomic():
+            palace.lock()
+            drawers = chosen(palace, Drawer.objects.kept(), asked["drawers"])
+            before = {each.pk: each.pointer for each in drawers.with_place()}
+            if "wing" in asked:
+                move_drawers(palace, drawers, self.wing(asked["wing"])[0])
+            else:
+                move_into(palace, drawers, self.room(asked["room"])[0])
+            after = {each.uuid: each for each in drawers.with_place()}
+        moved = [after[uuid] for uuid in dict.fromkeys(asked["drawers"])]
+        return Response({"drawers": [_moved(each, before[each.pk]) for each in moved]})
+
+
+def _moved(drawer: Drawer, before: Pointer) -> dict[str, Any]:
+    return {
+        "id": drawer.uuid,
+        "pointer": str(drawer.pointer),
+        "former_pointer": str(before),
+        "room": drawer.room.uuid,
+        "wing": drawer.room.wing.uuid,
+    }
+
+
+class RoomMoveView(PlaceView):
+    @extend_schema(
+        tags=["places"],
+        parameters=[shapes.UserAsked],
+        request=shapes.Into,
+        responses={200: shapes.RoomShown},
+    )
+    def post(self, request: Request, uuid: UUID) -> Response:
+        """Move a room to another wing. It keeps its number, so pointers still lead to its drawers.
+
+        Where that wing has a room of the same conversation it becomes part of that one, which is
+        what is answered, and its drawers are numbered anew.
+        """
+        into = self.read(shapes.Into)["into"]
+        with transaction.atomic():
+            self.entered().lock()
+            room, row = self.room(uuid)
+            etags.check(request, row)
+            moved = move_room(room, self.wing(into)[0])
+            now = self.room(moved.uuid)[1]
+        return etags.answer(request, now)

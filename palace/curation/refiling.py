@@ -1,0 +1,208 @@
+"""Refiling: rooms and drawers that go to another wing, with all that hangs on them.
+
+A room holds one conversation: drawers go to the room that theirs has in the wing, which is made if
+it is missing. Rooms keep their numbers, so pointers still lead to what moved with its room. What
+moved without it is found by a new pointer, and the former one leads nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db import connection, transaction
+from django.db.models import F, Max, Min
+from django.db.models.functions import Greatest
+
+from palace.curation.emptied import remove_empty_closets, remove_empty_wings
+from palace.errors import PalaceError
+from palace.filing.file import next_room_number
+from palace.models import Closet, Drawer, Palace, Room, Wing
+from palace.models.hierarchy import DrawerQuerySet
+
+UNSORTED = (
+    "Nothing is moved to the unsorted wing: conversations wait there until they are mined. Choose "
+    "another wing."
+)
+OTHER_CONVERSATION = (
+    "A room holds one conversation, and some of these drawers are of another. Move them to the "
+    "wing instead: each conversation has a room of its own there."
+)
+
+
+class BadMove(PalaceError):
+    """What was asked to move cannot go there; the sentence says what to do."""
+
+    code = "bad_move"
+
+
+@transaction.atomic
+def move_room(room: Room, wing: Wing) -> Room:
+    """Move a room, with what of it is in the trash, to a wing; returns it as it is now.
+
+    Where the wing has a room of the same conversation it becomes part of that one, and its drawers
+    are numbered anew. The wing it leaves goes if that was all it held. Done again, it changes
+    nothing.
+
+    Raises:
+        BadMove: the wing is the unsorted one.
+    """
+    palace = room.palace
+    palace.lock()
+    _refuse_unsorted(wing)
+    room = Room.objects.within(palace).select_related("wing").get(pk=room.pk)
+    if room.wing_id != wing.pk:
+        there = _room_there(room, wing)
+        if there is None:
+            Room.objects.within(palace).filter(pk=room.pk).update(wing=wing)
+        else:
+            join_rooms(room, there)
+        remove_empty_wings(palace, [room.wing])
+        room = there or room
+    return Room.objects.within(palace).select_related("wing").get(pk=room.pk)
+
+
+@transaction.atomic
+def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
+    """Move drawers of a palace to a wing: a room of which all go moves as a whole.
+
+    Raises:
+        BadMove: the wing is the unsorted one.
+    """
+    palace.lock()
+    _refuse_unsorted(wing)
+    for room, keys in _by_room(palace, drawers):
+        if room.wing_id == wing.pk:
+            continue
+        if _is_all_of(room, keys):
+            move_room(room, wing)
+        else:
+            _split_off(room, keys, _room_there(room, wing) or _new_room(room, wing))
+
+
+@transaction.atomic
+def move_into(palace: Palace, drawers: DrawerQuerySet, room: Room) -> None:
+    """Move drawers to another room of their conversation.
+
+    Raises:
+        BadMove: some are of another conversation, or the room waits to be mined.
+    """
+    palace.lock()
+    _refuse_unsorted(room.wing)
+    of_this = {"source": room.source, "conversation": room.external_id}
+    if drawers.within(palace).exclude(**of_this).exists():
+        raise BadMove(OTHER_CONVERSATION)
+    for before, keys in _by_room(palace, drawers):
+        if before.pk == room.pk:
+            continue
+        if _is_all_of(before, keys):
+            join_rooms(before, room)
+            remove_empty_wings(palace, [before.wing])
+        else:
+            _split_off(before, keys, room)
+
+
+def join_rooms(room: Room, other: Room) -> None:
+    """Move what `room` holds and remove it. Its drawers' numbers, and so their pointers, are new.
+
+    Call it holding the palace.
+    """
+    drawers = Drawer.objects.within(room.palace).filter(room=room)
+    _carry_over(room, list(drawers.values_list("pk", flat=True)), other)
+    Palace.objects.filter(pk=room.palace_id).update(
+        highest_room=Greatest("highest_room", room.number)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM palace_room WHERE palace_id = %s AND id = %s", [room.palace_id, room.pk]
+        )
+
+
+def _split_off(room: Room, keys: Collection[int], other: Room) -> None:
+    moving = Drawer.objects.within(room.palace).filter(pk__in=keys)
+    highest = moving.aggregate(highest=Max("number"))["highest"]
+    _carry_over(room, keys, other)
+    left = Room.objects.within(room.palace).filter(pk=room.pk)
+    # Their numbers there are not given again: former pointers come to lead nowhere, not elsewhere.
+    left.update(highest_drawer=Greatest("highest_drawer", highest))
+    _set_span(room)
+
+
+def _carry_over(room: Room, keys: Collection[int], other: Room) -> None:
+    moving = Drawer.objects.within(room.palace).filter(pk__in=keys)
+    present = Drawer.objects.within(room.palace).filter(room=other)
+    highest = present.aggregate(highest=Max("number"))["highest"] or 0
+    offset = max(highest, Room.objects.get(pk=other.pk).highest_drawer)
+    _move_closets(room, moving, other)
+    moving.update(room=other, number=F("number") + offset)
+    waiting = Room.objects.get(pk=room.pk).episode_due_at
+    # Null where neither waits.
+    Room.objects.within(room.palace).filter(pk=other.pk).update(
+        episode_due_at=Greatest("episode_due_at", waiting)
+    )
+    _set_span(other)
+
+
+def _move_closets(room: Room, moving: DrawerQuerySet, other: Room) -> None:
+    """Give the drawers the closets of their topics in the other room, moved or made."""
+    closets = Closet.objects.within(room.palace)
+    topics = closets.filter(room=room, pk__in=moving.values("closet")).order_by("pk")
+    for closet in list(topics):
+        same = closets.filter(room=other, slug=closet.slug).first()
+        staying = Drawer.objects.within(room.palace).filter(closet=closet)
+        stays = staying.exclude(pk__in=moving.values("pk")).exists()
+        if same is None and not stays:
+            closets.filter(pk=closet.pk).update(room=other)
+            continue
+        same = same or Closet.objects.create(
+            palace=room.palace, room=other, slug=closet.slug, title=closet.title
+        )
+        moving.filter(closet=closet).update(closet=same)
+        remove_empty_closets(room.palace, [closet.pk])
+
+
+def _set_span(room: Room) -> None:
+    """From its first message to its last."""
+    said = Drawer.objects.within(room.palace).filter(room=room)
+    span = said.aggregate(started_at=Min("said_at"), ended_at=Max("said_at"))
+    Room.objects.within(room.palace).filter(pk=room.pk).update(**span)
+
+
+def _new_room(room: Room, wing: Wing) -> Room:
+    """A room for another part of the same conversation."""
+    return Room.objects.create(
+        palace=room.palace,
+        wing=wing,
+        number=next_room_number(room.palace),
+        source=room.source,
+        external_id=room.external_id,
+        agent=room.agent,
+        title=room.title,
+        started_at=room.started_at,
+        ended_at=room.ended_at,
+    )
+
+
+def _room_there(room: Room, wing: Wing) -> Room | None:
+    """The room that its conversation has in a wing."""
+    rooms = Room.objects.within(room.palace).filter(wing=wing)
+    return rooms.filter(source=room.source, external_id=room.external_id).first()
+
+
+def _by_room(palace: Palace, drawers: DrawerQuerySet) -> list[tuple[Room, list[int]]]:
+    """The rooms the drawers are in, each with the keys of those."""
+    keys: dict[int, list[int]] = {}
+    for key, room in drawers.within(palace).order_by("room_id").values_list("pk", "room_id"):
+        keys.setdefault(room, []).append(key)
+    rooms = Room.objects.within(palace).select_related("palace", "wing").in_bulk(list(keys))
+    return [(rooms[room], held) for room, held in keys.items()]
+
+
+def _is_all_of(room: Room, keys: Collection[int]) -> bool:
+    """Whether the room holds nothing else, in the trash either."""
+    held = Drawer.objects.within(room.palace).filter(room=room)
+    return not held.exclude(pk__in=keys).exists()
+
+
+def _refuse_unsorted(wing: Wing) -> None:
+    if wing.number == Wing.UNSORTED:
+        raise BadMove(UNSORTED)
