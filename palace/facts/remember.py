@@ -27,6 +27,7 @@ def remember(
     *,
     agent: str = "",
     run: str = "",
+    conversation: str = "",
     metadata: Mapping[str, Any] | None = None,
     manner: Manner = AS_EVER,
     source: str = "api",
@@ -42,6 +43,7 @@ def remember(
         messages: One text that the user says, or a conversation in order.
         agent: Facts are kept for, and judged beside those of, this agent; likewise `run`, which
             is also the conversation that the messages belong to.
+        conversation: That where no run is named; one of its own unless given.
         metadata: Kept with each fact that is made.
         manner: How they are read and judged, where not as ever; prompts have no effect without
             a model.
@@ -53,8 +55,9 @@ def remember(
     """
     turns = turns_of(messages, now or timezone.now())
     scope = Scope(source, agent, run, metadata or {})
+    named = run or conversation or str(uuid4())
     with transaction.atomic():
-        drawers = _filed(palace, Transcript(source, run or str(uuid4()), "", tuple(turns), agent))
+        drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent))
         keep(palace, drawers, scope, manner)
     return learn(palace, drawers, scope, manner)
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from palace.facts.filter_values import as_json, read_moment, shown
 from palace.facts.filters import condition_of
@@ -24,10 +24,11 @@ MOST_METADATA_CHARS = 100_000
 MOST_PROMPT_CHARS = 100_000
 
 
-def turns_of(messages: Messages, said_at: datetime) -> list[Turn]:
+def turns_of(messages: Messages, said_at: datetime, name: str) -> list[Turn]:
     """Messages to the byte; each gets an id of its own: said twice, it is two.
 
     Args:
+        name: Of this one telling; ids begin with it.
         messages: A text that the user says, or a list of {"role", "content"}; a message may have
             a "name", which says who speaks. Other keys are not read.
 
@@ -41,10 +42,10 @@ def turns_of(messages: Messages, said_at: datetime) -> list[Turn]:
             "messages is a text, or a list of messages with role and content, not "
             f"{shown(messages)}."
         )
-    return [_turn(at, message, said_at) for at, message in enumerate(messages)]
+    return [_turn(f"{name}/{at}", at, message, said_at) for at, message in enumerate(messages)]
 
 
-def _turn(at: int, message: object, said_at: datetime) -> Turn:
+def _turn(key: str, at: int, message: object, said_at: datetime) -> Turn:
     if not isinstance(message, Mapping):
         raise BadInput(f"Message {at} is {shown(message)}; give an object with role and content.")
     text, name = message.get("content"), message.get("name") or ""
@@ -55,7 +56,7 @@ def _turn(at: int, message: object, said_at: datetime) -> Turn:
         )
     if not isinstance(name, str):
         raise BadInput(f"Message {at} has the name {shown(name)}; a name is text.")
-    return Turn(str(uuid4()), _role(at, message.get("role")), text, said_at, name)
+    return Turn(key, _role(at, message.get("role")), text, said_at, name)
 
 
 def _role(at: int, role: object) -> Role:

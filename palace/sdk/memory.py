@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
 from django.db.models import Q
-from django.utils import timezone
-from kombu.exceptions import OperationalError as QueueAway
 
 from palace.facts import editing
 from palace.facts.filters import condition_of
-from palace.facts.remember import remember
 from palace.indexing.fact_vectors import fill_missing
 from palace.indexing.spaces import active_space
 from palace.indexing.vector_index import PgVectorIndex, VectorIndex, using
-from palace.models import Drawer, Fact, Palace
+from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
-from palace.sdk import arguments, by_id, process, shown
+from palace.sdk import adding, arguments, by_id, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import told
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.finding import find
 from palace.sdk.owners import account_of
 from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
-from palace.sdk.scope import BY, CallScope
+from palace.sdk.scope import CallScope
 from palace.sdk.working import ConversationMemory, WorkingMemory
-from palace.tasks import mine_room
-from palace.transcripts import Turn
-
-logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -119,24 +111,18 @@ class Memory:
         Raises:
             ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
         """
-        scope = self._scope(user_id, agent_id, run_id)
-        said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
-        turns = arguments.turns_of(messages, said_at)
-        kept_with = arguments.metadata_of(metadata)
-        manner = arguments.manner_of(prompt, judging_prompt, filters)
-        palace = scope.palace_made(self.owner.pk)
-        self._catch_up(palace)
-        lines = remember(
-            palace,
-            turns,
-            agent=scope.agent,
-            run=scope.run,
-            metadata=kept_with,
-            manner=manner,
-            source=BY,
+        what = adding.Told.read(
+            self._scope(user_id, agent_id, run_id),
+            messages,
+            metadata=metadata,
+            filters=filters,
+            prompt=prompt,
+            judging_prompt=judging_prompt,
+            timestamp=timestamp,
         )
-        _have_mined(palace, turns)
-        return {"results": [shown.event(line) for line in lines]}
+        palace = what.scope.palace_made(self.owner.pk)
+        self._catch_up(palace)
+        return adding.add(palace, what)
 
     @_a_call
     def search(
@@ -309,16 +295,3 @@ def _facts(
         known_at=arguments.moment_of("known_at", known_at),
     )
     return scope.narrow(facts)
-
-
-def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
-    """Leave the drawers to the worker; where none can be told, its sweep finds them."""
-    waiting = Drawer.objects.within(palace).unmined().filter(source=BY)
-    ids = [turn.external_id for turn in turns]
-    room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()
-    if room is None:
-        return
-    try:
-        mine_room.delay(room)
-    except QueueAway as error:
-        logger.warning("The queue is away, so messages are mined later: %s", error)

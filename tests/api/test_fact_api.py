@@ -6,7 +6,10 @@ import hashlib
 import json
 
 import pytest
+from django.utils import timezone
 
+from palace.api import idempotency
+from palace.models import Drawer, Fact, IdempotentWrite
 from tests.api.conftest import client_of
 from tests.model_server import CHAT, Status
 from tests.sdk.played import play
@@ -289,3 +292,19 @@ def test_an_address_that_cannot_be_understood_gets_a_sentence(program, asked, se
     answer = program.get(f"/v1/memories/search/?user_id=alice&{asked}")
     assert answer.status_code == 400
     assert sentence in answer.data["detail"]
+
+
+def test_one_that_died_files_nothing_twice(program):
+    told_once = {"user_id": "alice", "messages": "User likes Python"}
+    sent = {"path": "/v1/memories/", "data": told_once, "HTTP_IDEMPOTENCY_KEY": "first"}
+    first = program.post(**sent)
+    assert program.post(**sent).json() == first.json()
+    # It died after it had filed, and before it had read what was filed.
+    Fact.objects.all().delete()
+    Drawer.objects.update(facts_read_at=None)
+    IdempotentWrite.objects.update(
+        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
+    )
+    again = program.post(**sent).data["results"]
+    assert [event["new_memory"] for event in again] == ["User likes Python"]
+    assert Drawer.objects.count() == 1

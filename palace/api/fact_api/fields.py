@@ -14,8 +14,11 @@ from palace.api.parsing import read_json
 from palace.facts.filter_values import read_moment
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.memory import LIMIT
+from palace.sdk.scope import CallScope
 from palace.transcripts import ROLES
+from settings_app.api_keys import ApiKey
 
+A_FILTER = '{"field": "tags", "operator": "eq", "value": "work"}'
 A_MESSAGE = {
     "type": "object",
     "required": ["role", "content"],
@@ -59,7 +62,7 @@ class Moment(serializers.Field[datetime, Any, str, Any]):
         return moment
 
 
-@extend_schema_field({"type": "string", "examples": ['{"field": "tags", "operator": "eq", …}']})
+@extend_schema_field({"type": "string", "examples": [A_FILTER]})
 class FilterText(serializers.Field[Any, Any, str, Any]):
     """A filter as JSON, for addresses."""
 
@@ -102,5 +105,17 @@ class AsOf(Limited):
     known_at = moment("What was held then, whatever was learnt since.")
 
 
-def whose(asked: Mapping[str, Any]) -> dict[str, str | None]:
-    return {name: asked[name] for name in ("user_id", "agent_id", "run_id")}
+_IDS = ("user_id", "agent_id", "run_id")
+
+
+def scope_in(asked: Mapping[str, Any], key: ApiKey) -> CallScope:
+    """Whose memories are asked for; a key of one palace means that one.
+
+    Raises:
+        ScopeError: it is not said whose; WrongPalace: the key is for another.
+    """
+    return CallScope.read(*(asked[name] for name in _IDS), bound_to=key.subject)
+
+
+def without_scope(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in _IDS}

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from palace.api.base import ApiView
 from palace.api.fact_api import shapes
-from palace.api.fact_api.fields import whose
+from palace.api.fact_api.fields import scope_in
 from palace.api.problems import not_found
 from palace.facts import graph
 from palace.facts.entities import find_entity
@@ -23,15 +23,12 @@ TAG = ["fact API"]
 
 
 class GraphView(ApiView):
-    def scope(self, asked: Mapping[str, Any]) -> CallScope:
-        return CallScope.read(**whose(asked), bound_to=self.key.subject)
-
     def named(self, name: str, asked: Mapping[str, Any]) -> tuple[CallScope, Palace, Entity]:
         """
         Raises:
             Problem: 404, nothing has this name.
         """
-        scope = self.scope(asked)
+        scope = scope_in(asked, self.key)
         palace = scope.palace(self.key.owner_id)
         entity = find_entity(palace, name, prefer=asked["type"]) if palace else None
         if palace is None or entity is None:
@@ -55,7 +52,7 @@ class EntitiesView(GraphView):
         return self._shown(self.read(shapes.EntitiesAsked))
 
     def _shown(self, asked: Mapping[str, Any]) -> Response:
-        scope = self.scope(asked)
+        scope = scope_in(asked, self.key)
         palace = scope.palace(self.key.owner_id)
         if palace is None:
             return Response({"results": []})

@@ -12,10 +12,12 @@ from rest_framework.response import Response
 from palace.api import etags
 from palace.api.base import ApiView
 from palace.api.fact_api import shapes
-from palace.api.fact_api.fields import Scoped
+from palace.api.fact_api.fields import Scoped, scope_in, without_scope
+from palace.api.memory_service.turn_ids import new_turn
 from palace.api.palaces import palaces_for
 from palace.api.problems import not_found
 from palace.sdk import by_id
+from palace.sdk.adding import Told, add
 from palace.sdk.calls import told
 from palace.sdk.memory import Memory
 
@@ -37,7 +39,9 @@ class MemoriesView(FactView):
         A model that fails is done without: what the local rules find is kept.
         """
         asked = self.read(shapes.MemoriesTold)
-        return Response(self.memory.add(**asked))
+        scope = scope_in(asked, self.key)
+        what = Told.read(scope, **without_scope(asked), name=new_turn(self.write))
+        return Response(add(scope.palace_made(self.key.owner_id), what))
 
     @extend_schema(tags=TAG, parameters=[shapes.ListAsked], responses={200: shapes.MemoryItems})
     def get(self, request: Request) -> Response:
