@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
@@ -36,14 +37,14 @@ class Place:
 
     Attributes:
         turn: The position of its last message; `since` that of its first.
-        drawers: Keys of what the model is sent anyway.
+        told: What of it is kept, in its order.
         room: Where the conversation is, if anything of it is kept.
     """
 
     conversation: str
     turn: int
     since: int = 0
-    drawers: tuple[int, ...] = ()
+    told: tuple[Kept, ...] = ()
     room: Room | None = None
 
 
@@ -81,16 +82,23 @@ def keep_reply(
 ) -> None:
     """Keep the reply after what it answers, and have the conversation mined once it rests."""
     palace.lock()
-    whole = History((*history.said, reply), len(history.said) + 1, opening=False)
     kept = kept_of(palace, place.conversation)
-    laid = lay(whole, kept, now)
-    known = [_turn(each.id, each.said, each.said_at) for each in laid[:-1] if each]
-    if laid[-1] is None:
-        new = _turn(_free_id(reply, {each.id for each in kept}), reply, now, metadata)
-        known.append(new)
-    if known:
-        room = file_transcript(palace, _transcript(place.conversation, history, known)).room
-        mine_when_at_rest(room)
+    told, replies = _still_kept(place, kept)
+    known = [_turn(each.id, each.said, each.said_at) for each in (*told, *replies)]
+    if reply.words not in [each.said.words for each in replies]:
+        new = _free_id(reply, {each.id for each in kept})
+        known.append(_turn(new, reply, now, metadata))
+    room = file_transcript(palace, _transcript(place.conversation, history, known)).room
+    mine_when_at_rest(room)
+
+
+def _still_kept(place: Place, kept: Sequence[Kept]) -> tuple[list[Kept], list[Kept]]:
+    """What was told, and the replies to it that are there already: of another try, or as the
+    program's next request told them."""
+    ids = {each.id for each in place.told}
+    told = [each for each in kept if each.id in ids]
+    after = kept[kept.index(told[-1]) + 1 :] if told else ()
+    return told, list(takewhile(lambda each: each.said.role == "assistant", after))
 
 
 def mine_when_at_rest(room: Room | None) -> None:
@@ -137,15 +145,25 @@ def _conversation(palace: Palace, history: History, now: datetime) -> str:
     """The one that holds most of what was said before; else a new one, named by how it begins."""
     for candidate in _candidates(palace, history):
         kept = kept_of(palace, candidate)
-        if history.opening:
-            if is_same_opening(history, kept, now):
-                return candidate
-        else:
-            before = lay(history, kept, now)[: history.answered]
-            if 2 * sum(each is not None for each in before) > len(before):
-                return candidate
+        same = is_same_opening if history.opening else partial(_goes_on, palace, candidate)
+        if same(history, kept, now):
+            return candidate
     first = history.said[0].id if history.said else uuid4().hex
     return _free_name(palace, first)
+
+
+def _goes_on(
+    palace: Palace, conversation: str, history: History, kept: Sequence[Kept], now: datetime
+) -> bool:
+    """Whether the request is of this conversation: most of what was said before is kept there,
+    or all that is kept there is told; its last reply may still be on the way there."""
+    laid = lay(history, kept, now)
+    if sum(each is not None for each in laid) == len(kept):
+        return True
+    before = laid[: history.answered]
+    # What was deleted for good is missing, although it is told.
+    least = len(before) + (0 if _was_purged(palace, conversation) else 1)
+    return 2 * sum(each is not None for each in before) >= least
 
 
 def _candidates(palace: Palace, history: History) -> list[str]:
@@ -200,13 +218,16 @@ def _first_to_keep(
 ) -> int:
     """Where some of the conversation was deleted for good, what is missing may be just that: then
     only what comes after all that is known is new."""
-    purged = Room.objects.within(palace).filter(
-        source=SOURCE, external_id=conversation, highest_drawer__gt=0
-    )
-    if not purged.exists():
+    if not _was_purged(palace, conversation):
         return 0
     known = [place for place, each in enumerate(laid) if each]
     return max([history.answered, *(place + 1 for place in known)])
+
+
+def _was_purged(palace: Palace, conversation: str) -> bool:
+    """Whether some of it was deleted for good, and not all."""
+    rooms = Room.objects.within(palace).filter(source=SOURCE, external_id=conversation)
+    return rooms.filter(highest_drawer__gt=0).exists()
 
 
 def _free_id(said: Said, taken: set[str]) -> str:
@@ -229,13 +250,12 @@ def _transcript(conversation: str, history: History, turns: Sequence[Turn]) -> T
 
 
 def _place(
-    conversation: str, history: History, kept: Sequence[Kept], room: Room | None = None
+    conversation: str, history: History, told: Sequence[Kept], room: Room | None = None
 ) -> Place:
-    if not kept:
+    if not told:
         return Place(conversation, max(len(history.said) - 1, 0), room=room)
-    positions = [each.position for each in kept]
-    keys = tuple(each.key for each in kept)
-    return Place(conversation, max(positions), min(positions), keys, room)
+    positions = [each.position for each in told]
+    return Place(conversation, max(positions), min(positions), tuple(told), room)
 
 
 def _queue(room_id: int, last: int, rest_s: float) -> None:

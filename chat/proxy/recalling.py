@@ -34,7 +34,7 @@ def recall_for(
         now=now,
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
-        leave_out=place.drawers,
+        leave_out=[each.key for each in place.told],
         talk=talk if has_model else None,
     )
 

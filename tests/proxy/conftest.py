@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import httpx2
 import openai
 import pytest
 
@@ -75,6 +76,13 @@ def ask(client, *messages, **options):
     return client.chat.completions.create(
         messages=told, model=options.pop("model", "loci"), extra_headers=headers, **options
     )
+
+
+def post(program, body, **headers):
+    """By hand: what no client would send."""
+    headers = {"Authorization": f"Bearer {program.api_key}", **headers}
+    address = f"{program.base_url}chat/completions"
+    return httpx2.post(address, content=body, headers=headers)
 
 
 def kept(owner, subject=""):

@@ -14,7 +14,7 @@ from settings_app.audit import AuditLine
 from tests.chat.conftest import furnished  # noqa: F401 - a palace with something in it.
 from tests.chat.mishaps import until
 from tests.model_server import CHAT, CutOff, Json, Status, Text
-from tests.proxy.conftest import UPSTREAMS_KEY, ask, assistant, kept, user
+from tests.proxy.conftest import UPSTREAMS_KEY, ask, assistant, kept, post, user
 
 QUESTION = "What does Nora feed at the aquarium?"
 TOOL = {
@@ -185,13 +185,6 @@ def test_nobody_there(program, model, alice):
 def test_models_are_the_owners_choice_and_the_providers(program, model):
     assert [each.id for each in program.models.list()] == ["loci", "test-model"]
     assert program.models.retrieve("loci").id == "loci"
-
-
-def post(program, body, **headers):
-    """By hand: what no client would send."""
-    headers = {"Authorization": f"Bearer {program.api_key}", **headers}
-    address = f"{program.base_url}chat/completions"
-    return httpx2.post(address, content=body, headers=headers)
 
 
 @pytest.mark.parametrize(
