@@ -124,7 +124,7 @@ def _admitted(header: str) -> tuple[Caller, Rate | None]:
 
 async def _refuse(send: Send, error: Exception) -> None:
     response = as_json(problem_of(error) or Problem(500, "broken", str(error)))
-    for name, value in _ALWAYS.items():
+    for name, value in (*_ALWAYS.items(), ("Content-Length", str(len(response.content)))):
         response.headers[name] = value
     headers = [
         (name.lower().encode("latin-1"), value.encode("latin-1"))

@@ -9,6 +9,7 @@ from mcp import types
 
 from palace.api.problems import Problem
 from palace.mcp.callers import Caller
+from palace.mcp.tools.episodes import latest
 from palace.models import Episode
 from palace.recall.recall import recall
 from palace.storable import is_storable
@@ -74,15 +75,12 @@ def _know_about(caller: Caller, given: Mapping[str, str]) -> str:
 
 def _catch_up(caller: Caller, given: Mapping[str, str]) -> str:
     palace = caller.palace(given.get("user_id"))
-    episodes: list[Episode] = []
-    if palace is not None:
-        latest = Episode.objects.within(palace).kept().order_by("-created_at", "-pk")
-        episodes = list(latest[:EPISODES])
+    episodes = latest(palace, EPISODES) if palace else []
     told = "\n\n".join(_told(each) for each in reversed(episodes))
     return (
         "Catch me up: what was I at lately, what was decided, and what is still open? Below is "
         "what my last conversations came to, the oldest first. Use recall for what you need to "
-        f"know more of.\n\n{told or 'There are no conversations yet.'}"
+        f"know more of.\n\n{told or 'None of them has been summed up yet.'}"
     )
 
 

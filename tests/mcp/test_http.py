@@ -6,7 +6,8 @@ import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from palace.models import Drawer
+from palace.episodes.storing import store
+from palace.models import Drawer, Palace
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
 
@@ -21,6 +22,8 @@ def told(result):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_day_with_the_palace(door, owner, mode):
+    store(Palace.objects.own(owner), conversation="before", summary="A move to Berlin.")
+
     async def talk(client):
         async def call(tool, **arguments):
             return told(await client.call_tool(tool, arguments))
@@ -70,10 +73,12 @@ def test_a_day_with_the_palace(door, owner, mode):
             [entry] = (await call(tool, **arguments))["entries"]
             assert entry["value"] == " a draft "
 
+        told_of = await call("search_episodes", query="moving house")
+        assert [each["summary"] for each in told_of["episodes"]] == ["A move to Berlin."]
         about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
         assert drawer["pointer"] in about.messages[0].content.text
         caught_up = await client.get_prompt("catch_me_up", {})
-        assert "Catch me up" in caught_up.messages[0].content.text
+        assert "A move to Berlin." in caught_up.messages[0].content.text
 
     door.run(owner, talk, mode=mode)
     assert Drawer.objects.get().text == MOVED

@@ -12,6 +12,7 @@ from django.apps import apps
 from django.contrib.auth.models import User
 
 from palace.api.problems import Problem
+from palace.episodes.storing import store
 from palace.mcp import prompts, resources
 from palace.mcp.callers import Caller
 from palace.mcp.fields import Asked, Told
@@ -35,6 +36,7 @@ CASES = {
     "recall": lambda drawer: ({"query": WORD}, False),
     "search": lambda drawer: ({"query": WORD}, False),
     "get_drawer": lambda drawer: ({"id": str(drawer.uuid)}, True),
+    "search_episodes": lambda drawer: ({}, False),
     "list_wings": lambda drawer: ({}, False),
     "timeline": lambda drawer: ({"entity": "Lisbon"}, True),
     "facts_as_of": lambda drawer: ({}, False),
@@ -72,6 +74,7 @@ def drawer(owner):
     palace = Palace.objects.create(owner=owner, subject="ada")
     turn = Turn("1", "user", SAID, START)
     [drawer] = mine_at_once(palace, Transcript("plain", "one", "", (turn,)), seconds=30).drawers
+    store(palace, conversation="one", summary=f"About a {WORD}.")
     set_entry(palace, Namespace.read("session/mcp"), "notes", f"{WORD} notes")
     return Drawer.objects.with_place().get(pk=drawer.pk)
 
@@ -147,8 +150,10 @@ def test_resources_and_prompts_are_ones_own(drawer, owner):
         for someone in (caller(stranger), caller(owner, subject="ben"), caller(owner)):
             filled = prompts.fill(someone, name, given).messages[0].content.text
             assert "cello" not in filled
+            assert "About a" not in filled
         ours = prompts.fill(caller(owner), name, {**given, "user_id": "ada"})
-        assert name == "catch_me_up" or "cello" in ours.messages[0].content.text
+        word = "About a" if name == "catch_me_up" else "cello"
+        assert word in ours.messages[0].content.text
     drawer.trash()
     assert refused_or_read(caller(owner), f"loci://drawer/{drawer.uuid}") == "no_such_resource"
 
