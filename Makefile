@@ -3,7 +3,7 @@
 PORT ?= 8000
 BIN := .venv/bin/
 PY := $(BIN)python
-CODE := manage.py $(wildcard config llm settings_app palace chat bench)
+CODE := manage.py $(wildcard config llm settings_app palace chat bench loci_client/src)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
 UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links pyproject.toml

@@ -20,7 +20,7 @@ def words_of(pages: list[Path]) -> str:
 def settings_read() -> set[str]:
     """The names of environment variables the code reads."""
     sources = [PROJECT / "manage.py"]
-    for package in ("config", "llm", "settings_app", "palace", "bench", "chat"):
+    for package in ("config", "llm", "settings_app", "palace", "bench", "chat", "loci_client"):
         sources += (PROJECT / package).rglob("*.py")
     names = re.findall(r'"(LOCI_[A-Z0-9_]+|DATABASE_URL|REDIS_URL)"', words_of(sources))
     return set(names)

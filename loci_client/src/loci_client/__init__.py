@@ -1,0 +1,67 @@
+"""Loci for programs on other machines: `from loci_client import Memory`, or AsyncMemory."""
+
+from loci_client.asynchronous import AsyncMemory
+from loci_client.errors import (
+    BadAnswer,
+    BadFilter,
+    BadInput,
+    EmbeddingError,
+    EmptyQuery,
+    KeyRefused,
+    LLMError,
+    NamespaceFull,
+    NotFoundError,
+    NotItsOwn,
+    PalaceError,
+    ScopeError,
+    ServerAway,
+    SetupError,
+    TooManyRequests,
+    TooMuch,
+    VectorStoreError,
+    WorkingMemoryAway,
+    WrongPalace,
+)
+from loci_client.memory import Memory
+from loci_client.results import (
+    AddResults,
+    EntryItem,
+    EpisodeItem,
+    HistoryRecord,
+    MemoryEvent,
+    MemoryItem,
+    MemoryResults,
+)
+from loci_client.version import __version__
+
+__all__ = [
+    "AddResults",
+    "AsyncMemory",
+    "BadAnswer",
+    "BadFilter",
+    "BadInput",
+    "EmbeddingError",
+    "EmptyQuery",
+    "EntryItem",
+    "EpisodeItem",
+    "HistoryRecord",
+    "KeyRefused",
+    "LLMError",
+    "Memory",
+    "MemoryEvent",
+    "MemoryItem",
+    "MemoryResults",
+    "NamespaceFull",
+    "NotFoundError",
+    "NotItsOwn",
+    "PalaceError",
+    "ScopeError",
+    "ServerAway",
+    "SetupError",
+    "TooManyRequests",
+    "TooMuch",
+    "VectorStoreError",
+    "WorkingMemoryAway",
+    "WrongPalace",
+    "__version__",
+]

@@ -1,0 +1,119 @@
+"""What is sent for a call, again where that may help, and what becomes of the answer.
+
+It does nothing by itself: it says what to do next, and is told what came of it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import uuid4
+
+import httpx
+
+from loci_client import values
+from loci_client.calls import Call
+from loci_client.errors import BadAnswer, PalaceError, ServerAway
+from loci_client.problems import problem_of
+
+R = TypeVar("R")
+
+FIRST_WAIT_S = 0.5
+MOST_WAIT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To be sent; the answer is what comes, or httpx's error."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    seconds: float
+
+
+Step = Send | Wait
+Told = httpx.Response | httpx.RequestError | None
+
+
+def exchange(call: Call[R], *, base_url: str, retries: int) -> Generator[Step, Told, R]:
+    """
+    Raises:
+        PalaceError: what the server says, or that it says nothing; once no try is left.
+    """
+    sending = _sending(call, base_url)
+    for tries_left in range(retries, -1, -1):
+        try:
+            return _result(call, (yield sending))
+        except PalaceError as failure:
+            wait = _wait(failure, retries - tries_left)
+            if not tries_left or wait is None:
+                raise
+        yield wait
+    raise AssertionError("The last try returns or raises.")
+
+
+def _sending(call: Call[R], base_url: str) -> Send:
+    headers, content = {}, None
+    if call.body is not None:
+        headers["Content-Type"] = "application/json"
+        content = values.written(call.body)
+    if call.method != "GET":
+        # Sent again, it is answered as it was, and not done again.
+        headers["Idempotency-Key"] = str(uuid4())
+    return Send(call.method, base_url + values.address(call.path, call.query), headers, content)
+
+
+def _wait(failure: PalaceError, tried: int) -> Wait | None:
+    """None: to wait does not help, or the server asks for more time than a caller has."""
+    if not failure.may_pass:
+        return None
+    if failure.retry_after_s is not None:
+        return Wait(failure.retry_after_s) if failure.retry_after_s <= MOST_WAIT_S else None
+    # Spread, so that many clients do not come back at once.
+    spread = random.uniform(0.5, 1.0)  # noqa: S311  # It guards no secret.
+    return Wait(min(FIRST_WAIT_S * 2**tried, MOST_WAIT_S) * spread)
+
+
+def _result(call: Call[R], told: Told) -> R:
+    if not isinstance(told, httpx.Response):
+        raise _away(told)
+    body = _json(told)
+    if told.is_success or told.status_code == call.also:
+        if told.content and body is None:
+            raise BadAnswer(
+                "What answers there is no Loci: it sends no JSON. Check the client's base_url.",
+                status=told.status_code,
+            )
+        return call.read(body)
+    problem = problem_of(told.status_code, told.headers, body)
+    if call.absent is not None and problem.code == "not_found":
+        return call.absent()
+    raise problem
+
+
+def _json(answer: httpx.Response) -> object:
+    """None for no body, and for what is no JSON."""
+    try:
+        return json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _away(error: httpx.RequestError | None) -> ServerAway:
+    if isinstance(error, httpx.TimeoutException):
+        said = "The server did not answer in time. Give the client a larger timeout_s, or ask later"
+    elif isinstance(error, httpx.ConnectError):
+        said = f"Nobody answers at the address ({error}). Is the server running, and base_url right"
+        return ServerAway(f"{said}?", may_pass=True)
+    else:
+        said = f"The connection broke: {error or type(error).__name__}. Try later"
+    return ServerAway(f"{said}.", may_pass=True)

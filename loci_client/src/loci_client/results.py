@@ -1,0 +1,287 @@
+"""What the client returns: plain dictionaries, as palace.sdk has them, and the server's own.
+
+Times are ISO 8601, in UTC.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+EventName = Literal["ADD", "UPDATE", "DELETE", "NONE"]
+
+
+class MemoryItem(TypedDict):
+    """One memory.
+
+    Keys:
+        memory: The whole statement, in the third person.
+        hash: MD5 of `memory`, in hexadecimal.
+        metadata: The caller's own.
+        score: (1 + cosine of the texts' vectors) / 2, from 0 to 1; of search only.
+        created_at: When the memory was first made; `updated_at`: when it came to say this.
+        user_id, agent_id, run_id: None where it belongs to none.
+        valid_from, valid_to: Since and until when it is true; None: not known, or no end.
+    """
+
+    id: str
+    memory: str
+    hash: str
+    metadata: dict[str, Any]
+    score: NotRequired[float]
+    created_at: str
+    updated_at: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    type: str
+    subject: str
+    predicate: str
+    object: str
+    aspect: str
+    stance: str
+    category: str
+    tags: list[str]
+    confidence: float
+    valid_from: str | None
+    valid_to: str | None
+
+
+class MemoryEvent(TypedDict):
+    """What became of one statement; the texts are None where there is none of the kind."""
+
+    event: EventName
+    id: str
+    old_memory: str | None
+    new_memory: str | None
+    metadata: dict[str, Any]
+
+
+class HistoryRecord(TypedDict):
+    """One line of a memory's history; `id` is the line's own."""
+
+    id: str
+    memory_id: str
+    event: str
+    old_value: str | None
+    new_value: str | None
+    timestamp: str
+    is_deleted: bool
+    why: str
+    by: str
+
+
+class EntryItem(TypedDict):
+    """One entry of working memory.
+
+    Keys:
+        key: Its full path.
+        expires_at: Unless it is used before.
+        score: BM25, from 0; of search only.
+    """
+
+    key: str
+    value: str
+    stored_at: str
+    expires_at: str
+    category: str
+    tags: list[str]
+    score: NotRequired[float]
+
+
+class EpisodeItem(TypedDict):
+    """The summary of one conversation.
+
+    Keys:
+        made_by: `local` rules, a `model`, or a `caller` who stored it.
+        started_at, ended_at: Of the conversation; None where that is not known.
+        score: As of memories; of search only.
+    """
+
+    id: str
+    conversation_id: str
+    user_id: str | None
+    agent_id: str | None
+    summary: str
+    key_decisions: list[Any]
+    entities: list[Any]
+    tools: list[Any]
+    made_by: str
+    started_at: str | None
+    ended_at: str | None
+    created_at: str
+    updated_at: str
+    score: NotRequired[float]
+
+
+class MemoryResults(TypedDict):
+    results: list[MemoryItem]
+
+
+class AddResults(TypedDict):
+    results: list[MemoryEvent]
+
+
+class EntityItem(TypedDict):
+    """Somebody or something that memories are about."""
+
+    id: str
+    name: str
+    type: str
+    aliases: list[str]
+    created_at: str
+
+
+class EntityResults(TypedDict):
+    results: list[EntityItem]
+
+
+class RelationItem(TypedDict):
+    """What connects two entities; `id` is of the memory that says so."""
+
+    id: str
+    source: str
+    relation: str
+    target: str
+    memory: str
+    confidence: float
+    valid_from: str | None
+    valid_to: str | None
+
+
+class RelationResults(TypedDict):
+    entity: EntityItem
+    results: list[RelationItem]
+
+
+class StoryLine(TypedDict):
+    """One version of a memory about an entity.
+
+    Keys:
+        recorded_at, retired_at: When it was learnt, and dropped; None: it is held.
+        drawers: Ids of the messages that it rests on.
+    """
+
+    id: str
+    memory: str
+    type: str
+    subject: str
+    predicate: str
+    object: str
+    valid_from: str | None
+    valid_to: str | None
+    recorded_at: str
+    retired_at: str | None
+    drawers: list[str]
+
+
+class TimelineResults(TypedDict):
+    entity: EntityItem
+    results: list[StoryLine]
+
+
+class TurnKept(TypedDict):
+    """Messages that were kept.
+
+    Keys:
+        id: Of the turn; citations name it.
+        drawers: Ids of its messages, in order.
+        extraction: `complete`, or `degraded`: all is kept and found; facts may come later.
+    """
+
+    id: str
+    session_id: str
+    drawers: list[str]
+    extraction: str
+    notes: list[str]
+
+
+class Citation(TypedDict):
+    """Where a line of a context comes from.
+
+    Keys:
+        turn_id: None where no words are left.
+        score: Compares within one answer only.
+        memory: Where the line is a fact.
+    """
+
+    turn_id: str | None
+    score: float
+    snippet: str
+    pointer: str | None
+    drawer: str | None
+    memory: str | None
+
+
+class Recalled(TypedDict):
+    """What a model is given; the context is empty where nothing fits."""
+
+    context: str
+    citations: list[Citation]
+    tokens: int
+    recollection: str | None
+    notes: list[str]
+
+
+class FoundMessage(TypedDict):
+    """A message that answers a question; `signals` are shares of its score."""
+
+    content: str
+    score: float
+    session_id: str
+    timestamp: str
+    metadata: dict[str, Any]
+    role: str
+    turn_id: str
+    drawer: str
+    pointer: str
+    signals: dict[str, float]
+
+
+class FoundMessages(TypedDict):
+    results: list[FoundMessage]
+    recollection: str | None
+    notes: list[str]
+
+
+class MemoryVersion(TypedDict):
+    """One version of a memory.
+
+    Keys:
+        id, memory: Of this version; of the memory, shared by all its versions.
+        key, value: The predicate and the object.
+        supersedes: The version before it.
+        active: Whether it is held.
+    """
+
+    id: str
+    memory: str
+    type: str
+    subject: str
+    key: str
+    value: str
+    aspect: str | None
+    stance: str | None
+    text: str
+    confidence: float
+    source_session: str | None
+    source_turn: str | None
+    created_at: str
+    updated_at: str
+    valid_from: str | None
+    valid_to: str | None
+    supersedes: str | None
+    active: bool
+
+
+class MemoryVersions(TypedDict):
+    memories: list[MemoryVersion]
+    total: int
+
+
+class Health(TypedDict):
+    """`status` is `ok`, `degraded` or `unavailable`; the others are `ok` or `away`."""
+
+    status: str
+    database: str
+    redis: str
+    embedder: str
