@@ -6,8 +6,10 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from config import role
 from config.uploads import limited
 
+role.serves_web = True
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 _django = get_asgi_application()
 

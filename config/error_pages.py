@@ -1,4 +1,4 @@
-"""The pages for what is too much, what is not there and what is not allowed.
+"""The pages for what is too much, not there, not allowed, or broken; for programs as JSON.
 
 Under ASGI Django makes them in a thread that belongs to no request. Whatever they ask the database
 there, such as who is signed in, would leave a connection open that nobody closes.
@@ -6,30 +6,64 @@ there, such as who is signed in, would leave a connection open that nobody close
 
 from __future__ import annotations
 
+import sys
+
 from django.core.exceptions import RequestDataTooBig
 from django.db import close_old_connections, connection
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.views import defaults
 
+from config.addresses import is_programs
+from palace.api.problems import Problem, as_json, problem_of
+
+BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
+DAMAGED = "The request cannot be understood; look at its address, its headers and its host."
+NOT_ALLOWED = "This may not be done so."
+NO_ADDRESS = "There is no such address. /api/docs/ has all there are."
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Too much at once is not damaged: the page says so, and htmx leaves what was typed alone."""
+    if is_programs(request):
+        return as_json(_large(exception) or Problem(400, "bad_input", DAMAGED))
     if isinstance(exception, RequestDataTooBig):
         return HttpResponse(loader.get_template("413.html").render(), status=413)
     return defaults.bad_request(request, exception)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_programs(request):
+        return as_json(Problem(404, "not_found", NO_ADDRESS))
     response = defaults.page_not_found(request, exception)
     _let_go()
     return response
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if is_programs(request):
+        return as_json(Problem(403, "not_allowed", NOT_ALLOWED))
     response = defaults.permission_denied(request, exception)
     _let_go()
     return response
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """What was not foreseen; or something that Loci needs is away, wherever that was noticed."""
+    error = sys.exc_info()[1]
+    problem = problem_of(error) if isinstance(error, Exception) else None
+    if problem is None or problem.status_code != 503:
+        problem = Problem(500, "internal_error", BROKEN)
+    if is_programs(request):
+        return as_json(problem)
+    if problem.status_code == 500:
+        return defaults.server_error(request)
+    page = loader.get_template("503.html").render({"sentence": problem.detail})
+    return HttpResponse(page, status=503, headers=problem.headers)
+
+
+def _large(exception: Exception) -> Problem | None:
+    return problem_of(exception) if isinstance(exception, RequestDataTooBig) else None
 
 
 def _let_go() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded
+from config import embedded, pool, role
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "config.addresses.Addresses",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "settings_app.time_zone.TimeZoneMiddleware",
@@ -124,6 +124,16 @@ DATABASE["OPTIONS"] = {
     "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
     "-c max_parallel_workers_per_gather=0",
 }
+# Of the web, so many for all of its requests together: a hundred at once, each with its own, are
+# more than a server takes. A worker forks, which a pool does not survive; it has one a process.
+DB_POOL = int(env_number("LOCI_DB_POOL", 30))
+DB_POOL_WAIT_S = env_number("LOCI_DB_POOL_WAIT_S", 20)
+if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
+    raise ImproperlyConfigured("LOCI_DB_POOL must be 0 or more, LOCI_DB_POOL_WAIT_S above 0.")
+if DB_POOL and role.serves_web:
+    DATABASE["OPTIONS"]["pool"] = pool.options(DB_POOL, DB_POOL_WAIT_S)
+    # A server that was restarted has forgotten the connections there were.
+    DATABASE["CONN_HEALTH_CHECKS"] = True
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -17,3 +17,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
 handler400 = "config.error_pages.bad_request"
 handler403 = "config.error_pages.not_allowed"
 handler404 = "config.error_pages.not_found"
+handler500 = "config.error_pages.broken"

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from config.error_pages import BROKEN
+from palace.api import idempotency
+from tests.api.conftest import client_of
+
+PROBLEM = "application/problem+json"
+UNKNOWN = "/v1/no-such-thing/"
+
+
+@pytest.fixture
+def visitor():
+    """Is shown what went wrong, as a browser is."""
+    return Client(raise_request_exception=False)
+
+
+@pytest.fixture
+def postgres_away():
+    """A server that cannot be reached, from when it is called on."""
+    before = {name: connection.settings_dict[name] for name in ("HOST", "PORT")}
+
+    def go_away():
+        connection.close()
+        connection.settings_dict.update(HOST="127.0.0.1", PORT="1")
+
+    yield go_away
+    connection.settings_dict.update(before)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_postgres_is_away_people_and_programs_are_asked_to_come_again(
+    visitor, alice, postgres_away
+):
+    program = client_of(alice)
+    visitor.force_login(alice)
+    postgres_away()
+    page = visitor.get("/memory/", headers={"Accept": "text/html"})
+    assert (page.status_code, page["Retry-After"]) == (503, "5")
+    assert "The database does not answer. Try again in a moment." in page.text
+    asked = visitor.get("/memory/", headers={"Accept": "application/json"})
+    for answer in (asked, program.get("/v1/webhooks/")):
+        assert (answer.status_code, answer["Content-Type"]) == (503, PROBLEM)
+        assert (answer["Retry-After"], answer.json()["code"]) == ("5", "database_unavailable")
+
+
+def test_what_was_not_foreseen_is_a_problem_without_a_trace(alice, monkeypatch):
+    """Whatever breaks in a view comes out here."""
+    monkeypatch.setattr(idempotency, "MOST_CHARS", None)
+    program = client_of(alice)
+    program.raise_request_exception = False
+    answer = program.post("/v1/webhooks/", {}, headers={"Idempotency-Key": "x"})
+    assert (answer.status_code, answer["Content-Type"]) == (500, PROBLEM)
+    assert answer.json()["detail"] == BROKEN
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        (UNKNOWN, {}),
+        ("/api/no-such-thing/", {}),
+        ("/no-such-thing", {"Accept": "application/json"}),
+        ("/no-such-thing", {"Authorization": "Bearer loci_x"}),
+    ],
+    ids=str,
+)
+def test_programs_are_told_in_json_what_is_not_there(db, client, path, headers):
+    answer = client.get(path, headers=headers)
+    assert (answer.status_code, answer["Content-Type"]) == (404, PROBLEM)
+    assert answer.json()["code"] == "not_found"
+
+
+def test_people_are_shown_a_page(db, client):
+    answer = client.get("/no-such-thing/", headers={"Accept": "text/html,application/json"})
+    assert answer.status_code == 404
+    assert "There is nothing here" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/v1/webhooks", "/v1/webhooks/", "/recall", "/recall/"])
+def test_what_is_posted_gets_there_with_the_slash_or_without(alice, path):
+    answer = client_of(alice).post(path, {})
+    assert answer.status_code == 400
+    assert answer.json()["errors"]
+
+
+def test_a_page_has_one_address(db, client):
+    answer = client.get("/memory", headers={"Accept": "text/html"})
+    assert (answer.status_code, answer["Location"]) == (301, "/memory/")

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import contextlib
+import copy
+import threading
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.backends.postgresql.base import DatabaseWrapper
+
+from config import pool
+from palace.api.problems import problem_of
+
+# Of the pool; that of the test itself has none.
+ALIAS = "default"
+
+
+@pytest.fixture
+def pooled(db):
+    """Makes connections to the test's database that share a pool of two."""
+    made = []
+    settings = copy.deepcopy(connection.settings_dict)
+    settings["OPTIONS"] = {**settings["OPTIONS"], "pool": pool.options(2, 0.3)}
+    settings["CONN_HEALTH_CHECKS"] = True
+
+    def another():
+        made.append(DatabaseWrapper(settings, ALIAS))
+        made[-1].inc_thread_sharing()
+        return made[-1]
+
+    another.settings = settings
+    yield another
+    for each in made:
+        each.close()
+    with contextlib.suppress(KeyError):
+        DatabaseWrapper._connection_pools.pop(ALIAS).close()
+
+
+def ask(wrapper):
+    with wrapper.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        return cursor.fetchone()
+
+
+def test_who_comes_when_all_are_in_use_is_asked_to_come_again(pooled):
+    first, second, third = pooled(), pooled(), pooled()
+    ask(first)
+    ask(second)
+    with pytest.raises(OperationalError) as refused:
+        ask(third)
+    problem = problem_of(refused.value)
+    assert (problem.status_code, problem.headers["Retry-After"]) == (503, "5")
+    first.close()
+    assert ask(third) == (1,)
+
+
+def test_a_connection_that_the_server_has_forgotten_is_not_given_out(pooled):
+    wrapper = pooled()
+    ask(wrapper)
+    pid = wrapper.connection.info.backend_pid
+    wrapper.close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    assert ask(wrapper) == (1,)
+
+
+def test_while_the_server_is_away_nobody_waits_and_when_it_is_back_nobody_does(pooled):
+    pooled.settings["OPTIONS"]["pool"]["timeout"] = 60
+    host = pooled.settings["HOST"]
+    pooled.settings.update(HOST="127.0.0.1", PORT="1")
+    refused = []
+
+    def try_it():
+        try:
+            ask(pooled())
+        except OperationalError as error:
+            refused.append(error)
+
+    waiting = [threading.Thread(target=try_it) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join(30)
+    assert len(refused) == 3
+    pooled.settings.update(HOST=host, PORT=connection.settings_dict["PORT"])
+    assert ask(pooled()) == (1,)
