@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -62,7 +63,13 @@ class Gatherer:
         self.left_out[what] += 1
 
     def add(
-        self, external_id: str, role: object, text: str, said_at: datetime, speaker: object = ""
+        self,
+        external_id: str,
+        role: object,
+        text: str,
+        said_at: datetime,
+        speaker: object = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Keep one message, or count it as skipped. The text stays exactly as it is."""
         known_role = as_role(role)
@@ -77,7 +84,8 @@ class Gatherer:
         else:
             name = self._free_id(external_id)
             self._texts[name] = text
-            self.turns.append(Turn(name, known_role, text, said_at, label(speaker)))
+            kept_with = storable_json(metadata) if metadata else None
+            self.turns.append(Turn(name, known_role, text, said_at, label(speaker), kept_with))
 
     def take_turns(self) -> tuple[Turn, ...]:
         """The turns gathered since the last call: one transcript's."""
@@ -144,6 +152,15 @@ def as_time(value: object) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         pass
     return None
+
+
+def storable_json(value: Any) -> Any:
+    """The value with all its texts made to fit into a column; what is beside a message may bend."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if isinstance(value, Mapping):
+        return {storable_json(key): storable_json(inner) for key, inner in value.items()}
+    return [storable_json(each) for each in value] if isinstance(value, list) else value
 
 
 def settle_times(times: list[datetime | None], start: datetime) -> list[datetime]:

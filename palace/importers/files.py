@@ -1,4 +1,4 @@
-"""The bytes of an export: a bare file, gzipped, or members of a zip; read as streams."""
+"""The bytes of an export: a bare file, gzipped, or members of a zip or folder; as streams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,8 +39,14 @@ _DAMAGE = (
     ValueError,
 )
 
-_CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$")
-_LINES = re.compile(r"(?:^|/)[^/]+\.jsonl$")
+# The files that hold conversations; the first kind of which there is one.
+_KINDS = (
+    re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$"),
+    re.compile(r"(?:gemini|bard).*/my ?activity\.json$", re.IGNORECASE),
+    re.compile(r"(?:^|/)my ?activity\.json$", re.IGNORECASE),
+    re.compile(r"(?:^|/)[^/]+\.jsonl$"),
+)
+_WEB_PAGE = re.compile(r"(?:^|/)my ?activity\.html$", re.IGNORECASE)
 
 Progress = Callable[[int], None]
 
@@ -68,45 +74,152 @@ def parts(path: Path, name: str, progress: Progress | None = None) -> Iterator[P
     `name` is what messages call the file: an upload's path is not its name. `progress` is called
     with the bytes of the file at `path` that have been read so far.
     """
+    with opened(path, name, progress) as found:
+        yield from [found] if isinstance(found, Part) else members(found)
+
+
+@contextmanager
+def opened(path: Path, name: str, progress: Progress | None = None) -> Iterator[Part | Archive]:
+    """An archive, if the path is a zip or a folder; else the file, unpacked."""
+    if path.is_dir():
+        yield Archive(name, _folder(path))
+        return
     with _told(name), path.open("rb") as raw:
         counted = io.BufferedReader(_Counted(raw, progress)) if progress else raw
         kind = raw.read(4)
         raw.seek(0)
         if kind.startswith(b"\x1f\x8b"):
-            yield _part(name, gzip.GzipFile(fileobj=counted), path.stat().st_size)
+            yield _part(name, gzip.GzipFile(fileobj=counted), _Most.of(path))
         elif kind.startswith(b"PK"):
-            yield from _members(name, zipfile.ZipFile(counted))
+            archive = zipfile.ZipFile(counted)
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            zipped = {info.filename: _Zipped(archive, info) for info in infos}
+            yield Archive(name, zipped, _Most.of(path))
         else:
             yield _part(name, counted, None)
 
 
-def _members(file_name: str, archive: zipfile.ZipFile) -> Iterator[Part]:
-    infos = [i for i in archive.infolist() if not i.is_dir() and "__MACOSX/" not in i.filename]
-    wanted = [i for i in infos if _CONVERSATIONS.search(i.filename)]
-    wanted = wanted or [i for i in infos if _LINES.search(i.filename)]
-    if not wanted:
-        raise BadImport(_nothing_inside(file_name, [i.filename for i in infos]))
-    for info in sorted(wanted, key=lambda info: info.filename):
-        if info.flag_bits & 0x1:
+@dataclass(frozen=True, slots=True)
+class _Zipped:
+    archive: zipfile.ZipFile
+    info: zipfile.ZipInfo
+
+
+class Archive:
+    """A zip or a folder: files by name, none of which is ever written anywhere.
+
+    Attributes:
+        name: What messages to people call it.
+        members: Files by name, in order; without the folder that all of them are in.
+    """
+
+    def __init__(
+        self, name: str, found: Mapping[str, _Zipped | Path], most: _Most | None = None
+    ) -> None:
+        self.name = name
+        shown = {each: member for each, member in sorted(found.items()) if not _is_hidden(each)}
+        self._root = _common_folder(list(shown))
+        self.members = {each.removeprefix(self._root): member for each, member in shown.items()}
+        # Of all members together: many small bombs are one.
+        self._most = most
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[Part]:
+        member, full = self.members[name], self.full_name(name)
+        if isinstance(member, Path):
+            with _told(full), member.open("rb") as file:
+                yield _part(full, file, None)
+            return
+        if member.info.flag_bits & 0x1:
             raise BadImport(
-                f"{file_name} is locked with a password; unlock it and give the file inside."
+                f"{self.name} is locked with a password; unlock it and give the file inside."
             )
-        with archive.open(info) as member:
-            yield _part(info.filename, member, info.compress_size)
+        with _told(full):
+            stream = member.archive.open(member.info)
+        with stream:
+            yield _part(full, stream, self._most)
+
+    def full_name(self, name: str) -> str:
+        """As a person sees it who opens the archive."""
+        return self._root + name
+
+    def written_at(self, name: str) -> datetime:
+        """When the file was last written. A zip names no zone; UTC is taken."""
+        member = self.members[name]
+        if isinstance(member, Path):
+            return exported_at(member)
+        try:
+            return datetime(*member.info.date_time, tzinfo=UTC)
+        except ValueError:
+            return datetime(1980, 1, 1, tzinfo=UTC)  # What a zip without times says.
 
 
-def _nothing_inside(file_name: str, names: list[str]) -> str:
-    inner = next((name for name in names if name.lower().endswith(".zip")), None)
+def _folder(path: Path) -> dict[str, Path]:
+    """Its files and those below; links lead who knows where."""
+    files = (file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+    return {file.relative_to(path).as_posix(): file for file in files}
+
+
+def _is_hidden(name: str) -> bool:
+    return any(step.startswith(".") or step == "__MACOSX" for step in name.split("/"))
+
+
+def _common_folder(names: list[str]) -> str:
+    first, slash, _ = names[0].partition("/") if names else ("", "", "")
+    return first + slash if slash and all(n.startswith(first + slash) for n in names) else ""
+
+
+def holds_conversations(name: str) -> bool:
+    """Whether a file that is called so tells by itself what it is."""
+    return any(kind.search(name) for kind in _KINDS)
+
+
+def members(archive: Archive) -> Iterator[Part]:
+    """Those that hold conversations, one open at a time."""
+    for name in _wanted(archive):
+        with archive.part(name) as part:
+            yield part
+
+
+def _wanted(archive: Archive) -> list[str]:
+    for kind in _KINDS:
+        if wanted := [name for name in archive.members if kind.search(name)]:
+            return wanted
+    raise BadImport(_nothing_inside(archive))
+
+
+def _nothing_inside(archive: Archive) -> str:
+    inner = next((name for name in archive.members if name.lower().endswith(".zip")), None)
     if inner:
-        return f"{file_name} holds no conversations.json but another zip, {inner}; unpack it first."
+        return (
+            f"{archive.name} holds no conversations.json but another zip, "
+            f"{archive.full_name(inner)}; unpack it first."
+        )
+    if any(_WEB_PAGE.search(name) for name in archive.members):
+        return (
+            f"{archive.name} holds your activity as a web page, in which times are not exact; "
+            "export it again and choose JSON for My Activity."
+        )
     return (
-        f"{file_name} holds no conversations.json; "
-        "give the zip as you received it from ChatGPT or Claude."
+        f"{archive.name} holds no conversations.json; give the zip as you received it from "
+        "ChatGPT, Claude, Gemini, Slack or Loci, or a folder of Markdown."
     )
 
 
-def _part(name: str, stream: IO[bytes] | gzip.GzipFile, packed_size: int | None) -> Part:
-    return Part(name, io.BufferedReader(_Unpacked(name, stream, packed_size), CHUNK))
+class _Most:
+    """How many more bytes may be unpacked."""
+
+    def __init__(self, packed_size: int) -> None:
+        self.allowed = min(LARGEST_UNPACKED, max(RATIO_MATTERS_FROM, packed_size * HIGHEST_RATIO))
+        self.left = self.allowed
+
+    @classmethod
+    def of(cls, path: Path) -> _Most:
+        return cls(path.stat().st_size)
+
+
+def _part(name: str, stream: IO[bytes] | gzip.GzipFile, most: _Most | None) -> Part:
+    return Part(name, io.BufferedReader(_Unpacked(name, stream, most), CHUNK))
 
 
 class _Counted(io.RawIOBase):
@@ -141,16 +254,10 @@ class _Counted(io.RawIOBase):
 class _Unpacked(io.RawIOBase):
     """Unpacked bytes, of which there are never absurdly many; trouble becomes a sentence."""
 
-    def __init__(
-        self, name: str, stream: IO[bytes] | gzip.GzipFile, packed_size: int | None
-    ) -> None:
+    def __init__(self, name: str, stream: IO[bytes] | gzip.GzipFile, most: _Most | None) -> None:
         self._name = name
         self._stream = stream
-        self._most = LARGEST_UNPACKED
-        if packed_size is not None:
-            self._most = min(self._most, max(RATIO_MATTERS_FROM, packed_size * HIGHEST_RATIO))
-        self._is_packed = packed_size is not None
-        self._count = 0
+        self._most = most
 
     def readable(self) -> bool:
         return True
@@ -160,12 +267,13 @@ class _Unpacked(io.RawIOBase):
         with _told(self._name):
             data = self._stream.read(len(view))
         view[: len(data)] = data
-        self._count += len(data)
-        if self._is_packed and self._count > self._most:
-            raise BadImport(
-                f"{self._name} unpacks to more than {self._most >> 20} MB, "
-                "far more than an export of its size; it was not read."
-            )
+        if self._most is not None:
+            self._most.left -= len(data)
+            if self._most.left < 0:
+                raise BadImport(
+                    f"{self._name} unpacks to more than {self._most.allowed >> 20} MB, "
+                    "far more than an export of its size; it was not read."
+                )
         return len(data)
 
 

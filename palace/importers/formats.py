@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from palace.errors import BadImport
-from palace.importers import chatgpt, claude, files, plain
+from palace.importers import chatgpt, claude, files, gemini, markdown, plain, slack
 from palace.importers.conversation import Conversation
 from palace.importers.json_stream import first_character, line_items, list_items
 
 # How many conversations at the beginning may be without messages before we give up.
 _LOOK_AT = 50
+
+
+Reader = Callable[[files.Part, datetime], Iterator[Conversation]]
+ArchiveReader = Callable[[files.Archive, datetime], Iterator[Conversation]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +29,25 @@ class Format:
     Attributes:
         source: The transcripts' source.
         name: What a person calls it.
+        conversations: Reads one file, of however many.
+        of_archive: Reads a zip or a folder as a whole, where its files belong together.
     """
 
     source: str
     name: str
-    conversations: Callable[[files.Part, datetime], Iterator[Conversation]]
+    conversations: Reader | None = None
+    of_archive: ArchiveReader | None = None
 
 
 CHATGPT = Format(chatgpt.SOURCE, "ChatGPT export", chatgpt.conversations)
 CLAUDE = Format(claude.SOURCE, "Claude export", claude.conversations)
+GEMINI = Format(gemini.SOURCE, "Gemini activity", gemini.conversations)
+SLACK = Format(slack.SOURCE, "Slack export", of_archive=slack.conversations)
+MARKDOWN = Format(
+    markdown.SOURCE, "Markdown", markdown.conversations_of_file, markdown.conversations
+)
 PLAIN = Format(plain.SOURCE, "plain JSON Lines", plain.conversations)
-FORMATS = {format_.source: format_ for format_ in (CHATGPT, CLAUDE, PLAIN)}
+FORMATS = {each.source: each for each in (CHATGPT, CLAUDE, GEMINI, SLACK, MARKDOWN, PLAIN)}
 
 
 def detect(path: Path, name: str = "") -> Format:
@@ -46,10 +58,23 @@ def detect(path: Path, name: str = "") -> Format:
     """
     name = name or path.name
     require_file(path, name)
+    with files.opened(path, name) as found:
+        if isinstance(found, files.Archive) and (format_ := _format_of_archive(found)):
+            return format_
     for part in files.parts(path, name):
-        if found := _format_of(part):
-            return found
+        if format_ := _format_of(part):
+            return format_
     raise BadImport(f"{name} holds no conversations.")
+
+
+def _format_of_archive(archive: files.Archive) -> Format | None:
+    """None where each file tells by itself what it is."""
+    if slack.is_slack(archive):
+        return SLACK
+    is_read_file_by_file = any(map(files.holds_conversations, archive.members))
+    if not is_read_file_by_file and any(map(markdown.is_markdown, archive.members)):
+        return MARKDOWN
+    return None
 
 
 def read(
@@ -65,20 +90,32 @@ def read(
     name = name or path.name
     require_file(path, name)
     latest = files.exported_at(path)
-    for part in files.parts(path, name, progress):
-        if first_character(part) or format_ is PLAIN:
-            yield from format_.conversations(part, latest)
+    with files.opened(path, name, progress) as found:
+        if isinstance(found, files.Archive) and format_.of_archive:
+            yield from format_.of_archive(found, latest)
+        elif isinstance(found, files.Archive):
+            for part in files.members(found):
+                yield from _read_part(part, format_, latest)
+        else:
+            yield from _read_part(found, format_, latest)
+
+
+def _read_part(part: files.Part, format_: Format, latest: datetime) -> Iterator[Conversation]:
+    if format_.conversations and (first_character(part) or format_ in (PLAIN, MARKDOWN)):
+        yield from format_.conversations(part, latest)
 
 
 def require_file(path: Path, name: str) -> None:
-    if path.is_dir():
-        raise BadImport(f"{name} is a folder; give the conversations.json in it, or the zip.")
-    if not path.is_file():
+    if path.is_dir() and not any(path.iterdir()):
+        raise BadImport(f"{name} is an empty folder; give the zip, or what was in it.")
+    if not path.is_dir() and not path.is_file():
         raise BadImport(f"There is no file {path}.")
 
 
 def _format_of(part: files.Part) -> Format | None:
     """None for a part without conversations, such as an empty list."""
+    if markdown.is_markdown(part.name):
+        return MARKDOWN  # Words have no other mark; a talk in JSON is not called so.
     match first_character(part):
         case "":
             return None
@@ -88,7 +125,8 @@ def _format_of(part: files.Part) -> Format | None:
             return _format_of_lines(part)
         case "<":
             raise BadImport(
-                f"{part.name} is a web page; give the conversations.json that came with it."
+                f"{part.name} is a web page; give the conversations.json that came with it. "
+                "Of Gemini, export My Activity again and choose JSON."
             )
     raise BadImport(f"{part.name} is no export we know: it is not JSON. {_WHAT_WE_READ}")
 
@@ -102,6 +140,8 @@ def _format_of_list(part: files.Part) -> Format | None:
             return CHATGPT
         if claude.MESSAGES in item:
             return CLAUDE
+        if gemini.is_activity(item) and gemini.is_of_gemini(item):
+            return GEMINI
     if item is None:
         return None
     if isinstance(item, dict) and "messages" in item:
@@ -125,4 +165,7 @@ def _is_single_conversation(line: dict[str, Any]) -> bool:
     return chatgpt.MESSAGES in line or claude.MESSAGES in line
 
 
-_WHAT_WE_READ = "Loci reads exports of ChatGPT and Claude, and JSON Lines: one conversation a line."
+_WHAT_WE_READ = (
+    "Loci reads exports of ChatGPT, Claude, Gemini, Slack and Loci, Markdown, and JSON Lines: one "
+    "conversation a line."
+)

@@ -45,7 +45,10 @@ def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
         "title": transcript.title,
         "agent": transcript.agent,
         "turns": [
-            (turn.external_id, turn.role, turn.text, turn.said_at.isoformat(), turn.speaker)
+            (
+                *(turn.external_id, turn.role, turn.text),
+                *(turn.said_at.isoformat(), turn.speaker, turn.metadata),
+            )
             for turn in transcript.turns
         ],
     }
@@ -53,7 +56,8 @@ def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
 
 def _transcript(fields: dict[str, Any]) -> Transcript:
     turns = tuple(
-        Turn(external_id, role, text, datetime.fromisoformat(said_at), speaker)
-        for external_id, role, text, said_at, speaker in fields["turns"]
+        Turn(external_id, role, text, datetime.fromisoformat(said_at), speaker, *metadata)
+        # An import that was begun by an earlier Loci has no metadata.
+        for external_id, role, text, said_at, speaker, *metadata in fields["turns"]
     )
     return Transcript(fields["source"], fields["id"], fields["title"], turns, fields["agent"])

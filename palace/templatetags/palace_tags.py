@@ -18,7 +18,16 @@ register = template.Library()
 EXCERPT_LENGTH = 150
 ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
-SOURCES = {"chat": "a chat here", "chatgpt": "ChatGPT", "claude": "Claude", "plain": "a plain file"}
+SOURCES = {
+    "chat": "a chat here",
+    "chatgpt": "ChatGPT",
+    "claude": "Claude",
+    "gemini": "Gemini",
+    "loci": "another Loci",
+    "markdown": "Markdown",
+    "plain": "a plain file",
+    "slack": "Slack",
+}
 
 
 @register.filter

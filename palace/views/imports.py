@@ -140,7 +140,7 @@ def _why_no_file(request: PageRequest) -> str:
         return _too_large("The file")
     # The form's last field, after the file.
     if "whole" in request.POST:
-        return "Choose a file first: the export of ChatGPT or Claude, or JSON Lines."
+        return "Choose a file first: an export of another program, Markdown, or JSON Lines."
     return (
         "The file did not arrive whole: the connection broke off, or the server's disk is full. "
         "Nothing was kept; try again."

@@ -111,3 +111,34 @@ def write_zip(path, members):
         for name, content in members.items():
             archive.writestr(name, content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def slack_message(text, *, ts="1717236000.000100", user="U1", **more):
+    return {"type": "message", "user": user, "text": text, "ts": ts, **more}
+
+
+def slack(days, *, users=None, channels=None, **more):
+    """The members of Slack's zip. `days` is messages by folder and day."""
+    people = [
+        {"id": "U1", "name": "ana", "profile": {"display_name": "Ana", "real_name": "Ana Horvat"}},
+        {"id": "U2", "name": "ben", "profile": {"display_name": "", "real_name": "Ben Ito"}},
+        {"id": "U3", "name": "build", "is_bot": True, "profile": {"real_name": "Build"}},
+    ]
+    return {
+        "users.json": people if users is None else users,
+        "channels.json": channels or [{"id": "C1", "name": "general", "members": ["U1", "U2"]}],
+        **{f"{place}.json": messages for place, messages in days.items()},
+        **more,
+    }
+
+
+def gemini(prompt, *answers, at="2024-06-01T10:00:00.123Z", **more):
+    return {
+        "header": "Gemini Apps",
+        "title": prompt,
+        "time": at,
+        "products": ["Gemini Apps"],
+        "activityControls": ["Gemini Apps Activity"],
+        "safeHtmlItem": [{"html": answer} for answer in answers],
+        **more,
+    }

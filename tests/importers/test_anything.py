@@ -15,7 +15,16 @@ from palace.importers import spool
 from palace.importers.formats import FORMATS, detect, read
 from palace.storable import ID_LENGTH, is_storable
 from palace.transcripts import ROLES
-from tests.importers.exports import chatgpt_talk, claude, claude_message, plain, write_zip
+from tests.importers.exports import (
+    chatgpt_talk,
+    claude,
+    claude_message,
+    gemini,
+    plain,
+    slack,
+    slack_message,
+    write_zip,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=12)
 ANY_JSON = st.recursive(
@@ -26,8 +35,13 @@ ANY_JSON = st.recursive(
 SOUND = {
     "chatgpt": chatgpt_talk("Q", "A"),
     "claude": claude(claude_message("1", "Q"), claude_message("2", "A", sender="assistant")),
+    "gemini": gemini("Prompted Q", "<p>A</p>"),
     "plain": plain("Q", "A"),
 }
+SLACK = slack(
+    {"general/2024-06-01": [slack_message("Q", thread_ts="1717236000.000100"), slack_message("A")]},
+    **{"dms.json": [{"id": "D1", "members": ["U1", "U2"]}]},
+)
 
 
 def check(path):
@@ -107,6 +121,24 @@ def test_a_sound_conversation_with_anything_put_anywhere(folder, data):
         path.write_text(f"{sound}\n{json.dumps(odd)}\n")
     else:
         path.write_text(f"[{sound}, {json.dumps(odd)}]")
+    check(path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_slacks_export_with_anything_put_anywhere(folder, data):
+    place = data.draw(st.sampled_from(list(places(SLACK))))
+    if place:
+        odd = replaced(SLACK, place, data.draw(ANY_JSON))
+        check(write_zip(folder / "slack.zip", {k: json.dumps(v) for k, v in odd.items()}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.sampled_from("#*`~-: \r\n\u2028YouAssistant") | st.characters(), max_size=80))
+@example("---\ndate: 0001-01-01T00:00+14:00\n---\n**You:**\n**AI:** a")
+def test_any_markdown(folder, text):
+    path = folder / "any.md"
+    path.write_bytes(text.encode(errors="surrogatepass"))
     check(path)
 
 

@@ -152,7 +152,7 @@ def test_broken_in_the_middle_of_much_is_noticed_there(tmp_path):
 
 
 def test_what_is_no_file_gets_a_sentence(tmp_path):
-    assert "is a folder; give the conversations.json in it" in sentence(tmp_path)
+    assert "is an empty folder; give the zip" in sentence(tmp_path)
     assert "There is no file" in sentence(tmp_path / "gone.json")
 
 

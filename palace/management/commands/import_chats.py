@@ -24,8 +24,8 @@ INTERRUPTED = 130
 
 class Command(BaseCommand):
     help = (
-        "Import conversations: a ChatGPT or Claude export (conversations.json or its zip) or "
-        "JSON Lines as docs/importing.md describes them. Importing twice adds nothing; "
+        "Import conversations: an export of ChatGPT, Claude, Gemini, Slack or Loci, Markdown, or "
+        "JSON Lines, as docs/importing.md describes them. Importing twice adds nothing; "
         "an import that was stopped goes on with the same command."
     )
 
