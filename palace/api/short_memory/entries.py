@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,9 +15,11 @@ from palace.api.problems import not_found
 from palace.api.short_memory.whose import ShortView, Whose
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import WorkingMemory
+from palace.working.names import KINDS
 from palace.working.search import LIMIT
 
 TAG = ["working memory"]
+KIND = OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=KINDS)
 PREFIX = "How their paths begin, in whole parts; empty: all there are. Else this namespace's."
 
 
@@ -91,7 +93,7 @@ class NamespaceView(ShortView):
 
 
 class EntriesView(NamespaceView):
-    @extend_schema(tags=TAG, parameters=[EntriesAsked], responses={200: EntriesShown})
+    @extend_schema(tags=TAG, parameters=[KIND, EntriesAsked], responses={200: EntriesShown})
     def get(self, request: Request, kind: str, name: str) -> Response:
         """The entries of this namespace, or those whose path begins so, by path."""
         prefix = self.read_query(EntriesAsked)["prefix"]
@@ -102,7 +104,7 @@ class EntriesSearchView(NamespaceView):
     only_reads: ClassVar[bool] = True
 
     @extend_schema(
-        tags=TAG, parameters=[Whose], request=EntriesSearched, responses={200: EntriesFound}
+        tags=TAG, parameters=[KIND, Whose], request=EntriesSearched, responses={200: EntriesFound}
     )
     def post(self, request: Request, kind: str, name: str) -> Response:
         """The entries that have one of the words, best first."""
@@ -118,7 +120,7 @@ class EntriesSearchView(NamespaceView):
 
 
 class EntryView(NamespaceView):
-    @extend_schema(tags=TAG, parameters=[Whose], responses={200: EntryShown})
+    @extend_schema(tags=TAG, parameters=[KIND, Whose], responses={200: EntryShown})
     def get(self, request: Request, kind: str, name: str, key: str) -> Response:
         """An entry of this namespace, or one by its full path. Its time begins anew."""
         entry = self.working(kind, name).get(key)
@@ -126,7 +128,9 @@ class EntryView(NamespaceView):
             raise not_found()
         return Response(entry)
 
-    @extend_schema(tags=TAG, parameters=[Whose], request=EntryPut, responses={200: EntryShown})
+    @extend_schema(
+        tags=TAG, parameters=[KIND, Whose], request=EntryPut, responses={200: EntryShown}
+    )
     def put(self, request: Request, kind: str, name: str, key: str) -> Response:
         """Keep a text under a key of this namespace, in place of what was there.
 
@@ -142,14 +146,14 @@ class EntryView(NamespaceView):
         )
         return Response(entry)
 
-    @extend_schema(tags=TAG, parameters=[Whose], request=None, responses={200: EntryDeleted})
+    @extend_schema(tags=TAG, parameters=[KIND, Whose], request=None, responses={200: EntryDeleted})
     def delete(self, request: Request, kind: str, name: str, key: str) -> Response:
         """Delete an entry of this namespace."""
         return Response({"deleted": self.working(kind, name).delete(key)})
 
 
 class InventoryView(NamespaceView):
-    @extend_schema(tags=TAG, parameters=[Whose], responses={200: Inventory})
+    @extend_schema(tags=TAG, parameters=[KIND, Whose], responses={200: Inventory})
     def get(self, request: Request, kind: str, name: str) -> Response:
         """What a model is told of these entries: which there are, not what they say."""
         return Response({"inventory": self.working(kind, name).inventory()})
