@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from chat.extractive import NO_MODEL
+from chat.proxy import slots
 from llm.models import Usage
 from palace.models import Drawer, Palace
 from settings_app.models import MemorySettings
@@ -101,6 +102,16 @@ def test_who_hangs_up_ends_the_models_stream_and_what_came_is_kept(program, mode
     assert reply.metadata["status"] == "stopped"
 
 
+def test_who_hangs_up_before_the_first_word_leaves_nothing_behind(client_for, model, alice):
+    opened = threading.Event()
+    model.answer(lambda request: opened.wait(PATIENCE_S) and Text("Too late. " * 500, pause_s=0.01))
+    with pytest.raises(openai.APITimeoutError):
+        ask(client_for(alice, timeout=0.5), "Hello", stream=True)
+    opened.set()
+    until(Usage.objects.filter(purpose="chat", outcome="cancelled").exists)
+    assert not slots._taken
+
+
 def test_silent_models_keep_no_connection_to_the_database(program, client_for, model, alice):
     opened = threading.Event()
     model.answer(lambda request: opened.wait(PATIENCE_S) and "Late.")
@@ -118,6 +129,25 @@ def test_silent_models_keep_no_connection_to_the_database(program, client_for, m
     for thread in threads:
         thread.join()
     assert len(kept(alice)) == 2 * len(threads)
+
+
+def test_more_at_once_than_may_wait_are_told_to_come_again(program, model, alice):
+    for _ in range(slots.MOST_AT_ONCE):
+        slots.take(alice.pk)
+    with pytest.raises(openai.RateLimitError) as caught:
+        ask(program, "Hello")
+    assert caught.value.code == "too_many_at_once"
+    slots.give_back(alice.pk)
+    assert ask(program, "Hello")
+    slots._taken.clear()
+
+
+def test_a_model_within_this_network_is_not_called(program, model, alice, settings):
+    settings.PRIVATE_PROVIDERS = False
+    with pytest.raises(openai.InternalServerError) as caught:
+        ask(program, "Hello")
+    assert (caught.value.status_code, caught.value.code) == (503, "model_refused")
+    assert model.requests == []
 
 
 def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noqa: F811
