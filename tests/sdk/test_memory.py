@@ -21,6 +21,7 @@ from palace.sdk import (
     PalaceError,
     SetupError,
     VectorStoreError,
+    WrongPalace,
 )
 from palace.sdk.finding import named_in
 from palace.storable import ID_LENGTH
@@ -42,6 +43,30 @@ def test_an_owner_sees_nothing_of_another(plain, bob):
     bobs.reset()
     assert bobs.delete_all(user_id="alice") == 0
     assert plain.get(key)
+
+
+def test_one_bound_to_a_palace_knows_no_other(plain, alice):
+    kept = plain.add("User likes Python", user_id="anna")["results"][0]["id"]
+    bound = Memory(alice, subject="bert")
+    assert bound.get(kept) is None
+    for call in (bound.history, bound.delete, lambda key: bound.update(key, "Taken over")):
+        with pytest.raises(NotFoundError):
+            call(kept)
+    for call in (
+        lambda: bound.get_all(user_id="anna"),
+        lambda: bound.working("session/abc", user_id="anna"),
+        lambda: bound.conversation("42", user_id="anna"),
+        lambda: bound.episodes(user_id="anna"),
+    ):
+        with pytest.raises(WrongPalace, match="Leave user_id out"):
+            call()
+    bound.add("User likes Rust")
+    bound.conversation("42").put({"a": 1})
+    assert plain.conversation("42", user_id="bert").get() == {"a": 1}
+    assert [item["user_id"] for item in bound.get_all()["results"]] == ["bert"]
+    bound.reset()
+    assert bound.get_all() == {"results": []}
+    assert plain.get(kept)["memory"] == "User likes Python"
 
 
 @pytest.mark.parametrize(
