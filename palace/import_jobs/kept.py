@@ -10,18 +10,27 @@ def count_present(palace: Palace, conversations: list[Conversation]) -> int:
     """How many messages have a drawer under their id already, on whatever branch."""
     if not conversations:
         return 0
-    owners = {name: each.transcript.external_id for each in conversations for name in _family(each)}
+    owners = {
+        (each.transcript.source, name): each.transcript.external_id
+        for each in conversations
+        for name in _family(each)
+    }
     wanted = {
-        (each.transcript.external_id, turn.external_id)
+        (each.transcript.source, each.transcript.external_id, turn.external_id)
         for each in conversations
         for turn in each.turns
     }
     drawers = Drawer.objects.filter(
         palace=palace,
-        source=conversations[0].transcript.source,
-        conversation__in=owners,
-    ).values_list("conversation", "external_id")
-    return len(wanted & {(owners[name], external_id) for name, external_id in drawers.iterator()})
+        source__in={source for source, _ in owners},
+        conversation__in={name for _, name in owners},
+    ).values_list("source", "conversation", "external_id")
+    present = {
+        (source, owners[source, name], external_id)
+        for source, name, external_id in drawers.iterator()
+        if (source, name) in owners
+    }
+    return len(wanted & present)
 
 
 def on_other_branches(palace: Palace, conversation: Conversation) -> dict[tuple[str, str], str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from palace.errors import BadImport
-from palace.importers import chatgpt, claude, files, gemini, markdown, plain, slack
+from palace.importers import chatgpt, claude, files, gemini, loci_export, markdown, plain, slack
 from palace.importers.conversation import Conversation
 from palace.importers.json_stream import first_character, line_items, list_items
 
@@ -27,7 +27,7 @@ class Format:
     """A kind of export.
 
     Attributes:
-        source: The transcripts' source.
+        source: The transcripts' source; those of a Loci export have the ones they had there.
         name: What a person calls it.
         conversations: Reads one file, of however many.
         of_archive: Reads a zip or a folder as a whole, where its files belong together.
@@ -46,8 +46,9 @@ SLACK = Format(slack.SOURCE, "Slack export", of_archive=slack.conversations)
 MARKDOWN = Format(
     markdown.SOURCE, "Markdown", markdown.conversations_of_file, markdown.conversations
 )
+LOCI = Format(loci_export.SOURCE, "Loci export", of_archive=loci_export.conversations)
 PLAIN = Format(plain.SOURCE, "plain JSON Lines", plain.conversations)
-FORMATS = {each.source: each for each in (CHATGPT, CLAUDE, GEMINI, SLACK, MARKDOWN, PLAIN)}
+FORMATS = {each.source: each for each in (CHATGPT, CLAUDE, GEMINI, SLACK, MARKDOWN, LOCI, PLAIN)}
 
 
 def detect(path: Path, name: str = "") -> Format:
@@ -69,6 +70,8 @@ def detect(path: Path, name: str = "") -> Format:
 
 def _format_of_archive(archive: files.Archive) -> Format | None:
     """None where each file tells by itself what it is."""
+    if loci_export.is_loci(archive):
+        return LOCI
     if slack.is_slack(archive):
         return SLACK
     is_read_file_by_file = any(map(files.holds_conversations, archive.members))

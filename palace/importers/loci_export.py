@@ -1,0 +1,151 @@
+"""Another Loci's export (docs/export-format.md): its messages, each under the ids it had there.
+
+Facts, entities and episodes are in it too, but are made anew of the messages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from palace.errors import BadImport
+from palace.importers.conversation import (
+    Conversation,
+    Gatherer,
+    as_id,
+    as_mapping,
+    as_time,
+    derived_id,
+    label,
+)
+from palace.importers.files import CHUNK, Archive
+from palace.importers.json_stream import line_items
+from palace.importers.loci_format import DATA, FORMAT, MANIFEST, VERSION
+from palace.transcripts import Transcript, Turn
+
+SOURCE = "loci"
+
+IN_TRASH = "was in the trash there"
+ROOMS, DRAWERS = f"{DATA}rooms.jsonl", f"{DATA}drawers.jsonl"
+LARGEST_MANIFEST = 64 << 20
+SOURCE_LENGTH = 50
+
+Key = tuple[str, str]  # A conversation's source and its id there.
+
+
+def is_loci(archive: Archive) -> bool:
+    return DRAWERS in archive.members and MANIFEST in archive.members
+
+
+def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
+    """Whole, also where a conversation's messages lie in several rooms.
+
+    `latest` stands in for the times of messages that name none.
+    """
+    manifest = _manifest(archive)
+    rooms = list(_lines(archive, manifest, ROOMS))
+    yet_to_come = Counter(_key(room) for room in rooms)
+    titles = {_key(room): (label(room.get("title")), label(room.get("agent"))) for room in rooms}
+    gathered: dict[Key, list[dict[str, Any]]] = {}
+    for _, of_room in groupby(_lines(archive, manifest, DRAWERS), lambda each: each.get("room")):
+        met: set[Key] = set()
+        for drawer in of_room:
+            gathered.setdefault(_key(drawer), []).append(drawer)
+            met.add(_key(drawer))
+        yet_to_come.subtract(met)
+        for key in met:
+            if yet_to_come[key] <= 0:
+                yield _conversation(key, gathered.pop(key), titles, latest)
+    for key, drawers in gathered.items():
+        yield _conversation(key, drawers, titles, latest)
+
+
+def _key(fields: dict[str, Any]) -> Key:
+    source = label(fields.get("source"))[:SOURCE_LENGTH] or SOURCE
+    return source, as_id(fields.get("conversation")) or derived_id(fields.get("conversation"))
+
+
+def _conversation(
+    key: Key,
+    drawers: list[dict[str, Any]],
+    titles: dict[Key, tuple[str, str]],
+    latest: datetime,
+) -> Conversation:
+    gatherer = Gatherer()
+    for drawer in sorted(drawers, key=_position):
+        _add(gatherer, drawer, latest)
+    title, agent = titles.get(key, ("", ""))
+    turns: tuple[Turn, ...] = gatherer.take_turns()
+    return gatherer.conversation(Transcript(*key, title, turns, agent))
+
+
+def _position(drawer: dict[str, Any]) -> int:
+    position = drawer.get("position")
+    return position if isinstance(position, int) else 0
+
+
+def _add(gatherer: Gatherer, drawer: dict[str, Any], latest: datetime) -> None:
+    if drawer.get("trashed_at"):
+        gatherer.skip(IN_TRASH)
+        return
+    gatherer.add(
+        as_id(drawer.get("message")) or "~",
+        drawer.get("role"),
+        drawer["text"],
+        as_time(drawer.get("said_at")) or latest,
+        drawer.get("speaker"),
+        as_mapping(drawer.get("metadata")),
+    )
+
+
+def _manifest(archive: Archive) -> dict[str, Any]:
+    with archive.part(MANIFEST) as part:
+        content = part.stream.read(LARGEST_MANIFEST)
+    try:
+        manifest = as_mapping(json.loads(content))
+    except (ValueError, RecursionError) as error:
+        raise BadImport(
+            f"{archive.name} holds no readable manifest.json; export the palace again."
+        ) from error
+    version = manifest.get("version")
+    if manifest.get("format") != FORMAT or not isinstance(version, int):
+        raise BadImport(f"{archive.name} is no Loci export: its manifest.json is another's.")
+    if version > VERSION:
+        raise BadImport(
+            f"{archive.name} was written by a newer Loci (format {version}; this one reads up to "
+            f"{VERSION}). Bring this one up to date first."
+        )
+    return manifest
+
+
+def _lines(archive: Archive, manifest: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """The file's lines, once it is known to be as it was written."""
+    _vouch(archive, manifest, name)
+    with archive.part(name) as part:
+        for number, line in line_items(part):
+            has_words = name != DRAWERS or isinstance(as_mapping(line).get("text"), str)
+            if not isinstance(line, dict) or not has_words:
+                raise BadImport(
+                    f"Line {number} of {name} is not as Loci writes it; nothing was imported."
+                )
+            yield line
+
+
+def _vouch(archive: Archive, manifest: dict[str, Any], name: str) -> None:
+    if name not in archive.members:
+        raise BadImport(f"{archive.name} holds no {name}; export the palace again.")
+    digest = hashlib.sha256()
+    with archive.part(name) as part:
+        while data := part.stream.read(CHUNK):
+            digest.update(data)
+    told = as_mapping(as_mapping(manifest.get("files")).get(name)).get("sha256")
+    if digest.hexdigest() != told:
+        raise BadImport(
+            f"{name} in {archive.name} is not as it was exported: its checksum differs. "
+            "Export the palace again."
+        )
