@@ -11,6 +11,8 @@ from django.db.models.functions import Greatest
 from palace.curation.refiling import join_rooms
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
+from palace.mining.extraction.base import WingFound
+from palace.mining.linking import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
 from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH, storable_label
@@ -65,7 +67,7 @@ def change_wing(
     """Give a wing a name and a kind. Its former name still leads mining to it.
 
     Args:
-        aliases: All other names that are to lead to it; None leaves those there are.
+        aliases: All other names that are to lead to it beside those; None leaves what there is.
 
     Raises:
         NameTaken: another wing goes by that name, now or formerly.
@@ -76,14 +78,14 @@ def change_wing(
     name = _checked(name)
     if kind not in Wing.Kind:
         raise BadWing("Choose one of the kinds: person, project, topic or agent.")
-    slug = slug_of(name)
+    slug, former = slug_of(name), wing.name
     if slug != wing.slug:
         _refuse_taken(wing, name, slug)
         _add_aliases(wing, [wing.slug, slug])
     said = _changes(wing, name, kind)
     wing.name, wing.slug, wing.kind = name, slug, kind
     wing.save(update_fields=["name", "slug", "kind"])
-    if aliases is not None and _replace_aliases(wing, aliases):
+    if aliases is not None and _replace_aliases(wing, [*aliases, former]):
         said = said or f"“{_short(name)}” is found by other names now."
     if said:
         Activity.objects.create(
@@ -93,6 +95,20 @@ def change_wing(
             detail={"wing": str(wing.uuid)},
         )
     return wing
+
+
+def wing_called(palace: Palace, name: str) -> Wing:
+    """The wing that goes by this name, now or formerly; a topic's, made if there is none.
+
+    Call it holding the palace.
+
+    Raises:
+        BadWing: there can be no such wing.
+    """
+    name = _checked(name)
+    if slug_of(name) == RESERVED:
+        raise BadWing(f"“{name}” is the name of the unsorted wing. Choose another name.")
+    return wing_for(palace, WingFound(Wing.Kind.TOPIC, name))
 
 
 def to_be_merged(wing: Wing, into: Wing) -> Merged:

@@ -82,7 +82,7 @@ def test_a_wing_is_renamed_by_whoever_has_seen_it_last(program, palace, wing, dr
         **seen.json(),
         "name": "Dirk",
         "kind": "agent",
-        "aliases": ["the-board"],
+        "aliases": ["derek", "the-board"],
     }
     assert changed["ETag"] == program.get(url)["ETag"] != seen["ETag"]
     late = program.patch(url, {"name": "Late"}, HTTP_IF_MATCH=seen["ETag"])
@@ -163,8 +163,13 @@ def test_drawers_and_rooms_move_to_another_wing(program, palace, wing, room, dra
         "/v1/drawers/move/", {"drawers": asked["drawers"], "room": str(other.uuid)}
     )
     assert (strange.status_code, strange.json()["code"]) == (400, "bad_move")
-    rest = program.post(f"/v1/rooms/{room.uuid}/move/", {"into": str(other.wing.uuid)})
+    rest = program.post(f"/v1/rooms/{room.uuid}/move/", {"wing": str(other.wing.uuid)})
     assert (rest.json()["id"], rest.json()["drawers"]) == (one["room"], 3)
     assert [each["number"] for each in program.get("/v1/wings/").json()["results"]] == [7]
+    named = program.post(f"/v1/rooms/{one['room']}/move/", {"wing_name": "Boats & sails"})
+    assert named.json()["number"] == rest.json()["number"]
+    assert [each["number"] for each in program.get("/v1/wings/").json()["results"]] == [7, 43]
+    reserved = {"drawers": asked["drawers"], "wing_name": "Unsorted"}
+    assert program.post("/v1/drawers/move/", reserved).json()["code"] == "bad_wing"
     both = {**asked, "room": str(other.uuid)}
     assert program.post("/v1/drawers/move/", both).json()["code"] == "bad_input"

@@ -118,7 +118,7 @@ CASES: dict[str, Case] = {
         Asked(
             "post",
             f"/v1/rooms/{drawer.room.uuid}/move/?user_id=ada",
-            {"into": str(elsewhere(drawer).uuid)},
+            {"wing": str(elsewhere(drawer).uuid)},
         )
     ],
     "drawers_move": lambda drawer: [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +17,19 @@ from palace.api.house import shapes
 from palace.api.house.drawers import chosen
 from palace.api.house.places import PlaceView
 from palace.curation.refiling import move_drawers, move_into, move_room
-from palace.models import Drawer
+from palace.curation.wings import wing_called
+from palace.models import Drawer, Palace, Wing
 
 
-class DrawersMoveView(PlaceView):
+class MoveView(PlaceView):
+    def target(self, palace: Palace, asked: Mapping[str, Any]) -> Wing:
+        """The wing that is asked for, by its id or by its name. Call it holding the palace."""
+        if "wing_name" in asked:
+            return wing_called(palace, asked["wing_name"])
+        return self.wing(asked["wing"])[0]
+
+
+class DrawersMoveView(MoveView):
     @extend_schema(
         tags=["drawers"],
         parameters=[shapes.UserAsked],
@@ -40,10 +50,10 @@ class DrawersMoveView(PlaceView):
             palace.lock()
             drawers = chosen(palace, Drawer.objects.kept(), asked["drawers"])
             before = {each.pk: each.pointer for each in drawers.with_place()}
-            if "wing" in asked:
-                move_drawers(palace, drawers, self.wing(asked["wing"])[0])
-            else:
+            if "room" in asked:
                 move_into(palace, drawers, self.room(asked["room"])[0])
+            else:
+                move_drawers(palace, drawers, self.target(palace, asked))
             after = {each.uuid: each for each in drawers.with_place()}
         moved = [after[uuid] for uuid in dict.fromkeys(asked["drawers"])]
         return Response({"drawers": [_moved(each, before[each.pk]) for each in moved]})
@@ -59,11 +69,11 @@ def _moved(drawer: Drawer, before: Pointer) -> dict[str, Any]:
     }
 
 
-class RoomMoveView(PlaceView):
+class RoomMoveView(MoveView):
     @extend_schema(
         tags=["places"],
         parameters=[shapes.UserAsked],
-        request=shapes.Into,
+        request=shapes.ToWing,
         responses={200: shapes.RoomShown},
     )
     def post(self, request: Request, uuid: UUID) -> Response:
@@ -72,11 +82,12 @@ class RoomMoveView(PlaceView):
         Where that wing has a room of the same conversation it becomes part of that one, which is
         what is answered, and its drawers are numbered anew.
         """
-        into = self.read(shapes.Into)["into"]
+        asked = self.read(shapes.ToWing)
+        palace = self.entered()
         with transaction.atomic():
-            self.entered().lock()
+            palace.lock()
             room, row = self.room(uuid)
             etags.check(request, row)
-            moved = move_room(room, self.wing(into)[0])
+            moved = move_room(room, self.target(palace, asked))
             now = self.room(moved.uuid)[1]
         return etags.answer(request, now)

@@ -60,10 +60,10 @@ class WingShown(Shape):
 
 
 class WingChange(Shape):
-    name = serializers.CharField(required=False, max_length=LABEL_LENGTH)
+    name = serializers.CharField(required=False, min_length=1, max_length=LABEL_LENGTH)
     kind = serializers.ChoiceField(Wing.Kind.choices, required=False)
     aliases = serializers.ListField(
-        child=serializers.CharField(max_length=LABEL_LENGTH),
+        child=serializers.CharField(min_length=1, max_length=LABEL_LENGTH),
         required=False,
         max_length=MOST_ALIASES,
         help_text="All other names it is to be found by; those left out lead here no more.",
@@ -162,21 +162,29 @@ class PointerAsked(UserAsked):
 
 class Drawers(Shape):
     drawers = serializers.ListField(
-        child=serializers.UUIDField(), allow_empty=False, max_length=MOST_DRAWERS
+        child=serializers.UUIDField(), min_length=1, max_length=MOST_DRAWERS
     )
 
 
-class Move(Drawers):
-    wing = serializers.UUIDField(
+class ToWing(Shape):
+    wing = serializers.UUIDField(required=False)
+    wing_name = serializers.CharField(
         required=False,
-        help_text="Where each conversation has a room of its own, made if it is missing.",
+        min_length=1,
+        max_length=LABEL_LENGTH,
+        help_text="Instead of its id: the wing that goes by this name, made if there is none.",
     )
-    room = serializers.UUIDField(required=False, help_text="Of the drawers' own conversation.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("wing" in attrs) == ("room" in attrs):
-            raise serializers.ValidationError("Name either a wing or a room to move to.")
+        places = self.get_fields().keys() & {"wing", "wing_name", "room"}
+        if len(places & attrs.keys()) != 1:
+            said = f"Name one place to move to: one of {', '.join(sorted(places))}."
+            raise serializers.ValidationError(said)
         return attrs
+
+
+class Move(Drawers, ToWing):
+    room = serializers.UUIDField(required=False, help_text="Of the drawers' own conversation.")
 
 
 class MovedShown(Shape):

@@ -20,7 +20,7 @@ class TrashedShown(DrawerShown):
 class Restore(Shape):
     batch = serializers.IntegerField(required=False, min_value=0, max_value=MOST)
     drawers = serializers.ListField(
-        child=serializers.UUIDField(), required=False, allow_empty=False, max_length=MOST_DRAWERS
+        child=serializers.UUIDField(), required=False, min_length=1, max_length=MOST_DRAWERS
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
