@@ -32,6 +32,7 @@ from loci_client import (
 )
 from loci_client.calls import Call, nothing
 from loci_client.exchange import Send, Wait, exchange
+from palace.api.idempotency import GIVEN_UP_AFTER
 from palace.models import Drawer, Fact
 from tests.client.conftest import key_of
 from tests.client.odd_server import Answer, OddServer, hang_up, problem
@@ -144,6 +145,15 @@ def test_the_server_says_how_long():
     in_a_while = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
     [wait] = waits_of(answers(503, **{"Retry-After": in_a_while}), retries=1)[0]
     assert 0 < wait <= 20
+
+
+def test_what_an_earlier_try_is_at_is_asked_for_until_it_would_be_given_up():
+    busy = answers(409, "idempotency_in_progress", **{"Retry-After": "2"})
+    waits, error = waits_of(busy, retries=1)
+    assert set(waits) == {2}
+    assert sum(waits) > GIVEN_UP_AFTER.total_seconds()
+    assert error.code == "idempotency_in_progress"
+    assert waits_of(busy, retries=0)[0] == []
 
 
 def test_who_is_asked_to_wait_for_long_is_told_at_once():

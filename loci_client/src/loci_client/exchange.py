@@ -23,6 +23,10 @@ R = TypeVar("R")
 
 FIRST_WAIT_S = 0.5
 MOST_WAIT_S = 30.0
+# An earlier try is still at it, or has died amid it, which a server believes after two minutes. It
+# wants to be asked every two seconds, and is for a little longer.
+UNDER_WAY = "idempotency_in_progress"
+MOST_ASKING = 65
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,17 @@ def exchange(call: Call[R], *, base_url: str, retries: int) -> Generator[Step, T
         PalaceError: what the server says, or that it says nothing; once no try is left.
     """
     sending = _sending(call, base_url)
-    for tries_left in range(retries, -1, -1):
+    left = {"tries": retries, "asking": MOST_ASKING if retries else 0}
+    while True:
         try:
             return _result(call, (yield sending))
         except PalaceError as failure:
-            wait = _wait(failure, retries - tries_left)
-            if not tries_left or wait is None:
+            kind = "asking" if failure.code == UNDER_WAY else "tries"
+            wait = _wait(failure, retries - left["tries"])
+            if wait is None or not left[kind]:
                 raise
+            left[kind] -= 1
         yield wait
-    raise AssertionError("The last try returns or raises.")
 
 
 def _sending(call: Call[R], base_url: str) -> Send:
