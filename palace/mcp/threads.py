@@ -26,3 +26,8 @@ def _alone(call: Callable[[], T]) -> T:
     finally:
         # The thread may rest for long; its connections must not stay behind.
         connections.close_all()
+
+
+def finish() -> None:
+    """Wait for what was begun and is awaited by nobody any more; nothing is begun after it."""
+    _threads.shutdown()

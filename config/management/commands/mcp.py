@@ -14,6 +14,7 @@ from palace.errors import PalaceError
 from palace.management.people import user_of
 from palace.mcp.callers import Caller
 from palace.mcp.server import server_for
+from palace.mcp.threads import finish
 from palace.sdk.owners import account_of
 from palace.sdk.process import bring_tables_up_to_date
 
@@ -42,7 +43,12 @@ class Command(BaseCommand):
             caller = Caller.at_home(_owner(owner), user_id)
         except PalaceError as error:
             raise CommandError(str(error)) from error
-        anyio.run(_serve, caller)
+        try:
+            anyio.run(_serve, caller)
+        finally:
+            # Whoever leaves amid a call has told something that is to be kept; the services stop
+            # with this program.
+            finish()
 
 
 def _owner(name: str) -> User:
