@@ -42,13 +42,14 @@ def _could_not_connect(pool: ConnectionPool[Any]) -> None:
     # It has others: the server is there, and only does not take more.
     if pool.get_stats()["pool_size"] == 0:
         # Not in this thread, which is one of the pool's own and would wait for itself.
-        threading.Thread(target=_give_up, args=[pool], daemon=True).start()
+        threading.Thread(target=give_up, args=[pool], daemon=True).start()
 
 
-def _give_up(pool: ConnectionPool[Any]) -> None:
+def give_up(pool: ConnectionPool[Any]) -> None:
+    """Whoever waits for it is refused; connections in use are closed when they are given back."""
     with _giving_up:
         # Its stubs do not know of it.
         pools = DatabaseWrapper._connection_pools  # type: ignore[attr-defined]
         for alias in [alias for alias, held in pools.items() if held is pool]:
             del pools[alias]
-    pool.close()
+    pool.close(timeout=0)

@@ -131,9 +131,8 @@ DB_POOL_WAIT_S = env_number("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
     raise ImproperlyConfigured("LOCI_DB_POOL must be 0 or more, LOCI_DB_POOL_WAIT_S above 0.")
 if DB_POOL and role.serves_web:
+    DATABASE["ENGINE"] = "config.database"
     DATABASE["OPTIONS"]["pool"] = pool.options(DB_POOL, DB_POOL_WAIT_S)
-    # A server that was restarted has forgotten the connections there were.
-    DATABASE["CONN_HEALTH_CHECKS"] = True
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 from django.db import OperationalError, connection
-from django.db.backends.postgresql.base import DatabaseWrapper
 
 from config import pool
+from config.database.base import DatabaseWrapper
 from palace.api.problems import problem_of
 
 # Of the pool; that of the test itself has none.
@@ -21,7 +21,6 @@ def pooled(db):
     made = []
     settings = copy.deepcopy(connection.settings_dict)
     settings["OPTIONS"] = {**settings["OPTIONS"], "pool": pool.options(2, 0.3)}
-    settings["CONN_HEALTH_CHECKS"] = True
 
     def another():
         made.append(DatabaseWrapper(settings, ALIAS))
@@ -54,14 +53,17 @@ def test_who_comes_when_all_are_in_use_is_asked_to_come_again(pooled):
     assert ask(third) == (1,)
 
 
-def test_a_connection_that_the_server_has_forgotten_is_not_given_out(pooled):
-    wrapper = pooled()
-    ask(wrapper)
-    pid = wrapper.connection.info.backend_pid
-    wrapper.close()
+def test_connections_that_the_server_has_forgotten_are_not_given_out(pooled):
+    both = [pooled(), pooled()]
+    for wrapper in both:
+        ask(wrapper)
+    pids = [wrapper.connection.info.backend_pid for wrapper in both]
+    for wrapper in both:
+        wrapper.close()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
-    assert ask(wrapper) == (1,)
+        cursor.execute("SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s) pid", [pids])
+    for wrapper in both:
+        assert ask(wrapper) == (1,)
 
 
 def test_while_the_server_is_away_nobody_waits_and_when_it_is_back_nobody_does(pooled):
