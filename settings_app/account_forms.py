@@ -29,7 +29,7 @@ NAME_TOO_LONG = f"This name is too long: {LONGEST_NAME} letters are the most."
 NAME_TAKEN = "This name is taken. Choose another one, or sign in if it is yours."
 NOT_THE_SAME = "The two passwords are not the same. Type the new one twice."
 WRONG = "The name or the password is not right. Mind small and capital letters in the password."
-NOT_YOUR_NAME = "This is not your name. Type it as it stands at the top of the page."
+NOT_YOUR_NAME = "This is not your name. Type it as it is written below the field."
 WRONG_OLD = "This is not your password."
 
 
@@ -180,6 +180,7 @@ class LeavingForm(forms.Form):
     def __init__(self, request: HttpRequest, user: User, data: Any = None) -> None:
         super().__init__(data)
         self.request, self.user = request, user
+        self.fields["name"].help_text = f"It is {user.get_username()}."
         del self.fields["name" if user.has_usable_password() else "password"]
 
     def clean_password(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import models
+from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 from settings_app.api_keys import ApiKey
@@ -33,15 +33,18 @@ class AuditLine(models.Model):
 
 
 def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None:
-    """Call it outside of the transaction that writes: what was refused is noted too."""
-    AuditLine.objects.create(
-        owner_id=key.owner_id,
-        key=key,
-        door=door,
-        action=action,
-        path=path[:_PATH_CHARS],
-        status=status,
-    )
+    """Call it outside of the transaction that writes: what was refused is noted too.
+
+    Of an account that was deleted meanwhile there is nothing to note.
+    """
+    line = AuditLine(owner_id=key.owner_id, key=key, door=door, action=action, status=status)
+    line.path = path[:_PATH_CHARS]
+    try:
+        with transaction.atomic():
+            line.save()
+    except IntegrityError:
+        if ApiKey.objects.filter(pk=key.pk).exists():
+            raise
 
 
 def forget_old() -> int:

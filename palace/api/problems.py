@@ -20,6 +20,7 @@ from palace.errors import (
     NoSuchFact,
     PalaceError,
 )
+from palace.models import Palace
 from palace.sdk.errors import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
 from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
 
@@ -40,6 +41,7 @@ _STATUS: dict[type[Exception], int] = {
     NotItsOwn: 403,
     WrongPalace: 403,
 }
+PALACE_DELETED = "This palace was deleted while the request was under way; nothing of it is left."
 NOT_FOUND = "There is nothing here for this key. Check the address and the id."
 
 
@@ -120,10 +122,16 @@ def problem_of(error: Exception) -> Problem | None:
         error.__cause__, Exception
     ):
         return _of_service(error.__cause__)
-    if isinstance(error, PalaceError):
-        status = _status_of(error)
-        return Problem(status, error.code, str(error), headers=LATER if status == 503 else None)
+    if isinstance(error, PalaceError | Palace.DoesNotExist):
+        return _of_palace(error)
     return _of_service(error)
+
+
+def _of_palace(error: PalaceError | Palace.DoesNotExist) -> Problem:
+    if isinstance(error, Palace.DoesNotExist):
+        return Problem(410, "palace_deleted", PALACE_DELETED)
+    status = _status_of(error)
+    return Problem(status, error.code, str(error), headers=LATER if status == 503 else None)
 
 
 def _status_of(error: PalaceError) -> int:

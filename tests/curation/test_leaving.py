@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
 from llm.embedding import cache as cached
+from palace.api.problems import problem_of
 from palace.curation.leaving import delete_palace
 from palace.facts.learning import learn_unread
 from palace.import_jobs.spools import new_spool, spool_path
@@ -81,6 +82,14 @@ def test_an_account_that_operators_delete_leaves_no_trace_either(alice, anna):
     assert not spool_path(job).exists()
     left = words_in_the_database()
     assert [word for word in (*WORDS, "alice") if word in left] == []
+
+
+def test_a_request_that_is_overtaken_by_a_deletion_is_told_so(anna):
+    delete_palace(anna)
+    with pytest.raises(Palace.DoesNotExist) as overtaken:
+        mine(anna, TOLD)
+    problem = problem_of(overtaken.value)
+    assert (problem.status_code, problem.code) == (410, "palace_deleted")
 
 
 @contextmanager

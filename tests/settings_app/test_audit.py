@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
 from palace import tasks as palace_tasks
@@ -26,6 +27,14 @@ def test_what_programs_changed_is_told_page_by_page(alices, alice, bob):
     assert "/turns/0/" not in first
     assert "/turns/0/" in second
     assert "/his/" not in first + second
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_write_of_an_account_that_is_gone_meanwhile_is_not_noted(alice):
+    key, _ = issue(alice, "notes")
+    alice.delete()
+    audit.note(key, door="rest", action="POST", path="/turns", status=410)
+    assert not AuditLine.objects.exists()
 
 
 def test_old_audit_lines_go(alice):
