@@ -67,7 +67,10 @@ class TrashedView(HouseView):
     def delete(self, request: Request, uuid: UUID) -> Response:
         """Delete a drawer that is in the trash for good, with every trace of its words."""
         drawer = self._trashed(uuid)
-        Purge(drawer.palace).run(drawers_in(drawer))
+        purge = Purge(drawer.palace)
+        purge.run(drawers_in(drawer))
+        if not purge.count:  # It was restored meanwhile, or is gone already.
+            raise not_found()
         return Response(status=204)
 
     def _trashed(self, uuid: UUID) -> Drawer:
