@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from chat.proxy.errors import as_openai
+from chat.proxy.exchange import let_go_of_connection
 from llm.errors import LLMError
 from palace.api.authentication import key_in
 from palace.api.problems import Problem, problem_of
@@ -37,6 +38,8 @@ def door(method: str, *scopes: str) -> Callable[[View], View]:
             except UNDERSTOOD as error:
                 response = as_openai(cast(Problem, problem_of(error)))
             visit.leave(response)
+            if response.streaming:
+                let_go_of_connection()
             return response
 
         return entered

@@ -112,23 +112,42 @@ def test_who_hangs_up_before_the_first_word_leaves_nothing_behind(client_for, mo
     assert not slots._taken
 
 
-def test_silent_models_keep_no_connection_to_the_database(program, client_for, model, alice):
+@pytest.mark.parametrize("stream", [False, True])
+def test_models_that_pause_keep_no_connection_to_the_database(client_for, model, alice, stream):
     opened = threading.Event()
-    model.answer(lambda request: opened.wait(PATIENCE_S) and "Late.")
+
+    class Pausing(Text):
+        def events(self, request):
+            first, *others = super().events(request)
+            yield first
+            opened.wait(PATIENCE_S)
+            yield from others
+
+        def body(self, request):
+            opened.wait(PATIENCE_S)
+            return super().body(request)
+
+    model.answer(Pausing("At last."))
     before = database_sessions()
+    begun = []
+
+    def talk(client, place):
+        answer = ask(client, f"Hi {place}", stream=stream)
+        begun.extend([answer] if not stream else islice(answer, 1))
+        list(answer)
+
     clients = [client_for(alice) for _ in range(6)]
     threads = [
-        threading.Thread(target=lambda client=client, place=place: ask(client, f"Hi {place}"))
-        for place, client in enumerate(clients)
+        threading.Thread(target=talk, args=each) for each in zip(clients, range(6), strict=True)
     ]
     for thread in threads:
         thread.start()
-    until(lambda: len(model.requests_to(CHAT)) == len(threads))
+    until(lambda: len(begun if stream else model.requests_to(CHAT)) == len(threads))
     until(lambda: database_sessions() <= before)
     opened.set()
     for thread in threads:
         thread.join()
-    assert len(kept(alice)) == 2 * len(threads)
+    until(lambda: len(kept(alice)) == 2 * len(threads))
 
 
 def test_more_at_once_than_may_wait_are_told_to_come_again(program, model, alice):
