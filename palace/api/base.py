@@ -17,7 +17,7 @@ from settings_app import audit, rates
 from settings_app.api_keys import ApiKey
 from settings_app.rates import Rate
 
-SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 class ApiView(APIView):

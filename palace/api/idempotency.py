@@ -16,7 +16,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from palace.api.problems import Problem
+from palace.api.problems import MEDIA_TYPE, Problem
 from palace.models import IdempotentWrite
 from palace.models.writes import KEPT_FOR
 from palace.storable import is_storable
@@ -58,7 +58,10 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
             write.save(update_fields=["claimed_at"])
             return write
     headers = {**write.headers, REPLAYED: "true"}
-    return Response(write.body, write.status, headers=headers)
+    response = Response(write.body, write.status, headers=headers)
+    if write.status >= 400:
+        response.content_type = MEDIA_TYPE
+    return response
 
 
 def settle(write: IdempotentWrite, response: Response) -> None:

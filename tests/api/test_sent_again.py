@@ -69,9 +69,11 @@ def test_a_stranger_has_keys_of_their_own(program, strangers_program):
     assert "Idempotency-Replayed" not in told.headers
 
 
-def test_what_was_refused_is_refused_again_and_what_failed_may_be_tried(program, settings):
+def test_what_was_refused_is_refused_again(program):
     assert program.post("/turns", {}, **AGAIN).status_code == 400
-    assert program.post("/turns", {}, **AGAIN).headers["Idempotency-Replayed"] == "true"
+    again = program.post("/turns", {}, **AGAIN)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.headers["Content-Type"] == "application/problem+json"
 
 
 def test_answers_go_after_a_day_and_with_what_is_purged(program, owner):

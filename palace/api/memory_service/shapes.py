@@ -17,7 +17,7 @@ MOST_TOKENS = 100_000
 
 def user_field() -> serializers.CharField:
     said = "Whose palace; left out or null, your own."
-    return serializers.CharField(required=False, allow_null=True, help_text=said)
+    return ExactText(required=False, allow_null=True, help_text=said)
 
 
 def recollection_field() -> serializers.UUIDField:
@@ -46,7 +46,7 @@ class Message(Shape):
 
 
 class Turns(Shape):
-    session_id = serializers.CharField(help_text="The conversation; a name of your own.")
+    session_id = ExactText(help_text="The conversation; a name of your own.")
     user_id = user_field()
     messages = serializers.ListField(child=Message(), allow_empty=False, max_length=MOST_MESSAGES)
     timestamp = serializers.DateTimeField(
@@ -72,7 +72,7 @@ class TurnKept(Shape):
 
 class RecallAsked(Shape):
     query = ExactText(help_text="A question, or the message to be answered.")
-    session_id = serializers.CharField(
+    session_id = ExactText(
         required=False, allow_null=True, help_text="Its latest turns end the context."
     )
     user_id = user_field()
@@ -120,9 +120,7 @@ class Recalled(Shape):
 
 class SearchAsked(Shape):
     query = ExactText(help_text="A question, or words.")
-    session_id = serializers.CharField(
-        required=False, allow_null=True, help_text="Only what was said in it."
-    )
+    session_id = ExactText(required=False, allow_null=True, help_text="Only what was said in it.")
     user_id = user_field()
     limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=200)
 
