@@ -68,9 +68,7 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
     webhook = _one(request, uuid)
     if request.POST.get("enabled") == "1":
         keeping.enable(webhook)
-        messages.success(
-            request, "It is told again from now on, what still waited first."
-        )
+        messages.success(request, "It is told again from now on, what still waited first.")
     else:
         keeping.disable(webhook)
         messages.success(request, "It is told nothing more.")

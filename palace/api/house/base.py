@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from rest_framework.response import Response
 
 from palace.api.base import ApiView
-from palace.api.house.paging import Page
+from palace.api.paging import Page
 from palace.api.problems import Problem, not_found
 from palace.models import Palace
 from palace.models.palace import InPalace, InPalaceQuerySet

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from kombu.exceptions import OperationalError as QueueAway
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,6 +25,8 @@ from palace.sdk.arguments import metadata_of
 from palace.storable import storable_id
 from palace.tasks import have_learnt
 from palace.transcripts import Transcript, Turn
+
+logger = logging.getLogger(__name__)
 
 # Of a session, so many of its latest messages may end the context.
 LATEST = 3
@@ -42,8 +46,15 @@ class TurnsView(ApiView):
         transcript = _transcript(turn, asked)
         palace = self.palace_made(asked.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
-        have_learnt(palace.pk)
+        _have_read_what_is_left(palace)
         return Response(shown.kept(turn, asked["session_id"], done), 201)
+
+
+def _have_read_what_is_left(palace: Palace) -> None:
+    try:
+        have_learnt(palace.pk)
+    except QueueAway as error:
+        logger.warning("The queue is away, so the rest is left to the periodic tasks: %s", error)
 
 
 def _transcript(turn: str, asked: dict[str, Any]) -> Transcript:
