@@ -19,6 +19,7 @@ NO_PAGES = {
     *ACTIONS,
     "account_deleted",
     "delete_working",
+    "export_palace",
     "health",
     "home",
     "pointer",

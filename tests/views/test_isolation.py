@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.apps import apps
 from django.urls import URLPattern, get_resolver, reverse
+from django.utils.text import slugify
 
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
@@ -18,6 +19,7 @@ from palace.models import (
     ImportJob,
     Proposal,
     RecollectionTrace,
+    Webhook,
     Wing,
 )
 from palace.recall.carried import of_drawer, of_fact
@@ -62,8 +64,6 @@ ONES_OWN = {
     "webhooks",
     "working_memory",
 }
-# What shows ids and counts, and is its owner's: tests/webhooks/test_pages.py.
-WITHOUT_MEMORIES |= {"webhook_detail", "webhook_try", "webhook_switch", "webhook_delete"}
 # What names something in a palace: its address, and the fixture it is made from.
 SOMEBODYS = {
     "wing_detail": lambda drawer: drawer.room.wing.get_absolute_url(),
@@ -77,6 +77,7 @@ SOMEBODYS = {
     "import_detail": lambda drawer: import_job(drawer).get_absolute_url(),
     "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
     "reply_stream": lambda drawer: reverse("reply_stream", args=[reply(drawer).uuid]),
+    "webhook_detail": lambda drawer: reverse("webhook_detail", args=[webhook(drawer).uuid]),
     "pointer_path": lambda drawer: reverse("pointer_path", args=["W-9042/R-9011/D-9007"]),
 }
 # What only does something, when posted to: its address, and what is sent along.
@@ -112,6 +113,8 @@ ACTIONS = {
         reverse("decide_proposals"),
         {"chosen": drop(drawer).uuid, "decision": "accept"},
     ),
+    "webhook_try": lambda drawer: (reverse("webhook_try", args=[webhook(drawer).uuid]), {}),
+    "webhook_switch": lambda drawer: (reverse("webhook_switch", args=[webhook(drawer).uuid]), {}),
     "delete_case": lambda drawer: (reverse("delete_case", args=[case(drawer).uuid]), {}),
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
@@ -150,6 +153,7 @@ FORMS = {
         {"drawer": drawer.uuid},
     ),
     "agent_detail": lambda drawer: (agent(drawer).get_absolute_url(), {"name": "New"}),
+    "webhook_delete": lambda drawer: (reverse("webhook_delete", args=[webhook(drawer).uuid]), {}),
     "revoke_key": lambda drawer: (reverse("revoke_key", args=[api_key(drawer).uuid]), {}),
     "delete_agent": lambda drawer: (reverse("delete_agent", args=[agent(drawer).uuid]), {}),
 }
@@ -206,6 +210,13 @@ def talk(drawer):
     said = {"palace": drawer.palace, "conversation": made, "said_at": drawer.said_at}
     for position, role in enumerate(("user", "assistant")):
         Message.objects.get_or_create(**said, position=position, role=role, text=drawer.text)
+    return made
+
+
+def webhook(drawer):
+    """Told of the palace, at an address that is its owner's secret."""
+    url = f"https://example.org/{slugify(drawer.room.title)}"
+    made, _ = Webhook.objects.get_or_create(owner=drawer.palace.owner, url=url, events=["mined"])
     return made
 
 
