@@ -20,11 +20,17 @@ from django.db import connection
 
 from bench.sample import conversations
 from palace import tasks
+from palace.episodes.writing import write_due
+from palace.exporting.export import stream
+from palace.facts.learning import learn_unread
 from palace.filing.file import file_transcript
 from palace.import_jobs import preview, receipt, start
+from palace.importers.loci_format import FILES
 from palace.indexing import postings
+from palace.mining.mine import mine_many
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.recall.recall import recall
+from tests.exporting.palaces import lines_of
 from tests.talk import BATTERY
 
 MESSAGES = 500
@@ -150,6 +156,47 @@ def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker
     posted = [key for p in Posting.objects.filter(term=postings.EVERY) for key in p.drawers]
     assert sorted(posted) == sorted(d.pk for d in drawers)
     assert recall(palace, "Who wants to borrow money for the piano?").hits
+
+
+def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker, tmp_path):
+    there = Palace.objects.own(get_user_model().objects.create_user("bob"))
+    mine_many(there, conversations(MESSAGES))
+    learn_unread(there)
+    write_due(there)
+    path = tmp_path / "palace.zip"
+    path.write_bytes(b"".join(stream(there)))
+    job = preview(palace, path)
+    start(job)
+    here = Drawer.objects.within(palace)
+    draw = random.Random()  # noqa: S311 - moments to kill at, no secret.
+    for enough in (1, MESSAGES // 3):
+        worker = spawn_worker()
+        tasks.take_up_unfinished.delay()
+        wait_until(lambda enough=enough: here.exclude(mined_at=None).count() >= enough)
+        time.sleep(draw.uniform(0, 0.02))
+        kill(worker)
+
+    spawn_worker()
+    tasks.take_up_unfinished.delay()
+    wait_until(lambda: ImportJob.objects.get(pk=job.pk).status == ImportJob.Status.DONE)
+    again = tmp_path / "again.zip"
+    again.write_bytes(b"".join(stream(palace)))
+    assert len(lines_of(path, "facts")) > 0
+    for name in FILES:
+        before, after = lines_of(path, name), lines_of(again, name)
+        assert after[: len(before)] == before, name
+    assert Passage.objects.filter(palace=palace).values("drawer").distinct().count() == MESSAGES
+    everywhere = Posting.objects.filter(palace=palace, term=postings.EVERY)
+    posted = [key for posting in everywhere for key in posting.drawers]
+    assert sorted(posted) == sorted(here.values_list("pk", flat=True))
+
+
+def wait_until(happened):
+    deadline = time.monotonic() + FINISH_TIMEOUT_S
+    while not happened():
+        if time.monotonic() > deadline:
+            pytest.fail("The worker did not get there.")
+        time.sleep(0.005)
 
 
 def test_a_room_that_kills_its_process_is_not_tried_again_at_once(

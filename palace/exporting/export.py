@@ -12,12 +12,20 @@ from django.utils import timezone
 from palace.exporting import records
 from palace.exporting.archive import Archive, as_line
 from palace.exporting.pages import READ_ME, pages
-from palace.importers.loci_format import DATA, FORMAT, MANIFEST, VERSION
+from palace.importers.loci_format import (
+    DATA,
+    FILES,
+    FORMAT,
+    MANIFEST,
+    PALACE,
+    VERSION,
+    file_of,
+)
 from palace.models import Palace
 
 Records = Callable[[Palace], Iterator[records.Record]]
 
-FILES: dict[str, Records] = {
+READERS: dict[str, Records] = {
     "wings": records.wings,
     "entities": records.entities,
     "rooms": records.rooms,
@@ -38,10 +46,10 @@ def stream(palace: Palace) -> Iterator[bytes]:
     archive = Archive()
     with _one_moment():
         yield from archive.add("README.md", READ_ME.splitlines())
-        yield from archive.add(f"{DATA}palace.json", [as_line(records.palace_record(palace))])
+        yield from archive.add(PALACE, [as_line(records.palace_record(palace))])
         yield from archive.add(f"{DATA}settings.json", [as_line(records.settings_record(palace))])
-        for name, read in FILES.items():
-            yield from archive.add(f"{DATA}{name}.jsonl", map(as_line, read(palace)))
+        for name in FILES:
+            yield from archive.add(file_of(name), map(as_line, READERS[name](palace)))
         for name, lines in pages(palace):
             yield from archive.add(name, lines)
     yield from archive.add(MANIFEST, _manifest(palace, archive))
@@ -59,7 +67,7 @@ def _manifest(palace: Palace, archive: Archive) -> list[str]:
         "version": VERSION,
         "exported_at": timezone.now().isoformat(),
         "palace": str(palace.uuid),
-        "counts": {name: archive.members[f"{DATA}{name}.jsonl"]["lines"] for name in FILES},
+        "counts": {name: archive.members[file_of(name)]["lines"] for name in FILES},
         "files": archive.members,
     }
     return json.dumps(told, indent=1, ensure_ascii=False).splitlines()

@@ -27,6 +27,7 @@ from palace.models import (
     Mention,
     Palace,
     Room,
+    Telling,
     Wing,
 )
 from settings_app.models import settings_of
@@ -57,6 +58,7 @@ SETTINGS = (
 
 def palace_record(palace: Palace) -> Record:
     """The highest numbers that were ever given: what was purged is not to get a new tenant."""
+    palace = Palace.objects.get(pk=palace.pk)  # As it is at this moment, like the rest.
     return {
         "id": str(palace.uuid),
         "subject": palace.subject,
@@ -103,6 +105,7 @@ def rooms(palace: Palace) -> Iterator[Record]:
             "ended_at": _time(room.ended_at),
             "highest_drawer": room.highest_drawer,
             "created_at": _time(room.created_at),
+            "episode_due_at": _time(room.episode_due_at),
         }
 
 
@@ -124,9 +127,10 @@ def drawers(palace: Palace) -> Iterator[Record]:
     in_order = rows.iterator(LONG_CHUNK)
     while batch := list(islice(in_order, LONG_CHUNK)):
         # Not prefetched: what is has a ring in it, and stays in memory until it is looked for.
-        mentions = _mentions(palace, [drawer.pk for drawer in batch])
+        keys = [drawer.pk for drawer in batch]
+        mentions, tellings = _mentions(palace, keys), _tellings(palace, keys)
         for drawer in batch:
-            yield _drawer(drawer, mentions[drawer.pk])
+            yield {**_drawer(drawer, mentions[drawer.pk]), **tellings.get(drawer.pk, {})}
 
 
 def _mentions(palace: Palace, drawers: list[int]) -> defaultdict[int, list[Record]]:
@@ -136,6 +140,24 @@ def _mentions(palace: Palace, drawers: list[int]) -> defaultdict[int, list[Recor
         entity = _entity_key(each.entity)
         found[each.drawer_id].append({"entity": entity, "start": each.start, "end": each.end})
     return found
+
+
+def _tellings(palace: Palace, drawers: list[int]) -> dict[int, Record]:
+    """How those that wait to be read for facts are to be read, where somebody has said it."""
+    rows = Telling.objects.filter(palace=palace, drawer__in=drawers)
+    return {each.drawer_id: {"telling": _telling(each)} for each in rows}
+
+
+def _telling(telling: Telling) -> Record:
+    return {
+        "by": telling.by,
+        "agent": telling.agent,
+        "run": telling.run,
+        "metadata": telling.metadata,
+        "prompt": telling.prompt,
+        "judging_prompt": telling.judging_prompt,
+        "filters": telling.filters,
+    }
 
 
 def _drawer(drawer: Drawer, mentions: list[Record]) -> Record:
@@ -277,13 +299,14 @@ def episodes(palace: Palace) -> Iterator[Record]:
 
 
 def activities(palace: Palace) -> Iterator[Record]:
+    """Without what undoing a merge or a split would need: that names rows of this database."""
     rows = Activity.objects.filter(palace=palace).order_by("created_at", "pk")
     for activity in rows.iterator(CHUNK):
         yield {
             "id": str(activity.uuid),
             "kind": activity.kind,
             "summary": activity.summary,
-            "detail": activity.detail,
+            "detail": {name: of for name, of in activity.detail.items() if name != "undo"},
             "created_at": _time(activity.created_at),
         }
 

@@ -4,6 +4,7 @@ A conversation's drawers and the job's progress are committed together, so a job
 any moment goes on exactly where it stopped, and every message is counted once.
 """
 
+from palace.import_jobs.kept import filed_by
 from palace.import_jobs.preparing import preview
 from palace.import_jobs.running import (
     discard,
@@ -15,9 +16,12 @@ from palace.import_jobs.running import (
     start,
 )
 from palace.import_jobs.spools import remove_orphans
+from palace.import_jobs.whole import is_whole
 
 __all__ = [
     "discard",
+    "filed_by",
+    "is_whole",
     "is_worked_on",
     "pause",
     "preview",

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from palace.importers.conversation import Conversation, branch_id
-from palace.models import Drawer, Palace
+from palace.importers.formats import LOCI
+from palace.models import Drawer, ImportJob, Palace
+from palace.models.hierarchy import DrawerQuerySet
+
+
+def filed_by(job: ImportJob) -> DrawerQuerySet:
+    """What imports of this kind have filed; of another Loci, whatever its messages came from."""
+    drawers = Drawer.objects.filter(palace=job.palace_id)
+    return drawers if job.format == LOCI.source else drawers.filter(source=job.format)
 
 
 def count_present(palace: Palace, conversations: list[Conversation]) -> int:

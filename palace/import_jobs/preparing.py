@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,9 +16,11 @@ from django.db import transaction
 from palace.errors import BadImport
 from palace.import_jobs.kept import count_present
 from palace.import_jobs.spools import new_spool, spool_path
-from palace.importers import files, formats, spool
+from palace.import_jobs.whole import WholeSurvey
+from palace.importers import files, formats, loci_whole, spool
 from palace.importers.conversation import Conversation, label
 from palace.models import ImportJob, Palace
+from palace.restoring.restore import is_empty
 
 # Messages whose presence in the palace is looked up together.
 LOOKUP_BATCH = 2000
@@ -51,8 +53,14 @@ def preview(
     with ExitStack() as cleanup:
         prepared = new_spool()
         cleanup.callback(prepared.unlink, missing_ok=True)
-        survey = Survey(palace)
-        _write_spool(prepared, survey, formats.read(path, format_, name=name, progress=progress))
+        survey: Survey | WholeSurvey
+        if format_ is formats.LOCI and is_empty(palace):
+            survey = WholeSurvey()
+            lines = survey.taken(loci_whole.read(path, name, progress))
+        else:
+            survey = Survey(palace)
+            lines = survey.taken(formats.read(path, format_, name=name, progress=progress))
+        _write_spool(prepared, lines)
         if not survey.conversations:
             raise BadImport(f"{name} holds no conversations.")
         job, is_new = _create_job(palace, name, sha256, format_, prepared.name, survey)
@@ -78,6 +86,13 @@ class Survey:
     left_out: Counter[str] = field(default_factory=Counter)
     _batch: list[Conversation] = field(default_factory=list)
     _batch_turns: int = 0
+
+    def taken(self, conversations: Iterable[Conversation]) -> Iterator[bytes]:
+        """The spool's lines, each counted."""
+        for conversation in conversations:
+            self.add(conversation)
+            yield spool.to_line(conversation)
+        self.close()
 
     def add(self, conversation: Conversation) -> None:
         turns = conversation.turns
@@ -130,19 +145,17 @@ def _without_texts(conversation: Conversation) -> Conversation:
     return replace(conversation, transcript=first, branches=tuple(branches))
 
 
-def _write_spool(path: Path, survey: Survey, conversations: Iterator[Conversation]) -> None:
-    """Write and count every conversation; a full disk becomes a sentence."""
-    with path.open("wb") as lines:
-        for conversation in conversations:
-            survey.add(conversation)
+def _write_spool(path: Path, lines: Iterable[bytes]) -> None:
+    """A full disk becomes a sentence."""
+    with path.open("wb") as file:
+        for line in lines:
             try:
-                lines.write(spool.to_line(conversation))
+                file.write(line)
             except OSError as error:
                 raise BadImport(
                     f"The file cannot be prepared in {path.parent}: {error.strerror}. "
                     "Make room on that disk and try again."
                 ) from error
-    survey.close()
 
 
 def _create_job(
@@ -151,7 +164,7 @@ def _create_job(
     sha256: str,
     format_: formats.Format,
     prepared: str,
-    survey: Survey,
+    survey: Survey | WholeSurvey,
 ) -> tuple[ImportJob, bool]:
     """A new job, or the one that another process made for the same file meanwhile."""
     with transaction.atomic():

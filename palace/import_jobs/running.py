@@ -18,12 +18,14 @@ from django.utils import timezone
 from llm.commits import commit_without_waiting
 from palace.errors import BadImport
 from palace.filing.file import file_transcript
-from palace.import_jobs.kept import on_other_branches
+from palace.import_jobs.kept import filed_by, on_other_branches
+from palace.import_jobs.progress import Overtaken, move_on, save
 from palace.import_jobs.spools import spool_path
+from palace.import_jobs.whole import is_whole, make_findable, put_back
 from palace.importers import spool
 from palace.importers.conversation import Conversation
 from palace.mining.mine import GROUP, mine_rooms
-from palace.models import Activity, Drawer, ImportJob, Palace, Room
+from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free, is_held
 
 logger = logging.getLogger(__name__)
@@ -43,12 +45,12 @@ def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
         job.refresh_from_db()
         if not ours or job.status != ImportJob.Status.RUNNING:
             return True
-        _save(job, progress_at=timezone.now())
+        save(job, progress_at=timezone.now())
         try:
-            return _run(job, deadline)
+            return (_run_whole if is_whole(job) else _run)(job, deadline)
         except BadImport as error:
             _fail(job, str(error))
-        except _Overtaken:
+        except Overtaken:
             job.refresh_from_db()
         # Paused and started again within this slice, nobody else has been at it.
         return job.status != ImportJob.Status.RUNNING
@@ -128,7 +130,7 @@ def _run(job: ImportJob, deadline: float) -> bool:
     for line in _lines(job):
         try:
             rooms += _file_line(job, line)
-        except _Overtaken:
+        except Overtaken:
             _mine(rooms)
             raise
         if job.messages_stored - mined >= GROUP:
@@ -138,10 +140,25 @@ def _run(job: ImportJob, deadline: float) -> bool:
             _mine(rooms)
             return False
     _mine(rooms)
-    for room in _filed_but_not_mined(job):  # One by one: there may be more than locks for all.
-        _mine([room])
+    _mine_what_is_left(job)
     _finish(job)
     return True
+
+
+def _run_whole(job: ImportJob, deadline: float) -> bool:
+    """`_run` for a palace that is put back: what was mined there is only made findable."""
+    if not job.spool_offset:
+        put_back(job)
+    if not make_findable(job.palace, deadline):
+        return False
+    _mine_what_is_left(job)
+    _finish(job)
+    return True
+
+
+def _mine_what_is_left(job: ImportJob) -> None:
+    for room in _filed_but_not_mined(job):  # One by one: there may be more than locks for all.
+        _mine([room])
 
 
 def _mine(rooms: list[Room]) -> None:
@@ -173,15 +190,11 @@ def _lines(job: ImportJob) -> Iterator[bytes]:
 
 def _filed_but_not_mined(job: ImportJob) -> QuerySet[Room]:
     """What a kill between filing and mining left behind; normally nothing."""
-    unmined = Drawer.objects.filter(palace=job.palace_id).unmined()
+    unmined = filed_by(job).unmined()
     rooms = Room.objects.select_related("palace", "wing").filter(
-        palace=job.palace_id, source=job.format, pk__in=unmined.values("room")
+        palace=job.palace_id, pk__in=unmined.values("room")
     )
     return rooms.order_by("pk")
-
-
-class _Overtaken(Exception):
-    """The job was paused or discarded; or, which the lock should prevent, somebody moved it on."""
 
 
 def _file_line(job: ImportJob, line: bytes) -> list[Room]:
@@ -191,21 +204,14 @@ def _file_line(job: ImportJob, line: bytes) -> list[Room]:
         # Lost to a power cut, it is filed again from the spool: the progress is lost with it.
         commit_without_waiting()
         tally = _file_conversation(job.palace, conversation)
-        progress = {
-            "spool_offset": job.spool_offset + len(line),
-            "conversations_done": job.conversations_done + 1,
-            "messages_stored": job.messages_stored + tally.stored,
-            "messages_present": job.messages_present + tally.present,
-            "messages_skipped": dict(Counter(job.messages_skipped) + tally.skipped),
-            "progress_at": timezone.now(),
-        }
-        here = ImportJob.objects.filter(
-            pk=job.pk, spool_offset=job.spool_offset, status=ImportJob.Status.RUNNING
+        move_on(
+            job,
+            spool_offset=job.spool_offset + len(line),
+            conversations_done=job.conversations_done + 1,
+            messages_stored=job.messages_stored + tally.stored,
+            messages_present=job.messages_present + tally.present,
+            messages_skipped=dict(Counter(job.messages_skipped) + tally.skipped),
         )
-        if not here.update(**progress):
-            raise _Overtaken
-    for name, value in progress.items():
-        setattr(job, name, value)
     return tally.rooms
 
 
@@ -240,7 +246,7 @@ def _finish(job: ImportJob) -> None:
     if job.conversations_done != job.conversations_total:
         raise BadImport("The prepared copy of the file is damaged; import it again.")
     with transaction.atomic():
-        _save(job, status=ImportJob.Status.DONE, finished_at=timezone.now())
+        save(job, status=ImportJob.Status.DONE, finished_at=timezone.now())
         Activity.objects.create(
             palace=job.palace,
             kind=Activity.Kind.CHATS_IMPORTED,
@@ -251,6 +257,8 @@ def _finish(job: ImportJob) -> None:
 
 
 def _summary(job: ImportJob) -> str:
+    if is_whole(job):
+        return f"Put back a whole palace, with {job.messages_stored:,} messages: {job.file_name}."
     messages = "message" if job.messages_stored == 1 else "messages"
     conversations = "conversation" if job.conversations_total == 1 else "conversations"
     return (
@@ -261,16 +269,9 @@ def _summary(job: ImportJob) -> str:
 
 def _fail(job: ImportJob, sentence: str) -> None:
     """What was filed stays, and the receipt says so; the file has to be given again."""
-    _save(job, status=ImportJob.Status.FAILED, error=sentence, finished_at=timezone.now())
+    save(job, status=ImportJob.Status.FAILED, error=sentence, finished_at=timezone.now())
     with suppress(OSError):
         spool_path(job).unlink(missing_ok=True)
-
-
-def _save(job: ImportJob, **values: Any) -> None:
-    if not ImportJob.objects.filter(pk=job.pk).update(**values):
-        raise ImportJob.DoesNotExist
-    for name, value in values.items():
-        setattr(job, name, value)
 
 
 def _lock_name(job: ImportJob) -> str:

@@ -13,6 +13,7 @@ from palace.errors import BadImport
 from palace.importers import chatgpt, claude, files, gemini, loci_export, markdown, plain, slack
 from palace.importers.conversation import Conversation
 from palace.importers.json_stream import first_character, line_items, list_items
+from palace.importers.loci_archive import is_loci
 
 # How many conversations at the beginning may be without messages before we give up.
 _LOOK_AT = 50
@@ -70,7 +71,7 @@ def detect(path: Path, name: str = "") -> Format:
 
 def _format_of_archive(archive: files.Archive) -> Format | None:
     """None where each file tells by itself what it is."""
-    if loci_export.is_loci(archive):
+    if is_loci(archive):
         return LOCI
     if slack.is_slack(archive):
         return SLACK

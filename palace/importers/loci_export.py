@@ -1,14 +1,12 @@
 """Another Loci's export (docs/export-format.md): its messages, each under the ids it had there.
 
-Facts, entities and episodes are in it too, but are made anew of the messages.
+For a palace that holds something already. What else is in the export is made anew of them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -23,23 +21,19 @@ from palace.importers.conversation import (
     derived_id,
     label,
 )
-from palace.importers.files import CHUNK, Archive
+from palace.importers.files import Archive
 from palace.importers.json_stream import line_items
-from palace.importers.loci_format import DATA, FORMAT, MANIFEST, VERSION
+from palace.importers.loci_archive import read_manifest, vouch
+from palace.importers.loci_format import file_of
 from palace.transcripts import Transcript, Turn
 
 SOURCE = "loci"
 
 IN_TRASH = "was in the trash there"
-ROOMS, DRAWERS = f"{DATA}rooms.jsonl", f"{DATA}drawers.jsonl"
-LARGEST_MANIFEST = 64 << 20
+ROOMS, DRAWERS = file_of("rooms"), file_of("drawers")
 SOURCE_LENGTH = 50
 
 Key = tuple[str, str]  # A conversation's source and its id there.
-
-
-def is_loci(archive: Archive) -> bool:
-    return DRAWERS in archive.members and MANIFEST in archive.members
 
 
 def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
@@ -47,7 +41,7 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
 
     `latest` stands in for the times of messages that name none.
     """
-    manifest = _manifest(archive)
+    manifest = read_manifest(archive)
     rooms = list(_lines(archive, manifest, ROOMS))
     yet_to_come = Counter(_key(room) for room in rooms)
     titles = {_key(room): (label(room.get("title")), label(room.get("agent"))) for room in rooms}
@@ -103,29 +97,9 @@ def _add(gatherer: Gatherer, drawer: dict[str, Any], latest: datetime) -> None:
     )
 
 
-def _manifest(archive: Archive) -> dict[str, Any]:
-    with archive.part(MANIFEST) as part:
-        content = part.stream.read(LARGEST_MANIFEST)
-    try:
-        manifest = as_mapping(json.loads(content))
-    except (ValueError, RecursionError) as error:
-        raise BadImport(
-            f"{archive.name} holds no readable manifest.json; export the palace again."
-        ) from error
-    version = manifest.get("version")
-    if manifest.get("format") != FORMAT or not isinstance(version, int):
-        raise BadImport(f"{archive.name} is no Loci export: its manifest.json is another's.")
-    if version > VERSION:
-        raise BadImport(
-            f"{archive.name} was written by a newer Loci (format {version}; this one reads up to "
-            f"{VERSION}). Bring this one up to date first."
-        )
-    return manifest
-
-
-def _lines(archive: Archive, manifest: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+def _lines(archive: Archive, manifest: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The file's lines, once it is known to be as it was written."""
-    _vouch(archive, manifest, name)
+    vouch(archive, manifest, name)
     with archive.part(name) as part:
         for number, line in line_items(part):
             has_words = name != DRAWERS or isinstance(as_mapping(line).get("text"), str)
@@ -134,18 +108,3 @@ def _lines(archive: Archive, manifest: dict[str, Any], name: str) -> Iterator[di
                     f"Line {number} of {name} is not as Loci writes it; nothing was imported."
                 )
             yield line
-
-
-def _vouch(archive: Archive, manifest: dict[str, Any], name: str) -> None:
-    if name not in archive.members:
-        raise BadImport(f"{archive.name} holds no {name}; export the palace again.")
-    digest = hashlib.sha256()
-    with archive.part(name) as part:
-        while data := part.stream.read(CHUNK):
-            digest.update(data)
-    told = as_mapping(as_mapping(manifest.get("files")).get(name)).get("sha256")
-    if digest.hexdigest() != told:
-        raise BadImport(
-            f"{name} in {archive.name} is not as it was exported: its checksum differs. "
-            "Export the palace again."
-        )

@@ -7,3 +7,21 @@ FORMAT = "loci-palace"
 VERSION = 1
 MANIFEST = "manifest.json"
 DATA = "data/"
+PALACE = f"{DATA}palace.json"
+# What is named in another's line comes before it.
+FILES = (
+    "wings",
+    "entities",
+    "rooms",
+    "closets",
+    "drawers",
+    "facts",
+    "fact_events",
+    "episodes",
+    "activities",
+)
+
+
+def file_of(name: str) -> str:
+    """Where the records of one of `FILES` are."""
+    return f"{DATA}{name}.jsonl"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -14,17 +15,14 @@ from palace.episodes.writing import write_episodes
 from palace.facts.learning import BY_MINING, learn_room, write_read
 from palace.facts.tellings import any_told
 from palace.filing.file import Filed, file_transcript, file_transcripts
-from palace.indexing import postings
-from palace.indexing.analyzer import analyze
 from palace.indexing.passages import Embedded
-from palace.indexing.passages import store as store_passages
 from palace.indexing.spaces import active_space, stays_active
-from palace.indexing.traits import read_traits
 from palace.mining.batches import Part, batches
 from palace.mining.linking import link
-from palace.mining.marking import mark_mined
+from palace.mining.placed import index_placed
 from palace.mining.reading import Reader, Reading
 from palace.mining.reports import Report, save
+from palace.mining.writing import write_mined
 from palace.models import Drawer, Palace, Room
 from palace.models.locks import held_where_free
 from palace.transcripts import Transcript
@@ -104,14 +102,31 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
     """`mine_room` for rooms of one palace: they share calls to the embedder and transactions."""
     reports = {room.pk: Report(room) for room in rooms}
     while rooms := _with_unmined(rooms):
-        names = {f"mine room {room.pk}": room for room in rooms}
-        with held_where_free(names) as ours:
-            rooms = [names[name] for name in ours]
-            for batch in batches(rooms):
+        with _held(rooms) as ours:
+            index_placed(ours)
+            for batch in batches(ours):
                 _mine_batch(batch, reports)
+            rooms = ours
     made = sum((report.made for report in reports.values()), Counter[str]())
     notes = dict.fromkeys(note for report in reports.values() for note in report.notes)
     return Mined(made, tuple(notes))
+
+
+def index_rooms(rooms: Sequence[Room]) -> None:
+    """Make findable what came to rooms of one palace with its closets, and read nothing.
+
+    Rooms that another process is mining are left to that one, which does the same.
+    """
+    with _held(rooms) as ours:
+        index_placed(ours)
+
+
+@contextmanager
+def _held(rooms: Sequence[Room]) -> Iterator[list[Room]]:
+    """Those of the rooms that nobody else is mining."""
+    names = {f"mine room {room.pk}": room for room in rooms}
+    with held_where_free(names) as ours:
+        yield [names[name] for name in ours]
 
 
 def _with_unmined(rooms: Sequence[Room]) -> list[Room]:
@@ -138,7 +153,7 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report]) -> None:
             passages = dict(zip((d.pk for d in drawers), map(len, embedded.spans), strict=True))
             read = dict(zip(batch, readings, strict=True))
             _link(palace, {part: read[part] for part in parts}, passages, notes, reports)
-            _write(palace, drawers, embedded, parts)
+            write_mined(palace, drawers, embedded, [d for part in parts for d in part.drawers])
             mark_due(palace, [part.room.pk for part in parts])
     _learn(palace, readings, reader)
 
@@ -183,16 +198,3 @@ def _link(
         one.landed.notes += notes
         activities.append(reports[one.room.pk].add(one.room, one.landed))
     save(activities)
-
-
-def _write(
-    palace: Palace, drawers: Sequence[Drawer], embedded: Embedded, parts: Sequence[Part]
-) -> None:
-    written = [drawer for part in parts for drawer in part.drawers]
-    terms = {drawer.pk: analyze(drawer.text) for drawer in written}
-    store_passages(palace, [drawer.pk for drawer in drawers], embedded, only=terms)
-    postings.append(palace, terms)
-    for drawer in written:
-        drawer.terms = terms[drawer.pk].total()
-        drawer.traits = int(read_traits(drawer.text))
-    mark_mined(palace, written)

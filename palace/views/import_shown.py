@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from llm.providers import Endpoint
 from palace import import_jobs
+from palace.importers.formats import LOCI
 from palace.mining.mine import GROUP
-from palace.models import Drawer, ImportJob, Wing
+from palace.models import ImportJob, Wing
 from palace.templatetags.palace_tags import counted
 from settings_app.models import settings_of
 
@@ -33,6 +34,15 @@ PREVIEW, PAUSED, WORKING, WAITING, DONE, FAILED = (
     "done",
     "failed",
 )
+# What comes back with the messages of another Loci, by its file.
+_WITH_THEM = {
+    "wings": ("wing", "wings"),
+    "rooms": ("room", "rooms"),
+    "closets": ("topic", "topics"),
+    "entities": ("person or thing", "people and things"),
+    "facts": ("version of a fact", "versions of facts"),
+    "episodes": ("episode", "episodes"),
+}
 _QUARTERS = ("", "A quarter is imported.", "Half is imported.", "Three quarters are imported.")
 
 
@@ -101,12 +111,27 @@ class JobShown:
         """
         if self.state in {PREVIEW, FAILED}:
             return 0
-        drawers = Drawer.objects.filter(palace=self.job.palace_id, source=self.job.format)
+        drawers = import_jobs.filed_by(self.job)
         if self.job.finished_at:  # What other imports filed since is told on their pages.
             drawers = drawers.filter(filed_at__lte=self.job.finished_at)
         count = drawers.unmined().count()
         is_as_usual = self.is_moving and self.receipt["waiting"] and count <= USUAL_LAG
         return 0 if is_as_usual else count
+
+    @cached_property
+    def whole(self) -> list[str]:
+        """What comes back with the messages of a palace that is put back as a whole, in words."""
+        counts = self.preview.get("whole", {})
+        return [
+            f"{counts[file]:,} {one if counts[file] == 1 else many}"
+            for file, (one, many) in _WITH_THEM.items()
+            if counts.get(file)
+        ]
+
+    @property
+    def is_messages_alone(self) -> bool:
+        """Whether the file holds more than is taken of it, as the palace is not empty."""
+        return self.job.format == LOCI.source and not self.whole
 
     @property
     def reader(self) -> Endpoint | None:
@@ -145,11 +170,12 @@ class JobShown:
     @cached_property
     def shares(self) -> list[WingShare]:
         """The wings that hold what was filed from this source meanwhile, the fullest first."""
-        filed = Drawer.objects.filter(palace=self.job.palace_id, source=self.job.format).kept()
-        until = self.job.finished_at or timezone.now()
+        filed = import_jobs.filed_by(self.job).kept()
+        if not self.whole:  # What is put back was filed long before.
+            until = self.job.finished_at or timezone.now()
+            filed = filed.filter(filed_at__range=(self.job.created_at, until))
         counts = (
-            filed.filter(filed_at__range=(self.job.created_at, until))
-            .order_by()
+            filed.order_by()
             .values("room__wing")
             .annotate(rooms=Count("room", distinct=True), drawers=Count("pk"))
             .order_by("-drawers", "room__wing")[:WINGS_SHOWN]

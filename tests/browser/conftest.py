@@ -12,7 +12,7 @@ import time
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from settings_app.sign_in import one_time_link
 from tests.asgi_server import AsgiServer
@@ -102,6 +102,10 @@ def furnished(transactional_db, palace, tmp_path):
     silent = io.StringIO()
     call_command("import_chats", file, "--user", "alice", "--yes", stdout=silent, stderr=silent)
     return palace
+
+
+# A machine that others use too may take its time.
+expect.set_options(timeout=15_000)
 
 
 class Windows:

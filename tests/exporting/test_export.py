@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from palace.exporting.export import FILES, stream
+from palace.exporting.export import READERS, stream
 from palace.filing.file import file_transcripts
+from palace.importers.loci_format import FILES
 from palace.models import Drawer, Fact, Palace
 from palace.transcripts import Transcript, Turn
 from settings_app.models import MemorySettings
@@ -87,6 +88,10 @@ def test_no_key_is_in_it_and_nobody_elses_words(full, exported, bob):
     assert settings["provider"] == "openai"
     for secret in ("sk-very-secret", kept.sealed_key, "Goffriller", "alice@example.org"):
         assert secret.encode() not in everything
+
+
+def test_every_file_that_is_read_back_is_written(palace):
+    assert list(READERS) == list(FILES)
 
 
 def test_an_empty_palace_is_an_export_too(palace, exported):

@@ -1,4 +1,4 @@
-"""An export read back: the same messages, once, whatever was in between."""
+"""An export read into a palace that holds something: the same messages, once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from palace.importers.formats import LOCI, detect, read
 from palace.importers.loci_export import IN_TRASH
 from palace.models import Drawer, Palace
 from tests.exporting.palaces import lines_of
+from tests.factories import RoomFactory, WingFactory
 
 SAME = ("source", "conversation", "message", "position", "role", "speaker", "text", "said_at")
 
@@ -36,6 +37,7 @@ def messages(path):
 def test_exported_imported_and_exported_again_it_is_the_same(full, exported, bob):
     path = exported(full)
     other = Palace.objects.own(bob)
+    RoomFactory(wing=WingFactory(palace=other), title="Something of his own")
     assert run_import(other, path) == {"stored": 5, "present": 0, "skipped_why": {IN_TRASH: 1}}
     again = exported(other, "again.zip")
     assert messages(again) == messages(path)

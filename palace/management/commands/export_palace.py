@@ -18,7 +18,7 @@ from palace.models import Palace
 class Command(BaseCommand):
     help = (
         "Write a palace into a zip, as docs/export-format.md describes it: for another Loci, for "
-        "programs and for people. `manage.py import_chats` reads the messages back."
+        "programs and for people. `manage.py import_chats` puts it back."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from palace.errors import BadImport
 from palace.indexing import postings
 from palace.management.people import add_user_argument, palace_of
 from palace.models import ImportJob, Palace
+from palace.storable import storable_id
 
 # How often the progress bar moves, at least.
 SLICE_S = 1.0
@@ -32,15 +33,26 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
         add_user_argument(parser)
+        parser.add_argument(
+            "--subject",
+            default="",
+            metavar="USER_ID",
+            help="The palace that the user's programs keep for this person; else the user's own.",
+        )
         parser.add_argument("--yes", action="store_true", help="Import without asking.")
         parser.add_argument("--preview", action="store_true", help="Only look; change nothing.")
         parser.add_argument(
             "--background", action="store_true", help="Leave the work to the running Loci."
         )
 
-    def handle(self, *, file: Path, user: str, **options: Any) -> None:
+    def handle(self, *, file: Path, user: str, subject: str, **options: Any) -> None:
+        palace = palace_of(user)
+        if subject:
+            palace, _ = Palace.objects.get_or_create(
+                owner=palace.owner, subject=storable_id(subject)
+            )
         try:
-            self._handle(palace_of(user), file, **options)
+            self._handle(palace, file, **options)
         except KeyboardInterrupt as error:
             raise CommandError("Stopped; nothing was imported.", returncode=INTERRUPTED) from error
 
@@ -81,6 +93,10 @@ class Command(BaseCommand):
         always = {"conversations", "messages", "  new"}
         self.stdout.write(f"{job.file_name}: {figures['format']}")
         self._table([row for row in rows if row[1] or row[0] in always])
+        if import_jobs.is_whole(job):
+            whole = figures["whole"].items()
+            counts = ", ".join(f"{count:,} {file.replace('_', ' ')}" for file, count in whole)
+            self.stdout.write(f"The palace is empty: all of it is put back as it was ({counts}).")
         if figures["first"]:
             self.stdout.write(f"from {figures['first'][:10]} to {figures['last'][:10]}")
         if job.conversations_done:
