@@ -23,9 +23,9 @@ document.addEventListener("click", async (event) => {
   const text = document.getElementById(button.dataset.copy).textContent;
   try {
     await navigator.clipboard.writeText(text);
-    say(`Copied ${text}`);
+    say(`Copied ${button.dataset.secret ?? text}`);
   } catch {
-    say("The browser did not allow copying. Select the pointer and copy it by hand.");
+    say("The browser did not allow copying. Select it and copy it by hand.");
   }
 });
 

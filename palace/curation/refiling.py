@@ -16,7 +16,7 @@ from django.db.models.functions import Greatest
 from palace.curation.emptied import remove_empty_closets, remove_empty_wings
 from palace.errors import PalaceError
 from palace.filing.file import next_room_number
-from palace.models import Closet, Drawer, Palace, Room, Wing
+from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet
 
 UNSORTED = (
@@ -51,14 +51,20 @@ def move_room(room: Room, wing: Wing) -> Room:
     _refuse_unsorted(wing)
     room = Room.objects.within(palace).select_related("wing").get(pk=room.pk)
     if room.wing_id != wing.pk:
-        there = _room_there(room, wing)
-        if there is None:
-            Room.objects.within(palace).filter(pk=room.pk).update(wing=wing)
-        else:
-            join_rooms(room, there)
-        remove_empty_wings(palace, [room.wing])
-        room = there or room
+        count = Drawer.objects.within(palace).filter(room=room).count()
+        room = _move_room(room, wing)
+        _note(palace, count, {"wing": str(wing.uuid)})
     return Room.objects.within(palace).select_related("wing").get(pk=room.pk)
+
+
+def _move_room(room: Room, wing: Wing) -> Room:
+    there = _room_there(room, wing)
+    if there is None:
+        Room.objects.within(room.palace).filter(pk=room.pk).update(wing=wing)
+    else:
+        join_rooms(room, there)
+    remove_empty_wings(room.palace, [room.wing])
+    return there or room
 
 
 @transaction.atomic
@@ -70,13 +76,16 @@ def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
     """
     palace.lock()
     _refuse_unsorted(wing)
+    count = 0
     for room, keys in _by_room(palace, drawers):
         if room.wing_id == wing.pk:
             continue
+        count += len(keys)
         if _is_all_of(room, keys):
-            move_room(room, wing)
+            _move_room(room, wing)
         else:
             _split_off(room, keys, _room_there(room, wing) or _new_room(room, wing))
+    _note(palace, count, {"wing": str(wing.uuid)})
 
 
 @transaction.atomic
@@ -91,14 +100,17 @@ def move_into(palace: Palace, drawers: DrawerQuerySet, room: Room) -> None:
     of_this = {"source": room.source, "conversation": room.external_id}
     if drawers.within(palace).exclude(**of_this).exists():
         raise BadMove(OTHER_CONVERSATION)
+    count = 0
     for before, keys in _by_room(palace, drawers):
         if before.pk == room.pk:
             continue
+        count += len(keys)
         if _is_all_of(before, keys):
             join_rooms(before, room)
             remove_empty_wings(palace, [before.wing])
         else:
             _split_off(before, keys, room)
+    _note(palace, count, {"room": str(room.uuid)})
 
 
 def join_rooms(room: Room, other: Room) -> None:
@@ -114,6 +126,18 @@ def join_rooms(room: Room, other: Room) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM palace_room WHERE palace_id = %s AND id = %s", [room.palace_id, room.pk]
+        )
+
+
+def _note(palace: Palace, drawers: int, where: dict[str, str]) -> None:
+    """Names of places are left out, as they may have to be forgotten; their ids lead there."""
+    if drawers:
+        what = "a drawer" if drawers == 1 else f"{drawers:,} drawers"
+        Activity.objects.create(
+            palace=palace,
+            kind=Activity.Kind.DRAWERS_MOVED,
+            summary=f"Moved {what} to another {'wing' if 'wing' in where else 'room'}.",
+            detail={"drawers": drawers, **where},
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from django.db import connection
 
+from palace.indexing.fact_vectors import forget_texts
 from palace.indexing.vector_index import index_in_use
 from palace.models import Fact, FactEvent, Palace
 
@@ -27,6 +28,7 @@ def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     events.filter(memory__in=ended).delete()
     lasting = events.filter(memory__in=memories - ended)
     texts = {fact.text for fact in facts}
+    forget_texts(texts)
     lasting.filter(old_text__in=texts).update(old_text=None)
     lasting.filter(new_text__in=texts).update(new_text=None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -11,9 +11,7 @@ from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
-from llm.embedding import forget
-from palace.indexing.fact_vectors import Vector, embed_texts
-from palace.indexing.spaces import model_of
+from palace.indexing.fact_vectors import Vector, embed_texts, forget_texts
 from palace.models import EmbeddingSpace, Episode, EpisodeVector, Palace
 from palace.models.episodes import EpisodeQuerySet
 
@@ -107,12 +105,6 @@ def nearest(
     cosines = {key: -closeness for key, closeness in rows}
     found = Episode.objects.within(palace).in_bulk(list(cosines))
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
-
-
-def forget_texts(summaries: Collection[str]) -> None:
-    """Forget the cached vectors of summaries that are no more, of whatever model."""
-    for space in EmbeddingSpace.objects.order_by("pk") if summaries else ():
-        forget(summaries, model_of(space))
 
 
 def _literal(vector: Vector) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
 from django.db.models import Exists, OuterRef
 
-from llm.embedding import embed
+from llm.embedding import embed, forget
 from llm.errors import LLMError
 from palace.indexing.spaces import model_of
 from palace.indexing.vector_index import Vector, index_in_use
@@ -20,6 +20,7 @@ __all__ = [
     "embed_texts",
     "fill_batch",
     "fill_missing",
+    "forget_texts",
     "lacking",
     "nearest",
     "store",
@@ -95,6 +96,12 @@ def take_over_vectors(old: Fact, new: Fact) -> None:
         )
         for row in rows
     )
+
+
+def forget_texts(texts: Collection[str]) -> None:
+    """Forget the cached vectors of texts that are no more, of whatever model."""
+    for space in EmbeddingSpace.objects.order_by("pk") if texts else ():
+        forget(texts, model_of(space))
 
 
 def nearest(

@@ -14,6 +14,7 @@ class Activity(InPalace):
         DRAWERS_TRASHED = "drawers_trashed", "Moved to the trash"
         DRAWERS_RESTORED = "drawers_restored", "Restored"
         DRAWERS_PURGED = "drawers_purged", "Deleted for good"
+        DRAWERS_MOVED = "drawers_moved", "Moved"
         WING_CHANGED = "wing_changed", "Wings renamed"
         WINGS_MERGED = "wings_merged", "Wings merged"
         ENTITIES_MERGED = "entities_merged", "Entities merged"

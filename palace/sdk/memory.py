@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from palace.errors import EmptyQuery
 from palace.facts import editing
 from palace.facts.filters import condition_of
 from palace.indexing.fact_vectors import fill_missing
@@ -17,6 +18,7 @@ from palace.indexing.vector_index import PgVectorIndex, VectorIndex, using
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
+from palace.recall.query import as_asked
 from palace.sdk import adding, arguments, by_id, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import told
@@ -152,6 +154,8 @@ class Memory:
         """
         scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
         wanted = Q() if filters is None else condition_of(filters)
+        if not as_asked(query):
+            raise EmptyQuery
         palace = scope.palace(self.owner.pk)
         if palace is None:
             return {"results": []}

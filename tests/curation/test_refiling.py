@@ -9,7 +9,7 @@ from palace.curation.trash import drawers_in, move_to_trash
 from palace.episodes.writing import write_episodes
 from palace.filing.file import unsorted_wing
 from palace.mining.mine import mine
-from palace.models import Closet, Drawer, Episode, Room, Wing
+from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
 from palace.recall.recall import recall
 from palace.views.reading import find_by_pointer
 from tests.curation.test_purge import words_in_the_database
@@ -43,6 +43,9 @@ def test_a_room_moves_with_all_it_holds_and_pointers_still_lead(palace, wing):
     palace.refresh_from_db()
     assert palace.highest_wing >= left.number
     assert move_room(room, wing) == moved
+    [told] = Activity.objects.filter(palace=palace)
+    assert told.summary == "Moved 2 drawers to another wing."
+    assert told.detail == {"drawers": 2, "wing": str(wing.uuid)}
 
 
 def test_part_of_a_room_gets_a_room_and_closets_of_its_own(palace, wing):

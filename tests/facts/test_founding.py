@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from llm.embedding import cache
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
+from palace.indexing.spaces import active_space, model_of
 from palace.models import Activity, Drawer, Entity, Evidence, Fact, FactEvent, FactVector
 from tests.facts.conftest import LONG_AGO, statement
 
@@ -59,8 +61,11 @@ def test_what_was_replaced_meanwhile_does_not_come_back(palace, at_home, tell):
 
 
 def test_a_purge_leaves_no_word_of_it(palace, at_home):
+    cached = cache.keys([at_home.fact.text], model_of(active_space()))
+    assert cache.look_up(cached)
     move_to_trash(rests_on(at_home))
     Purge(palace).run(Drawer.objects.all())
+    assert not cache.look_up(cached)
     for table in (Fact, FactEvent, FactVector, Evidence, Entity, Drawer):
         assert not table.objects.exists(), table
 

@@ -280,6 +280,8 @@ def test_a_blank_question_gets_a_sentence(plain):
     add_one(plain, "User likes Python")
     with pytest.raises(EmptyQuery):
         plain.search(" \0 ", user_id="alice")
+    with pytest.raises(EmptyQuery):
+        plain.search(" ", user_id="nobody who was ever heard of")
 
 
 def test_ids_of_any_length_and_letters_are_told_apart(plain):
