@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
@@ -45,7 +47,7 @@ def put_wings(placed: Placed, records: Sequence[Fields]) -> None:
         for each in records
     )
     copy_in(Wing, columns, rows)
-    placed.wings = dict(Wing.objects.within(palace).values_list("number", "pk"))
+    placed.wings |= dict(_written(placed, Wing, records).values_list("number", "pk"))
     aliases = (
         (palace.pk, placed.wings[each.count("number")], slug)
         for each in records
@@ -71,7 +73,7 @@ def put_rooms(placed: Placed, records: Sequence[Fields]) -> None:
         for each in records
     )
     copy_in(Room, columns, rows)
-    placed.rooms = dict(Room.objects.within(palace).values_list("number", "pk"))
+    placed.rooms |= dict(_written(placed, Room, records).values_list("number", "pk"))
 
 
 def put_closets(placed: Placed, records: Sequence[Fields]) -> None:
@@ -84,19 +86,25 @@ def put_closets(placed: Placed, records: Sequence[Fields]) -> None:
         for each in records
     )
     copy_in(Closet, ("palace_id", "uuid", "room_id", "slug", "title", "created_at"), rows)
-    closets = Closet.objects.within(palace).values_list("room__number", "slug", "pk")
-    placed.closets = {(room, slug): key for room, slug, key in closets}
+    closets = _written(placed, Closet, records).values_list("room__number", "slug", "pk")
+    placed.closets |= {(room, slug): key for room, slug, key in closets}
 
 
 def put_drawers(placed: Placed, records: Sequence[Fields]) -> None:
     palace = placed.palace
     copy_in(Drawer, DRAWER, (_drawer(placed, each) for each in records))
-    ids = [placed.id_of(each) for each in records]
-    written = Drawer.objects.within(palace).filter(uuid__in=ids)
-    keys = dict(written.values_list("uuid", "pk"))
-    beside = [(keys[uuid], each) for uuid, each in zip(ids, records, strict=True)]
+    keys = dict(_written(placed, Drawer, records).values_list("uuid", "pk"))
+    beside = [(keys[placed.id_of(each)], each) for each in records]
     copy_in(Mention, MENTION, (row for each in beside for row in _mentions(placed, *each)))
     copy_in(Telling, TELLING, (row for each in beside for row in _telling(palace, *each)))
+
+
+def _written(
+    placed: Placed, kind: type[Wing | Room | Closet | Drawer], records: Sequence[Fields]
+) -> QuerySet[Any, Any]:
+    """The rows that these records have become."""
+    rows = kind._default_manager.filter(palace=placed.palace)
+    return rows.filter(uuid__in=[placed.id_of(each) for each in records])
 
 
 def _drawer(placed: Placed, each: Fields) -> tuple[object, ...]:
