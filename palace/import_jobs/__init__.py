@@ -16,7 +16,7 @@ from palace.import_jobs.running import (
     start,
 )
 from palace.import_jobs.spools import remove_orphans
-from palace.import_jobs.whole import is_whole
+from palace.import_jobs.whole import is_whole, whole_in_words
 
 __all__ = [
     "discard",
@@ -30,4 +30,5 @@ __all__ = [
     "run_slice",
     "standing_still",
     "start",
+    "whole_in_words",
 ]

@@ -23,6 +23,15 @@ from palace.mining.placed import placed
 from palace.models import ImportJob, Palace, Room
 from palace.restoring.restore import restore
 
+# What comes back with the messages, by its file.
+_WITH_THEM = {
+    "wings": ("wing", "wings"),
+    "rooms": ("room", "rooms"),
+    "closets": ("topic", "topics"),
+    "entities": ("person or thing", "people and things"),
+    "facts": ("version of a fact", "versions of facts"),
+    "episodes": ("episode", "episodes"),
+}
 # Rooms that are indexed together, each under a lock.
 ROOMS = 64
 
@@ -84,6 +93,16 @@ class WholeSurvey:
 
 def is_whole(job: ImportJob) -> bool:
     return "whole" in job.preview
+
+
+def whole_in_words(job: ImportJob) -> list[str]:
+    """What comes back with the messages: "4 wings", "1 episode" and the like."""
+    counts = job.preview.get("whole", {})
+    return [
+        f"{counts[file]:,} {one if counts[file] == 1 else many}"
+        for file, (one, many) in _WITH_THEM.items()
+        if counts.get(file)
+    ]
 
 
 def put_back(job: ImportJob) -> None:

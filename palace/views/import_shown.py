@@ -34,15 +34,6 @@ PREVIEW, PAUSED, WORKING, WAITING, DONE, FAILED = (
     "done",
     "failed",
 )
-# What comes back with the messages of another Loci, by its file.
-_WITH_THEM = {
-    "wings": ("wing", "wings"),
-    "rooms": ("room", "rooms"),
-    "closets": ("topic", "topics"),
-    "entities": ("person or thing", "people and things"),
-    "facts": ("version of a fact", "versions of facts"),
-    "episodes": ("episode", "episodes"),
-}
 _QUARTERS = ("", "A quarter is imported.", "Half is imported.", "Three quarters are imported.")
 
 
@@ -121,12 +112,7 @@ class JobShown:
     @cached_property
     def whole(self) -> list[str]:
         """What comes back with the messages of a palace that is put back as a whole, in words."""
-        counts = self.preview.get("whole", {})
-        return [
-            f"{counts[file]:,} {one if counts[file] == 1 else many}"
-            for file, (one, many) in _WITH_THEM.items()
-            if counts.get(file)
-        ]
+        return import_jobs.whole_in_words(self.job)
 
     @property
     def is_messages_alone(self) -> bool:

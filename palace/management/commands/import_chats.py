@@ -94,9 +94,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{job.file_name}: {figures['format']}")
         self._table([row for row in rows if row[1] or row[0] in always])
         if import_jobs.is_whole(job):
-            whole = figures["whole"].items()
-            counts = ", ".join(f"{count:,} {file.replace('_', ' ')}" for file, count in whole)
-            self.stdout.write(f"The palace is empty: all of it is put back as it was ({counts}).")
+            with_them = ", ".join(import_jobs.whole_in_words(job))
+            self.stdout.write(f"The palace is empty: it becomes as this one was ({with_them}).")
         if figures["first"]:
             self.stdout.write(f"from {figures['first'][:10]} to {figures['last'][:10]}")
         if job.conversations_done:
