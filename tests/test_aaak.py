@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from palace.aaak import Pointer, format_tags
 from palace.errors import BadPointer
@@ -26,3 +28,24 @@ def test_tags_come_in_one_order_and_empty_ones_are_left_out():
     assert (
         format_tags({"l": ["Lisbon"], "p": ["Derek", "Ann"], "e": []}) == "@p Derek, Ann @l Lisbon"
     )
+
+
+NUMBERS = st.integers(0, 10**9 - 1)
+
+
+@given(st.builds(Pointer, NUMBERS, NUMBERS, NUMBERS))
+def test_every_pointer_is_read_as_it_is_written(pointer):
+    assert Pointer.parse(str(pointer)) == pointer
+
+
+@given(st.text(st.characters(codec=None)) | st.from_regex(r"§? ?W-\d+/R-\d+/D-\w+"))
+def test_any_text_is_a_pointer_or_gets_an_example(text):
+    try:
+        pointer = Pointer.parse(text)
+    except BadPointer as error:
+        told = str(error)
+    else:
+        told = str(pointer)
+        assert Pointer.parse(told) == pointer
+    assert "/R-" in told
+    assert told.encode()
