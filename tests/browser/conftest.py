@@ -105,7 +105,7 @@ def furnished(transactional_db, palace, tmp_path):
 
 
 # A machine that others use too may take its time.
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=30_000)
 
 
 class Windows:
@@ -117,7 +117,7 @@ class Windows:
 
     def open(self, **options):
         context = self._browser.new_context(base_url=self._url, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(60_000)
         context.on("request", self._note_foreign)
         context.on("response", self._note_failure)
         context.on("console", self._note_complaint)

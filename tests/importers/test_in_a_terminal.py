@@ -27,7 +27,9 @@ CTRL_D = b"\x04"
 QUESTION = b"Import this? [Y/n] "
 # Only a session's controlling terminal turns Ctrl-C into a signal.
 AT_THE_TERMINAL = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+# Whatever runs the tests in the background may have had it ignored.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
