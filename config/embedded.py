@@ -91,12 +91,15 @@ class Layout:
 
     @property
     def sockets(self) -> Path:
-        """Beside the data, or in the temporary folder where that path would be too long."""
+        """Beside the data, or in /tmp where that path would be too long.
+
+        Not in the temporary folder: processes of one Loci may have different ones, as the web does.
+        """
         preferred = self.home / "run"
         if len(os.fsencode(preferred)) <= MAX_SOCKET_DIR_LENGTH:
             return preferred
         digest = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:12]
-        return Path(tempfile.gettempdir()) / f"loci-{os.getuid()}-{digest}"
+        return Path("/tmp") / f"loci-{os.getuid()}-{digest}"  # noqa: S108 - it is made ours alone.
 
     @property
     def database_url(self) -> str:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -288,3 +289,13 @@ def test_a_signing_key_is_made_once_and_for_its_owner_only(tmp_path):
     assert len(key) >= 50
     assert layout.secret_key() == key
     assert (tmp_path / "home" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_where_the_sockets_are_does_not_hang_on_the_temporary_folder(tmp_path, monkeypatch):
+    """The web has one of its own, and has to find Postgres all the same."""
+    short, long = embedded.Layout(Path("/home/ada/.loci")), embedded.Layout(tmp_path / ("x" * 120))
+    before = short.sockets, long.sockets
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # What it has found out before.
+    assert (short.sockets, long.sockets) == before
+    assert len(str(long.sockets)) < 60
