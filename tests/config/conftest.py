@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from config import embedded
+
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -31,6 +33,7 @@ class House:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self._places = (home, embedded.Layout(home).sockets)
         self.environment = {**os.environ, "LOCI_HOME": str(home), "NO_COLOR": "1"}
         self.environment.pop("LOCI_EMBEDDED_FSYNC", None)
 
@@ -45,7 +48,10 @@ class House:
         return subprocess.Popen(command, env=self.environment, **options)
 
     def processes(self) -> list[psutil.Process]:
-        """All that use this folder: its name is in their command or their environment."""
+        """All that use this folder: its name is in their command or their environment.
+
+        Redis writes over its environment, and names the folder of its socket.
+        """
         return [process for process in psutil.process_iter() if self._lives_here(process)]
 
     def _lives_here(self, process: psutil.Process) -> bool:
@@ -55,7 +61,7 @@ class House:
             if process.status() == psutil.STATUS_ZOMBIE:
                 return False
             words = [*process.cmdline(), process.environ().get("LOCI_HOME", "")]
-            return any(str(self.home) in word for word in words)
+            return any(str(place) in word for word in words for place in self._places)
         return False
 
     def names(self) -> list[str]:

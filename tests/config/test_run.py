@@ -156,6 +156,7 @@ def the_program(house: House, words: str) -> psutil.Process:
             return words in " ".join(process.cmdline())
         return False
 
+    assert wait_until(lambda: any(map(matches, house.processes()))), house.names()
     return min(filter(matches, house.processes()), key=psutil.Process.create_time)
 
 
