@@ -9,8 +9,26 @@ import redis
 from django.contrib.auth import get_user_model
 
 from llm import dialects
+from palace.mining.mine import mine
 from palace.models import Palace
+from tests import flushing
+from tests.furniture import furnish
 from tests.model_server import ModelServer
+from tests.talk import EVERYTHING
+
+
+flushing.install()
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb():
+    """Each process has a Postgres of its own, copied with its tables, which goes as a whole."""
+    return True
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings_parallel_suffix():
+    """Nobody else uses this Postgres: no process needs a database of another name."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +50,17 @@ def bob(db):
 @pytest.fixture
 def palace(alice):
     return Palace.objects.own(alice)
+
+
+@pytest.fixture
+def lived_in(palace):
+    """Alice's palace after three conversations about a battery, bread and a trip."""
+
+    def live(palace):
+        for one in EVERYTHING:
+            mine(palace, one)
+
+    return furnish(palace, "everything", live)
 
 
 @pytest.fixture

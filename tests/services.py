@@ -1,6 +1,8 @@
-"""Real Postgres and Redis for the test run, in a folder that goes with it.
+"""Real Postgres and Redis for each process that runs tests, in a folder that goes with it.
 
-Loaded with `-p tests.services`, before anything reads the settings.
+Loaded with `-p tests.services`, before anything reads the settings. The controller of several
+processes runs no test and starts nothing. All processes of a checkout share the vectors of test
+texts; see `tests.vectors`.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from config import embedded
+from tests import template
 
 PROJECT = Path(__file__).resolve().parent.parent
 HOME = Path(tempfile.mkdtemp(prefix="loci-test-"))
-_services = contextlib.ExitStack()
+_running = contextlib.ExitStack()
+_running.callback(shutil.rmtree, HOME, ignore_errors=True)
 
 os.environ.pop("DATABASE_URL", None)
 os.environ.pop("REDIS_URL", None)
@@ -26,10 +30,21 @@ for name in [name for name in os.environ if name.startswith("LOCI_")]:
 os.environ["LOCI_HOME"] = str(HOME)
 os.environ["LOCI_MODELS_DIR"] = str(PROJECT / ".loci" / "models")
 os.environ["LOCI_EMBEDDED_FSYNC"] = "off"
-_services.enter_context(embedded.services(embedded.Layout(HOME)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    only_hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+    if only_hands_out or config.option.collectonly:
+        return
+    template.furnish(HOME)
+    _running.enter_context(embedded.services(embedded.Layout(HOME)))
+    # It imports the product, which reads the settings.
+    from tests import vectors  # noqa: PLC0415
+
+    remembered = vectors.remember(template.FOLDER / "vectors.sqlite3")
+    _running.enter_context(contextlib.closing(remembered))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
-    _services.close()
-    shutil.rmtree(HOME, ignore_errors=True)
+    _running.close()

@@ -6,18 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.mining.mine import mine
 from palace.models import Entity, Fact, Mention
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
-from tests.talk import EVERYTHING
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
-
 
 MARCH, MAY, JULY = (datetime(2024, month, 1, 12, tzinfo=UTC) for month in (3, 5, 7))
 

@@ -11,17 +11,9 @@ from palace.episodes.finding import of_conversation, search
 from palace.episodes.storing import MOST_SUMMARY_CHARS, store
 from palace.errors import BadInput, EmptyQuery
 from palace.indexing.spaces import active_space
-from palace.mining.mine import mine
 from palace.models import Episode, EpisodeVector, Palace
 from tests.indexing.test_spaces import other_model  # noqa: F401 - a fixture.
-from tests.talk import EVERYTHING, LISBON
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+from tests.talk import LISBON
 
 
 def test_the_closest_comes_first_with_its_cosine(lived_in):

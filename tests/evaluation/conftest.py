@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.recall import recall
-from tests.talk import EVERYTHING
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
 
 
 @pytest.fixture

@@ -10,14 +10,7 @@ from palace.indexing.analyzer import analyze
 from palace.mining.mine import mine
 from palace.models import Drawer, Posting
 from palace.recall.keyword import K1, B, by_words
-from tests.talk import EVERYTHING, long_transcript
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+from tests.talk import long_transcript
 
 
 def bm25(texts: dict[int, str], question: str) -> dict[int, float]:

@@ -6,6 +6,7 @@ import pytest
 
 from palace.mining.mine import mine
 from palace.recall.shelf import SHELF
+from tests.furniture import furnish
 from tests.talk import EVERYTHING, long_transcript
 
 
@@ -18,7 +19,9 @@ def empty_shelf():
 
 @pytest.fixture
 def lived_in(palace):
-    mine(palace, long_transcript(30))
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+    def live(palace):
+        mine(palace, long_transcript(30))
+        for one in EVERYTHING:
+            mine(palace, one)
+
+    return furnish(palace, "long and everything", live)

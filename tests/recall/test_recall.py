@@ -11,14 +11,7 @@ from palace.models import Drawer, Palace, RecollectionTrace
 from palace.recall.packing import BLOCK_END, BLOCK_START
 from palace.recall.recall import recall
 from settings_app.models import MemorySettings
-from tests.talk import BATTERY, EVERYTHING, SOURDOUGH, START, transcript
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
+from tests.talk import BATTERY, SOURDOUGH, START, transcript
 
 
 @pytest.mark.parametrize(

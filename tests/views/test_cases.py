@@ -7,20 +7,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.evaluation.cases import expect
-from palace.mining.mine import mine
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.recall import recall
 from palace.views.cases import TRIED_AT_ONCE
-from tests.talk import EVERYTHING
 
 CASES = "/memory/cases/"
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
 
 
 def drawer_of(words):

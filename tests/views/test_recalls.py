@@ -18,18 +18,11 @@ from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, Recollection
 from palace.recall.recall import recall
 from palace.views.shares import Scale
 from tests.factories import DrawerFactory
-from tests.talk import EVERYTHING, transcript
+from tests.talk import transcript
 
 HTMX = {"HX-Request": "true"}
 QUESTION = "Which wire overheated last week?"
 NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)
-
-
-@pytest.fixture
-def lived_in(palace):
-    for one in EVERYTHING:
-        mine(palace, one)
-    return palace
 
 
 @pytest.fixture
