@@ -5,6 +5,7 @@ BIN := .venv/bin/
 PY := $(BIN)python
 CODE := manage.py $(wildcard config llm settings_app palace chat bench loci_client/src)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
+PYTEST := $(PY) -m pytest -n logical --maxprocesses 4 --dist worksteal
 UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links pyproject.toml
 
@@ -22,7 +23,7 @@ echo "Loci: no Python 3.11 or newer was found. Install one (on Debian or Ubuntu:
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test lint fix bench lock lock-peers
+.PHONY: help setup setup-dev run test test-all lint fix bench lock lock-peers
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -36,8 +37,11 @@ setup-dev: ## Install also what tests and checks need
 run: setup ## Start Loci and print the address to open (PORT=8001 for another port)
 	@exec $(PY) manage.py run --port $(PORT)
 
-test: setup-dev ## Run the tests (ARGS="-k words" for some of them)
-	@$(PY) -m pytest -n logical --maxprocesses 4 --dist worksteal $(ARGS)
+test: setup-dev ## Run the everyday tests (ARGS="-k words" for some of them)
+	@$(PYTEST) -m "not exhaustive" $(ARGS)
+
+test-all: setup-dev ## Run every test, property tests at length
+	@$(PYTEST) --hypothesis-profile=thorough $(ARGS)
 
 lint: setup-dev ## Check style, types, layers, templates and spelling
 	$(BIN)ruff check .

@@ -31,10 +31,13 @@ from palace.mining.mine import mine_many
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.recall.recall import recall
 from tests.exporting.palaces import lines_of
+from tests.properties import is_thorough
 from tests.talk import BATTERY
+from tests.waiting import until, wait_until
 
 MESSAGES = 500
-KILLS = 10
+# As many as there is time for: `make test-all` has more.
+KILLS = 10 if is_thorough() else 2
 FINISH_TIMEOUT_S = 240
 
 
@@ -100,12 +103,7 @@ def steps_done():
 
 
 def wait_for_steps(steps):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if steps_done() >= min(steps, 2 * MESSAGES):
-            return
-        time.sleep(0.005)
-    pytest.fail("The worker did nothing within a minute.")
+    until(lambda: steps_done() >= min(steps, 2 * MESSAGES))
 
 
 def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker, tmp_path):
@@ -125,13 +123,13 @@ def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker
     assert amid >= KILLS // 2, "Most kills came too late to prove anything."
 
     spawn_worker()
-    deadline = time.monotonic() + FINISH_TIMEOUT_S
-    while time.monotonic() < deadline:
+
+    def is_finished():
         tasks.take_up_unfinished.delay()
-        time.sleep(1)
         job.refresh_from_db()
-        if job.status == ImportJob.Status.DONE and not Drawer.objects.unmined().exists():
-            break
+        return job.status == ImportJob.Status.DONE and not Drawer.objects.unmined().exists()
+
+    assert wait_until(is_finished, FINISH_TIMEOUT_S, every_s=1)
 
     said = receipt(job)
     assert (said["in"], said["stored"], said["present"], said["waiting"]) == (
@@ -158,6 +156,7 @@ def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker
     assert recall(palace, "Who wants to borrow money for the piano?").hits
 
 
+@pytest.mark.exhaustive
 def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker, tmp_path):
     there = Palace.objects.own(get_user_model().objects.create_user("bob"))
     mine_many(there, conversations(MESSAGES))
@@ -172,13 +171,15 @@ def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker
     for enough in (1, MESSAGES // 3):
         worker = spawn_worker()
         tasks.take_up_unfinished.delay()
-        wait_until(lambda enough=enough: here.exclude(mined_at=None).count() >= enough)
+        until(lambda enough=enough: here.exclude(mined_at=None).count() >= enough)
         time.sleep(draw.uniform(0, 0.02))
         kill(worker)
 
     spawn_worker()
     tasks.take_up_unfinished.delay()
-    wait_until(lambda: ImportJob.objects.get(pk=job.pk).status == ImportJob.Status.DONE)
+    assert wait_until(
+        lambda: ImportJob.objects.get(pk=job.pk).status == ImportJob.Status.DONE, FINISH_TIMEOUT_S
+    )
     again = tmp_path / "again.zip"
     again.write_bytes(b"".join(stream(palace)))
     assert len(lines_of(path, "facts")) > 0
@@ -191,14 +192,7 @@ def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker
     assert sorted(posted) == sorted(here.values_list("pk", flat=True))
 
 
-def wait_until(happened):
-    deadline = time.monotonic() + FINISH_TIMEOUT_S
-    while not happened():
-        if time.monotonic() > deadline:
-            pytest.fail("The worker did not get there.")
-        time.sleep(0.005)
-
-
+@pytest.mark.exhaustive
 def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
     palace, spawn_worker, model_server
 ):
@@ -216,8 +210,6 @@ def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
         LOCI_LLM_PROVIDER=model_server.base_url, LOCI_LLM_MODEL="small", LOCI_LLM_API_KEY="key"
     )
     tasks.mine_room.delay(file_transcript(palace, BATTERY).room.pk)
-    deadline = time.monotonic() + 60
-    while not model_server.requests and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: model_server.requests)
     time.sleep(4)
     assert len(model_server.requests) == 1

@@ -19,7 +19,8 @@ from chat.remembering import remember_if_due
 from palace.mining.mine import mine
 from palace.transcripts import Transcript, Turn
 from settings_app.models import MemorySettings
-from tests.chat.mishaps import PATIENCE_S, OwnRedis
+from tests.chat.mishaps import OwnRedis
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)

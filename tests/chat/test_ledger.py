@@ -22,9 +22,10 @@ from palace.recall.tracing import SHOWN
 from palace.transcripts import Transcript, Turn
 from palace.working.ledger import Entry, Ledger
 from tests.chat.conftest import current, finished, let_threads_end, say, start
-from tests.chat.mishaps import Gate, until
+from tests.chat.mishaps import Gate
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.model_server import Status
+from tests.waiting import until
 
 POINTER = re.compile(r"^\[(§ [^\]]+)\]", re.MULTILINE)
 # Asked about by turns, so that each comes up again within the window and beyond it.

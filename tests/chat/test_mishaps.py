@@ -16,8 +16,9 @@ from chat.writing import BROKEN
 from llm.models import Usage
 from palace.models import Palace
 from tests.chat.conftest import current, finished, let_threads_end, say, start
-from tests.chat.mishaps import Gate, Pieces, until
+from tests.chat.mishaps import Gate, Pieces
 from tests.model_server import Slow, Text
+from tests.waiting import until
 
 STORY = Text("Once upon a time a wire was far too thin. " * 40, pause_s=0.01)
 

@@ -18,8 +18,9 @@ from chat.models import Message
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
 from tests.chat.conftest import current, finished, let_threads_end, start
-from tests.chat.mishaps import PATIENCE_S, Gate, Pieces, until
+from tests.chat.mishaps import Gate, Pieces
 from tests.model_server import Text
+from tests.waiting import PATIENCE_S, until
 
 
 class Reader:

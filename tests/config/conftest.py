@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from config import embedded
+from tests import template
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 60) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+def as_from_a_shell() -> None:
+    """In a new process: signals do what they do by default.
+
+    Under `nohup`, or in the background, a program inherits that some are ignored.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class House:
@@ -45,7 +46,9 @@ class House:
 
     def start(self, *arguments: str, **options: object) -> subprocess.Popen[bytes]:
         command = [sys.executable, str(PROJECT / "manage.py"), *arguments]
-        return subprocess.Popen(command, env=self.environment, **options)
+        return subprocess.Popen(
+            command, env=self.environment, preexec_fn=as_from_a_shell, **options
+        )
 
     def processes(self) -> list[psutil.Process]:
         """All that use this folder: its name is in their command or their environment.
@@ -79,10 +82,18 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def new_house(tmp_path: Path) -> Iterator[House]:
+    """Nobody has started Loci there yet."""
     built = House(tmp_path / "home")
     yield built
     built.tear_down()
+
+
+@pytest.fixture
+def house(new_house: House) -> House:
+    """Its database has every table: what a first start spends most of its time on."""
+    template.furnish(new_house.home)
+    return new_house
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ import pytest
 import redis
 
 from config import embedded, unprivileged
-from tests.config.conftest import PROJECT, wait_until
+from tests.config.conftest import PROJECT
+from tests.waiting import wait_until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="Only root is refused by Postgres.")
 
@@ -73,8 +74,8 @@ def ask_both(layout: embedded.Layout) -> tuple[str, bool]:
 
 
 @pytest.fixture
-def layout(house):
-    return embedded.Layout(house.home)
+def layout(new_house):
+    return embedded.Layout(new_house.home)
 
 
 def test_services_stay_until_the_last_user_leaves(house, layout):
@@ -95,7 +96,8 @@ def test_whoever_started_them_may_leave_first(house, layout):
     assert wait_until(lambda: house.names() == [], 10), house.names()
 
 
-def test_two_first_users_at_once_share_one_set_of_services(house, layout):
+def test_two_first_users_at_once_share_one_set_of_services(new_house, layout):
+    house = new_house
     users = [User(house), User(house)]
     assert all(user.is_up() for user in users)
     assert ask_both(layout) == ("loci", True)
@@ -112,10 +114,12 @@ def test_killed_users_leave_nothing_running(house):
     assert wait_until(lambda: house.names() == [], 20), house.names()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seconds", [0.3, 0.8, 1.3, 1.8])
 def test_a_first_user_killed_at_any_moment_leaves_nothing_that_stops_the_next(
-    house, layout, seconds
+    new_house, layout, seconds
 ):
+    house = new_house
     user = User(house)
     wait_until(lambda: False, seconds)
     user.process.kill()
@@ -157,8 +161,10 @@ def test_numbers_left_by_a_crash_are_nobodys_even_if_they_run_again(house, layou
         assert ask_both(layout) == ("loci", True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["a home with spaces & signs", "h" * 120, "Ünïcödé"])
-def test_any_folder_will_do(house, name):
+def test_any_folder_will_do(new_house, name):
+    house = new_house
     house.home = house.home / name
     layout = embedded.Layout(house.home)
     try:
@@ -176,7 +182,8 @@ def test_vectors_are_at_hand(house, layout):
         assert distance == (1.0,)
 
 
-def test_a_big_log_is_put_aside_at_the_next_start(house, layout):
+def test_a_big_log_is_put_aside_at_the_next_start(new_house, layout):
+    house = new_house
     layout.create()
     layout.redis_log.write_bytes(b"x" * (embedded.MAX_LOG_BYTES + 1))
     with using(house):
@@ -195,7 +202,8 @@ def test_a_service_that_cannot_start_is_quoted_and_leaves_nothing_running(house,
 
 
 @as_root
-def test_a_folder_of_somebody_else_is_refused_with_a_sentence(house):
+def test_a_folder_of_somebody_else_is_refused_with_a_sentence(new_house):
+    house = new_house
     house.home.mkdir()
     os.chown(house.home, 12345, 12345)
     refused = house.manage("check", check=False)
@@ -204,7 +212,8 @@ def test_a_folder_of_somebody_else_is_refused_with_a_sentence(house):
 
 
 @as_root
-def test_a_full_disk_gets_a_sentence(house):
+def test_a_full_disk_gets_a_sentence(new_house):
+    house = new_house
     house.home.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", house.home], check=True)
     try:
@@ -248,8 +257,10 @@ NO_NAMESPACES = (sys.executable, "-c", WITHOUT_NAMESPACES)
 
 
 @as_root
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("before", "owner"), [((), "root"), (NO_NAMESPACES, "nobody")])
-def test_root_opens_no_folder_to_others(house, layout, before, owner):
+def test_root_opens_no_folder_to_others(new_house, layout, before, owner):
+    house = new_house
     closed = house.home.parent / "closed"
     closed.mkdir(mode=0o700)
     house.home = closed / "home"
@@ -265,7 +276,9 @@ def test_root_opens_no_folder_to_others(house, layout, before, owner):
 
 
 @as_root
-def test_data_made_without_namespaces_serve_on_with_them_and_the_other_way_round(house, layout):
+@pytest.mark.exhaustive
+def test_data_made_without_namespaces_serve_on_with_them_and_the_other_way_round(new_house, layout):
+    house = new_house
     with using(house):
         assert layout.postgres_data.owner() == "root"
     with using(house, before=NO_NAMESPACES):

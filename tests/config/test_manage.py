@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from tests.config.conftest import PROJECT, wait_until
+from tests.config.conftest import PROJECT
+from tests.waiting import wait_until
 
 
 def test_a_command_brings_its_own_services_and_takes_them_away(house):
-    house.manage("migrate", "--verbosity=0")
     counted = house.manage(
         "shell", "-c", "from palace.models import Palace; print(Palace.objects.count())"
     )
@@ -20,7 +20,6 @@ def test_a_command_brings_its_own_services_and_takes_them_away(house):
 
 
 def test_of_two_commands_at_once_the_one_that_ends_first_takes_nothing_from_the_other(house):
-    house.manage("migrate", "--verbosity=0")
     ask = "from palace.models import Palace; print(Palace.objects.count(), flush=True)"
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     slow = house.start("shell", "-v0", "-c", f"{ask}\ninput()\n{ask}", **options)
@@ -31,7 +30,8 @@ def test_of_two_commands_at_once_the_one_that_ends_first_takes_nothing_from_the_
     assert wait_until(lambda: house.names() == [], 10), house.names()
 
 
-def test_help_starts_nothing(house):
+def test_help_starts_nothing(new_house):
+    house = new_house
     assert "run" in house.manage("help").stdout
     assert not (house.home / "postgres").exists()
 
@@ -45,14 +45,16 @@ def test_help_starts_nothing(house):
         ("REDIS_URL", "redis://elsewhere", "Set both DATABASE_URL and REDIS_URL"),
     ],
 )
-def test_a_setting_that_makes_no_sense_gets_a_sentence(house, name, value, sentence):
+def test_a_setting_that_makes_no_sense_gets_a_sentence(new_house, name, value, sentence):
+    house = new_house
     house.environment[name] = value
     refused = house.manage("check", check=False)
     assert refused.returncode != 0
     assert refused.stderr.startswith(f"Loci: {sentence}")
 
 
-def test_a_server_needs_a_key_of_its_own(house):
+def test_a_server_needs_a_key_of_its_own(new_house):
+    house = new_house
     house.environment |= {
         "DATABASE_URL": "postgresql://elsewhere/loci",
         "REDIS_URL": "redis://there",
@@ -74,7 +76,8 @@ def test_without_its_packages_it_says_what_to_do():
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="Root may write everywhere.")
-def test_a_folder_that_may_not_be_written_gets_a_sentence(house):
+def test_a_folder_that_may_not_be_written_gets_a_sentence(new_house):
+    house = new_house
     house.home.parent.chmod(0o500)
     refused = house.manage("check", check=False)
     house.home.parent.chmod(0o700)

@@ -15,7 +15,8 @@ import threading
 import psutil
 import pytest
 
-from tests.config.conftest import PROJECT, House, wait_until
+from tests.config.conftest import PROJECT, House, as_from_a_shell
+from tests.waiting import wait_until
 
 
 class Terminal:
@@ -26,6 +27,7 @@ class Terminal:
         self.said = ""
         self.pid, self._screen = pty.fork()
         if self.pid == 0:
+            as_from_a_shell()
             command = [sys.executable, str(PROJECT / "manage.py"), "run", "--port", str(port)]
             os.execve(command[0], command, house.environment)  # noqa: S606
         self._closing = threading.Event()
@@ -121,6 +123,7 @@ def test_one_command_starts_everything_and_ctrl_c_leaves_nothing_running(house, 
     assert terminal.shows("everything is kept for the next start")
 
 
+@pytest.mark.exhaustive
 def test_what_dies_is_started_again_and_a_killed_start_leaves_nothing_running(house, free_port):
     terminal = Terminal(house, free_port)
     link = terminal.link()
@@ -160,8 +163,10 @@ def the_program(house: House, words: str) -> psutil.Process:
     return min(filter(matches, house.processes()), key=psutil.Process.create_time)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seconds", [0.1, 0.6, 1.2, 2.0])
-def test_stopping_half_way_through_the_first_start_leaves_nothing(house, free_port, seconds):
+def test_stopping_half_way_through_the_first_start_leaves_nothing(new_house, free_port, seconds):
+    house = new_house
     starting = house.start(
         "run", "--port", str(free_port), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -172,7 +177,8 @@ def test_stopping_half_way_through_the_first_start_leaves_nothing(house, free_po
     assert wait_until(lambda: house.names() == [], 30), house.names()
 
 
-def test_a_busy_port_gets_a_sentence_before_anything_is_started(house, free_port):
+def test_a_busy_port_gets_a_sentence_before_anything_is_started(new_house, free_port):
+    house = new_house
     with socket.socket() as other:
         other.bind(("127.0.0.1", free_port))
         other.listen()
@@ -184,6 +190,6 @@ def test_a_busy_port_gets_a_sentence_before_anything_is_started(house, free_port
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1"])
-def test_an_impossible_port_gets_a_sentence(house, port):
-    refused = house.manage("run", f"--port={port}", check=False)
+def test_an_impossible_port_gets_a_sentence(new_house, port):
+    refused = new_house.manage("run", f"--port={port}", check=False)
     assert refused.stderr.startswith(f"Loci: {port} is not a port.")

@@ -26,6 +26,7 @@ from palace.importers.uploads import BESIDES_THE_FILE, largest_request
 from palace.models import ImportJob
 from tests.asgi_server import AsgiServer
 from tests.importers.exports import plain
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,10 +47,7 @@ def uploads(monkeypatch, tmp_path):
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
-    deadline = time.monotonic() + 5
-    while list(folder.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert list(folder.iterdir()) == []
+    until(lambda: list(folder.iterdir()) == [])
     for path in spool_folder().glob("*.jsonl"):
         path.unlink()
 
@@ -127,7 +125,7 @@ def test_what_declares_no_length_is_cut_at_the_limit(server, uploads, headers, s
     with open_request(server, headers, None) as upload:
         for _ in range(20):
             upload.sendall(b"%x\r\n" % MB + b"x" * MB + b"\r\n")
-        wait_until(lambda: written_in(uploads) > 4 * MB)
+        until(lambda: written_in(uploads) > 4 * MB)
         time.sleep(0.2)
         assert written_in(uploads) == largest_request()
 
@@ -148,8 +146,8 @@ def test_a_connection_that_breaks_off_leaves_nothing(server, uploads, headers):
         pieces = form(headers["token"], 50 * MB)
         for _ in range(20):
             upload.sendall(next(pieces))
-        wait_until(lambda: written_in(uploads) > 10 * MB)
-    wait_until(lambda: written_in(uploads) == 0)
+        until(lambda: written_in(uploads) > 10 * MB)
+    until(lambda: written_in(uploads) == 0)
     assert not ImportJob.objects.exists()
     assert not list(spool_folder().glob("*.jsonl"))
 
@@ -186,13 +184,6 @@ def written_in(folder):
         except OSError:  # Closed meanwhile.
             continue
     return total
-
-
-def wait_until(holds, timeout_s=10):
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "nan", "many"])

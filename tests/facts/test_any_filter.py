@@ -11,6 +11,7 @@ from palace.facts.filters import FIELDS, OPERATORS, condition_of
 from palace.models import Fact
 from tests.factories import FactFactory
 from tests.facts.test_filters import where
+from tests.properties import examples
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=8)
 SCALARS = (
@@ -47,7 +48,7 @@ def fact(palace):
 
 # Each example only reads.
 @settings(
-    max_examples=300,
+    max_examples=examples(300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -26,6 +25,7 @@ from tests.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.importers.processes import environment
 from tests.model_server import CHAT, Slow
 from tests.talk import transcript
+from tests.waiting import until
 
 ADD = """
 import sys, django
@@ -62,9 +62,7 @@ def test_killed_while_the_model_reads_another_process_reads_the_same_way(alice, 
         },
         cwd=django_settings.BASE_DIR,
     )
-    deadline = time.monotonic() + 60
-    while not model.requests_to(CHAT) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: model.requests_to(CHAT))
     program.send_signal(signal.SIGKILL)
     program.wait()
     assert not Fact.objects.exists()

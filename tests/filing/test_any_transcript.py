@@ -12,6 +12,7 @@ from palace.filing.file import file_transcript
 from palace.models import Drawer
 from palace.storable import is_storable
 from palace.transcripts import ROLES, Transcript, Turn
+from tests.properties import examples
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=30)
 ZONES = st.just(UTC) | st.builds(timezone, st.timedeltas(timedelta(hours=-23), timedelta(hours=23)))
@@ -34,7 +35,7 @@ TRANSCRIPTS = st.builds(
 
 
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -25,6 +25,7 @@ from tests.importers.exports import (
     slack_message,
     write_zip,
 )
+from tests.properties import examples
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=12)
 ANY_JSON = st.recursive(
@@ -73,7 +74,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("anything")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.binary(max_size=300))
 @example(b"[")
 @example(b'{"id":')
@@ -83,7 +84,7 @@ def test_any_bytes(folder, content):
     check(path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(ANY_JSON, st.booleans())
 def test_any_json(folder, value, is_listed):
     path = folder / "json"
@@ -109,7 +110,7 @@ def places(value, path=()):
             yield from places(each, (*path, key))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_sound_conversation_with_anything_put_anywhere(folder, data):
     source = data.draw(st.sampled_from(sorted(SOUND)))
@@ -124,7 +125,7 @@ def test_a_sound_conversation_with_anything_put_anywhere(folder, data):
     check(path)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_slacks_export_with_anything_put_anywhere(folder, data):
     place = data.draw(st.sampled_from(list(places(SLACK))))
@@ -133,7 +134,7 @@ def test_slacks_export_with_anything_put_anywhere(folder, data):
         check(write_zip(folder / "slack.zip", {k: json.dumps(v) for k, v in odd.items()}))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(st.sampled_from("#*`~-: \r\n\u2028YouAssistant") | st.characters(), max_size=80))
 @example("---\ndate: 0001-01-01T00:00+14:00\n---\n**You:**\n**AI:** a")
 def test_any_markdown(folder, text):
@@ -142,7 +143,7 @@ def test_any_markdown(folder, text):
     check(path)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_a_zip_with_any_byte_changed(folder, data):
     path = write_zip(folder / "a.zip", {"conversations.json": [SOUND["chatgpt"]]})

@@ -26,6 +26,7 @@ from palace.indexing.rebuild import rebuild_postings
 from palace.models import Drawer, Palace, Posting, Room
 from palace.recall.keyword import by_words
 from tests.indexing.test_postings import bm25
+from tests.properties import examples
 
 WORDS = ("kayak", "oven", "harbour", "lemon", "violin", "ticket", "garden", "winter", "Tobias")
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -153,7 +154,7 @@ class TestPostings(HypothesisTestCase):
         run_state_machine_as_test(
             Palaces,
             settings=settings(
-                max_examples=15,
+                max_examples=examples(15),
                 stateful_step_count=20,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),

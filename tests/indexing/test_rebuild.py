@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from django.core.management import call_command
@@ -13,6 +12,7 @@ from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting
 from palace.recall.recall import recall
 from tests.talk import EVERYTHING
+from tests.waiting import somebody_waits_for_us
 
 
 def test_everything_derived_can_be_made_again(palace, alice):
@@ -46,7 +46,7 @@ def test_while_segments_are_merged_no_drawer_is_counted_twice(palace):
             postings.compact(palace)
             merged.set()
             rebuilding.wait(10)
-            time.sleep(0.3)  # Until the other one waits for us, or has gone wrong.
+            somebody_waits_for_us(1)  # Or has gone wrong.
         connection.close()
 
     beside = threading.Thread(target=merge)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from django.apps import apps
@@ -14,6 +13,7 @@ from palace.mining.mine import mine
 from palace.models import Closet, Drawer, Palace
 from palace.recall.recall import recall
 from tests.talk import BATTERY, EVERYTHING
+from tests.waiting import somebody_waits_for_us
 
 REFERENCES = [
     ("palace_wingalias", "wing_id", "palace_wing"),
@@ -84,13 +84,13 @@ def test_deleting_a_person_deletes_all_of_their_palace_and_nothing_else(palace, 
 @pytest.mark.django_db(transaction=True)
 def test_a_palace_goes_with_what_is_being_written_into_it(palace):
     room = file_transcript(palace, BATTERY).room
-    holding = threading.Event()
+    holding, waited_for = threading.Event(), []
 
     def write():
         with transaction.atomic():
             palace.lock()
             holding.set()
-            time.sleep(0.3)  # Until the other one waits for us.
+            waited_for.append(somebody_waits_for_us())
             Closet.objects.create(palace=palace, room=room, slug="late", title="Late")
         connection.close()
 
@@ -99,5 +99,6 @@ def test_a_palace_goes_with_what_is_being_written_into_it(palace):
     holding.wait(10)
     palace.owner.delete()
     beside.join()
+    assert waited_for == [True]
     assert not Closet.objects.exists()
     assert not Drawer.objects.exists()

@@ -13,7 +13,7 @@ from settings_app.api_keys import issue
 from settings_app.models import MemorySettings
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
-from tests.chat.mishaps import PATIENCE_S, until
+from tests.waiting import PATIENCE_S, until
 
 UPSTREAMS_KEY = "sk-upstream-of-alice"
 

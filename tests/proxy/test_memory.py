@@ -16,9 +16,9 @@ from palace.models import Drawer, Palace
 from settings_app.models import MemorySettings
 from tests.browser.conftest import database_sessions
 from tests.chat.conftest import furnished  # noqa: F401 - a palace with something in it.
-from tests.chat.mishaps import PATIENCE_S, until
 from tests.model_server import CHAT, Text
 from tests.proxy.conftest import ask, assistant, kept, post, rooms, user
+from tests.waiting import PATIENCE_S, until
 
 QUESTION = "What does Nora feed at the aquarium?"
 

@@ -12,9 +12,9 @@ from langchain_openai import ChatOpenAI
 from llm.models import Usage
 from settings_app.audit import AuditLine
 from tests.chat.conftest import furnished  # noqa: F401 - a palace with something in it.
-from tests.chat.mishaps import until
 from tests.model_server import CHAT, CutOff, Json, Status, Text
 from tests.proxy.conftest import UPSTREAMS_KEY, ask, assistant, kept, post, user
+from tests.waiting import until
 
 QUESTION = "What does Nora feed at the aquarium?"
 TOOL = {

@@ -18,6 +18,7 @@ from palace.mining.mine import mine
 from palace.models import Drawer, Palace, Passage
 from palace.recall.semantic import by_meaning
 from palace.recall.shelf import SHELF
+from tests.properties import examples
 from tests.recall.atlases import held, is_as_read_anew, place_of
 from tests.talk import LISBON, long_transcript
 
@@ -112,7 +113,7 @@ DONE = st.sampled_from(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(DONE, st.integers(0, 40), st.booleans()), min_size=3, max_size=12))
 def test_whatever_is_done_it_says_what_the_tables_say(palace, done):
     with transaction.atomic():

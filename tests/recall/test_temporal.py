@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from palace.recall.temporal import TimeIntent, read_time, time_scores
 from palace.recall.time_spans import easter
+from tests.properties import examples
 
 NOW = datetime(2023, 11, 15, 14, 30, tzinfo=UTC)
 
@@ -166,7 +167,7 @@ WORDS = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.one_of(st.text(), WORDS), st.datetimes(timezones=st.just(UTC)))
 def test_no_text_at_no_time_makes_it_raise(text, now):
     for period in read_time(text, now).periods:

@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
-from tests.config.conftest import PROJECT, House, wait_until
+from tests import template
+from tests.config.conftest import PROJECT, House
+from tests.waiting import wait_until
 
 ADD_AND_SEARCH = """
 import json, logging
@@ -71,11 +73,13 @@ def test_a_first_program_starts_services_and_makes_tables_and_account(house):
 
 
 def test_calls_awaited_at_once_are_all_kept(house):
+    template.furnish(house.home)
     lines, said = run(house, ASYNC)
     assert len(lines[0]) == 3, said
     assert said == ""
 
 
+@pytest.mark.exhaustive
 def test_two_first_programs_at_once_share_what_they_started(house):
     both = [start(house, ADD_AND_SEARCH) for _ in range(2)]
     events = []

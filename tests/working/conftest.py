@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,6 @@ from palace.working.names import Namespace
 from tests.chat.mishaps import OwnRedis
 
 DAY_MS = 24 * 3600 * 1000
-# Longer than anything takes that a test waits for.
-PATIENCE_S = 20
-
-
-def until(is_so):
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "It did not come to that."
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from palace.working.fields import (
     held_fields,
     put_fields,
 )
-from tests.working.conftest import DAY_MS, until
+from tests.waiting import until
+from tests.working.conftest import DAY_MS
 
 TALK = "conversation-7"
 

@@ -20,7 +20,7 @@ from palace.working.errors import WorkingMemoryAway
 from palace.working.fields import delete_fields, get_fields, held_fields, put_fields
 from palace.working.inventory import inventory
 from palace.working.search import search_entries
-from tests.chat.mishaps import until
+from tests.waiting import until
 
 
 def fill(palace, session):

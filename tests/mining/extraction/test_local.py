@@ -11,6 +11,7 @@ from palace.mining.extraction.base import Context
 from palace.mining.extraction.local import extract
 from palace.transcripts import ROLES, Turn
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, embed, read
+from tests.properties import examples
 from tests.talk import START
 
 TURNS = st.lists(
@@ -48,7 +49,7 @@ def test_topics_cover_every_turn_and_names_stand_where_they_are_said_to(window):
     check_it_is_whole(window, read(window))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TURNS)
 def test_whatever_is_said_something_whole_comes_out(window):
     check_it_is_whole(window, extract(window, None, Context(), embed))
