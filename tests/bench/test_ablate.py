@@ -57,6 +57,7 @@ def test_each_signal_is_taken_out_in_turn(ablate, talks):
     assert not Drawer.objects.exists(), "The user's own palace is left alone."
 
 
+@pytest.mark.exhaustive
 def test_what_is_lost_is_the_difference(ablate, talks):
     """Of one signal after the other nothing is left: what is lost is never more than all."""
     said, _ = ablate(talks, features=True)
@@ -66,12 +67,14 @@ def test_what_is_lost_is_the_difference(ablate, talks):
         assert all(0 <= whole[name] + value <= 1 for name, value in lost["locomo"].items())
 
 
+@pytest.mark.exhaustive
 def test_by_words_only_signals_of_words_are_taken_out(ablate, talks):
     said, _ = ablate(talks, recipe="keyword")
     assert not {"meaning", "agreement"} & set(said["without"])
     assert "words" in said["without"]
 
 
+@pytest.mark.exhaustive
 def test_weights_can_be_fitted_anew_without_the_signal(ablate, talks):
     said, _ = ablate(talks, refit=True)
     assert said["refit"] is True

@@ -46,6 +46,7 @@ def test_longmemeval_is_read_zipped_and_leaves_abstentions_out(run, tmp_path):
     assert value(report, "turn_recall@5") == 1
 
 
+@pytest.mark.exhaustive
 def test_what_instances_share_is_embedded_once(run, tmp_path):
     [one, *_] = LONGMEMEVAL
     path, tokens = tmp_path / "longmemeval.json", []
@@ -60,6 +61,7 @@ def test_what_instances_share_is_embedded_once(run, tmp_path):
     assert tokens[0] == tokens[1] > 0
 
 
+@pytest.mark.exhaustive
 def test_a_name_that_comes_twice_stands_for_two(run, tmp_path):
     path = tmp_path / "locomo.json"
     path.write_text(json.dumps([LOCOMO[0], LOCOMO[0]]))
@@ -84,6 +86,7 @@ def test_beam_is_read_from_its_folder_of_chats(run, tmp_path):
         cursor.execute("DROP SCHEMA bench_beam_kept CASCADE")
 
 
+@pytest.mark.exhaustive
 def test_a_run_leaves_nothing_behind(run, tmp_path):
     path = tmp_path / "locomo.json"
     path.write_text(json.dumps(LOCOMO))
@@ -116,6 +119,7 @@ def test_a_step_that_reads_data_asks_for_it():
         call_command("beam", "ingest")
 
 
+@pytest.mark.exhaustive
 def test_mining_speed_is_measured_beside_the_bare_embedder(transactional_db, capsys):
     call_command("bench_mining", messages=60)
     report = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
@@ -124,6 +128,7 @@ def test_mining_speed_is_measured_beside_the_bare_embedder(transactional_db, cap
     assert not Drawer.objects.exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_a_run_is_not_held_up_by_locks_of_the_same_name_elsewhere():
     """Else a room would be left out, unseen, while the user's room of that number is mined."""
@@ -153,6 +158,7 @@ def kept_schema(transactional_db):
         cursor.execute("DROP SCHEMA IF EXISTS bench_locomo_again CASCADE")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("kept_schema")
 def test_a_run_that_was_cut_short_is_completed_by_the_next(run, tmp_path):
     """Questions asked of half of the conversations would give figures that mean nothing."""
@@ -170,6 +176,7 @@ def test_a_run_that_was_cut_short_is_completed_by_the_next(run, tmp_path):
     assert again["ingest"]["seconds"] >= whole["ingest"]["seconds"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("kept_schema")
 def test_what_was_kept_of_other_data_is_not_asked(run, tmp_path):
     path = tmp_path / "locomo.json"

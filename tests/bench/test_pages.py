@@ -15,6 +15,7 @@ def measured(transactional_db, capsys):
     return json.loads(said.out.strip().splitlines()[-1]), said.err
 
 
+@pytest.mark.exhaustive
 def test_every_page_is_measured_with_its_queries(measured):
     report, table = measured
     pages = report["pages"]

@@ -215,6 +215,7 @@ def test_a_peer_that_is_missing_does_not_keep_the_others_from_being_measured(com
     assert re.search(r"^Loci \d.* 1\.000 ", told, re.MULTILINE)
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_of_what_was_taken_in(compare):
     compare(systems="loci")
     assert not Drawer.objects.exists()
@@ -223,6 +224,7 @@ def test_nothing_is_left_of_what_was_taken_in(compare):
         assert cursor.fetchall() == []
 
 
+@pytest.mark.exhaustive
 def test_what_a_killed_run_left_is_not_measured_with(compare):
     with connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA bench_peers")

@@ -88,6 +88,7 @@ def test_answers_are_given_from_memory_and_judged_by_type(ask, model, folder):
     assert not Usage.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_run_goes_on_with_what_is_missing(ask, model, folder):
     model.script(["The cello.", Status(500), NotJson()])
     first = ask("qa")
@@ -117,6 +118,7 @@ def test_a_run_goes_on_with_what_is_missing(ask, model, folder):
     assert judged["metrics"]["overall"]["accuracy"]["value"] == pytest.approx(1 / 3, abs=1e-4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
@@ -137,6 +139,7 @@ def test_a_model_that_keeps_failing_ends_the_step_with_a_sentence(ask, model, fo
         ask("score-qa")
 
 
+@pytest.mark.exhaustive
 def test_another_model_does_not_go_on_with_answers_or_judgements(ask, model):
     ask("qa", model="one")
     with pytest.raises(CommandError, match="begun with model one, and is now asked for model two"):
@@ -155,6 +158,7 @@ def test_another_model_does_not_go_on_with_answers_or_judgements(ask, model):
     }
 
 
+@pytest.mark.exhaustive
 def test_judging_needs_neither_the_data_nor_what_was_taken_in(run, ask, model, instances):
     ask("qa", top_k=1, budget=200)
     instances.unlink()

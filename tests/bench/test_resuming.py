@@ -46,6 +46,7 @@ def test_a_killed_run_goes_on_where_it_stopped(run, locomo, folder):
     assert schemas("bench_") == []
 
 
+@pytest.mark.exhaustive
 def test_a_finished_run_begins_anew(run, locomo, folder):
     run("locomo", locomo, run_id="x")
     before = folder.retrieval.lines()
@@ -55,6 +56,7 @@ def test_a_finished_run_begins_anew(run, locomo, folder):
     assert not {line["recollection"] for line in before} & {line["recollection"] for line in after}
 
 
+@pytest.mark.exhaustive
 def test_half_a_log_of_other_code_is_not_gone_on_with(run, locomo, folder, capsys):
     run("locomo", locomo, run_id="x", keep=True)
     forget_the_end(folder, 2)
@@ -67,6 +69,7 @@ def test_half_a_log_of_other_code_is_not_gone_on_with(run, locomo, folder, capsy
     assert not old & {line["recollection"] for line in folder.retrieval.lines()}
 
 
+@pytest.mark.exhaustive
 def test_another_recipe_does_not_go_on_with_a_log(run, locomo):
     run("locomo", locomo, run_id="x")
     with pytest.raises(CommandError, match="begun with recipe default, and is now asked for"):
@@ -74,12 +77,14 @@ def test_another_recipe_does_not_go_on_with_a_log(run, locomo):
     assert run("locomo", locomo, run_id="x", recipe="keyword", fresh=True)["recipe"] == "keyword"
 
 
+@pytest.mark.exhaustive
 def test_runs_without_a_name_never_meet(run, locomo):
     default, keyword = run("locomo", locomo), run("locomo", locomo, recipe="keyword")
     smoke = run("locomo", locomo, step="smoke")
     assert len({default["run_id"], keyword["run_id"], smoke["run_id"]}) == 3
 
 
+@pytest.mark.exhaustive
 def test_single_steps_keep_what_they_took_in(run, locomo):
     taken = run("locomo", locomo, step="ingest", run_id="x")
     assert taken["ingest"]["messages"] == 4
@@ -92,6 +97,7 @@ def test_single_steps_keep_what_they_took_in(run, locomo):
     assert not Drawer.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_asked_of_what_was_not_taken_in(run, locomo, folder):
     with pytest.raises(CommandError, match=r"nothing taken in; run `manage\.py locomo ingest"):
         run("locomo", locomo, step="retrieve", run_id="x")
@@ -101,6 +107,7 @@ def test_nothing_is_asked_of_what_was_not_taken_in(run, locomo, folder):
         run("locomo", locomo, step="retrieve", run_id="x")
 
 
+@pytest.mark.exhaustive
 def test_what_is_not_kept_cannot_be_dropped(run, locomo):
     run("locomo", locomo, step="ingest", run_id="mine")
     with pytest.raises(CommandError, match="kept are: mine"):
@@ -109,6 +116,7 @@ def test_what_is_not_kept_cannot_be_dropped(run, locomo):
         run("locomo", step="drop", run_id="yours")
 
 
+@pytest.mark.exhaustive
 def test_two_at_once_with_one_name_are_refused(run, locomo, folder):
     with folder.alone(), pytest.raises(CommandError, match="under way in another process"):
         run("locomo", locomo, run_id="x")
@@ -132,6 +140,7 @@ def test_two_at_once_with_one_name_are_refused(run, locomo, folder):
     assert run("locomo", locomo, run_id="x")["questions"] == 3
 
 
+@pytest.mark.exhaustive
 def test_scores_come_from_the_log_alone(run, locomo, tmp_path):
     whole = run("locomo", locomo, run_id="x")
     locomo.unlink()
@@ -195,6 +204,7 @@ def test_logs_do_not_go_into_a_file(run, locomo):
         run("locomo", locomo, out=locomo)
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_asked_while_vectors_are_missing(run, locomo, model_server, settings):
     settings.EMBEDDING_PROVIDER = model_server.base_url
     settings.EMBEDDING_MODEL = "some-embedder"
@@ -208,6 +218,7 @@ def test_nothing_is_asked_while_vectors_are_missing(run, locomo, model_server, s
     assert "notes" not in report
 
 
+@pytest.mark.exhaustive
 def test_a_question_that_was_not_embedded_is_told(run, locomo, model_server, settings):
     settings.EMBEDDING_PROVIDER = model_server.base_url
     settings.EMBEDDING_MODEL = "some-embedder"

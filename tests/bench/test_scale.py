@@ -15,6 +15,7 @@ from palace.recall.census import take_census
 from tests.indexing.test_postings import bm25, found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_it_measures_and_leaves_nothing_behind():
     out, err = StringIO(), StringIO()

@@ -181,6 +181,7 @@ def test_rows_loaded_without_triggers_are_noted_too(lived_in):
     assert is_as_read_anew(lived_in)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_a_schema_made_again_under_the_same_name_is_another(db):
     said = []

@@ -22,6 +22,7 @@ from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
 from palace.recall.shelf import SHELF, atlas_of
 from palace.recall.signs import CLOSE_BY_BITS
 from palace.recall.survey import signs_of
+from tests.furniture import furnish
 
 DRAWERS = 2500
 
@@ -38,14 +39,16 @@ def talk(space):
 
 @pytest.fixture
 def filled(palace, space, talk):
-    fill(palace, space, talk, DRAWERS)
-    return palace
+    return furnish(palace, "large", lambda palace: fill(palace, space, talk, DRAWERS))
 
 
-@pytest.fixture(params=["signs in memory", "all in the database"])
+IN_MEMORY, IN_THE_DATABASE = "signs in memory", "all in the database"
+
+
+@pytest.fixture(params=[IN_MEMORY, pytest.param(IN_THE_DATABASE, marks=pytest.mark.exhaustive)])
 def seems_large(request):
     """As many drawers, but of texts so long that there must be many passages."""
-    passages = MANY_PASSAGES if request.param == "signs in memory" else MOST_PASSAGES
+    passages = MANY_PASSAGES if request.param == IN_MEMORY else MOST_PASSAGES
 
     def seeming(palace):
         census = take_census(palace)
