@@ -75,6 +75,7 @@ def _looks_like(char: str) -> str:
 # By words of a character's Unicode name.
 _SHAPES = (
     (re.compile(r"LESS-THAN|LEFT.*ANGLE|PRECEDES|ARROWHEAD LEFT|LEFT ARROWHEAD"), "<"),
+    (re.compile(r"GREATER-THAN|RIGHT.*ANGLE|SUCCEEDS|RIGHT ARROWHEAD"), ">"),
     (re.compile(r"LEFT.*(?:BRACKET|CEILING|FLOOR)"), "["),
     (re.compile(r"RIGHT.*BRACKET"), "]"),
     (re.compile(r"(?<!REVERSE )SOLIDUS|SLASH"), "/"),
@@ -111,6 +112,7 @@ _BRACKET = re.compile(rf"\[|{_CODED}")
 _TO_POINTER = re.compile(rf"(?>[ \t\n*~`>|§]++|{_CODED}){{0,12}}+")
 _POINTER = re.compile(r"w\W{0,3}\d++\W{0,4}r\W{0,3}\d")
 _SUSPICIOUS = re.compile(rf"{_NAME.pattern}|§|&sect|167;|a7|{_POINTER.pattern}")
+_COLON, _MARKS = re.compile("[:：﹕︓]"), frozenset(("", " ", "-", ">", "*", "+", "#", "["))
 _CLOSING, _POINTER_CHARS = re.compile(r"[\[\]\n]"), 80
 
 
@@ -126,8 +128,14 @@ def on_one_line(text: str) -> str:
 
 
 def label(text: str) -> str:
-    """A name before a colon: a colon of its own would put words into somebody's mouth."""
-    return re.sub("[:：﹕︓]", ";", on_one_line(text))
+    """A name before a colon, on one line.
+
+    A colon of its own would put words into somebody's mouth, and a mark at its beginning would
+    make another kind of line.
+    """
+    name = on_one_line(text)
+    begins = next((at for at, char in enumerate(name) if _FOLD[ord(char)] not in _MARKS), len(name))
+    return _COLON.sub(";", name[begins:])
 
 
 def _harmless(text: str) -> str:
