@@ -56,7 +56,11 @@ def own_words(role: Role, text: str) -> str:
             break
         kept.append(text[end:start])
         end = len(text) - len(text[stop:].lstrip("\n"))
-    return "".join([*kept, text[end:]]) if end else text
+    if not end:
+        return text
+    left = "".join([*kept, text[end:]])
+    # Without a letter, only the quotation marks and brackets that a program put around it are left.
+    return left if role == "user" or any(map(str.isalnum, left)) else ""
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

@@ -51,7 +51,7 @@ ENCODERS = {
 
 
 @pytest.mark.parametrize("role", ["system", "tool", "assistant"])
-@pytest.mark.parametrize("encoders", product(ENCODERS, repeat=2), ids="+".join)
+@pytest.mark.parametrize("encoders", list(product(ENCODERS, repeat=2)), ids="+".join)
 def test_our_block_is_taken_out_in_every_encoding(role, encoders):
     block = block_of()
     for name in encoders:
@@ -108,7 +108,7 @@ def test_what_only_looks_like_our_block_is_kept_in_every_role(role):
         assert own_words(role, text) == text
 
 
-def test_on_lokis_own_page_nothing_is_put_into_a_message(palace):
+def test_on_locis_own_page_nothing_is_put_into_a_message(palace):
     text = f"{block_of()}\n\n{QUESTION}"
     turn = Turn("1", "user", text, START)
     file_transcript(palace, Transcript("chat", "c", "", (turn,)))
