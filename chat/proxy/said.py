@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 from chat.extractive import NO_MODEL
+from palace.filing.answers import our_answers
+from palace.filing.injected import own_words
+from palace.models import Palace
 from palace.storable import digest
 from palace.transcripts import Role
 
@@ -62,6 +66,9 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
     for message in messages:
         role = _ROLES.get(message["role"])
         text = text_of(message.get("content"))
+        if role:
+            # Without what an earlier recall put there: it is nobody's words, and no question.
+            text = own_words(role, text)
         quotes = role == "assistant" and text.startswith(NO_MODEL)
         # Our own quotes from the palace are no news to it.
         if role and text.strip() and not quotes:
@@ -70,6 +77,19 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
         if role == "assistant":
             answered, opening = len(said), False
     return History(tuple(said), answered, opening)
+
+
+def without_our_answers(history: History, palace: Palace) -> History:
+    """The history without what Loci itself answered when a model called it as a tool."""
+    answers = our_answers(palace, {each.text for each in history.said if each.role == "tool"})
+    if not answers:
+        return history
+    kept = [each.role != "tool" or each.text not in answers for each in history.said]
+    return replace(
+        history,
+        said=tuple(compress(history.said, kept)),
+        answered=sum(kept[: history.answered]),
+    )
 
 
 def text_of(content: object) -> str:

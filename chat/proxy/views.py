@@ -25,7 +25,7 @@ from chat.proxy.quoting import quoted
 from chat.proxy.recalling import context_of, mark_given, recall_for
 from chat.proxy.relay import Relay
 from chat.proxy.replies import BodyReader
-from chat.proxy.said import read_history
+from chat.proxy.said import read_history, without_our_answers
 from chat.remembering import is_automatic
 from llm import providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
@@ -33,6 +33,7 @@ from llm.passing import Passed, pass_on
 from llm.providers import Endpoint
 from palace.api import palaces
 from palace.api.problems import Problem
+from palace.models import Palace
 from settings_app.api_keys import ApiKey
 from settings_app.models import settings_of
 
@@ -77,19 +78,22 @@ def _begun(asked: Asked, key: ApiKey, *, has_model: bool) -> Exchange:
     """What is new is kept before anything is asked of anyone; then memories are looked for."""
     exchange = Exchange(asked, key.owner_id, _mode(asked, key), read_history(asked.messages))
     palaces.subject_for(key, asked.user_id)  # Refused also where memory is off.
-    now, history = settings_of(key.owner_id).local_now(), exchange.history
     if exchange.remembers:
         exchange.palace = palaces.palace_made(key, asked.user_id)
-        exchange.place = keeping.keep_told(exchange.palace, history, asked.conversation, now)
     elif exchange.recalls:
         exchange.palace = palaces.palace_of(key, asked.user_id)
-        if exchange.palace is not None:
-            exchange.place = keeping.find_place(exchange.palace, history, asked.conversation, now)
-    if exchange.recalls and exchange.palace is not None and exchange.place is not None:
-        exchange.found = recall_for(
-            exchange.palace, history, exchange.place, now, has_model=has_model
-        )
+    if exchange.palace is not None:
+        _keep_and_recall(exchange, exchange.palace, key, has_model=has_model)
     return exchange
+
+
+def _keep_and_recall(exchange: Exchange, palace: Palace, key: ApiKey, *, has_model: bool) -> None:
+    now = settings_of(key.owner_id).local_now()
+    history = exchange.history = without_our_answers(exchange.history, palace)
+    find = keeping.keep_told if exchange.remembers else keeping.find_place
+    place = exchange.place = find(palace, history, exchange.asked.conversation, now)
+    if exchange.recalls:
+        exchange.found = recall_for(palace, history, place, now, has_model=has_model)
 
 
 def _mode(asked: Asked, key: ApiKey) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import uuid4
@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from palace.filing.answers import our_answers
 from palace.filing.injected import without_injected_memory
 from palace.filing.ordering import merged
 from palace.models import Drawer, Palace, Room, Wing
@@ -29,6 +30,7 @@ from palace.transcripts import Transcript, Turn
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
+OURS = "recalled by Loci, which has the words already"
 UNTITLED = "Untitled conversation"
 
 Key = tuple[str, str]  # A conversation's source and its id there.
@@ -84,7 +86,9 @@ def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
 @transaction.atomic
 def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[Filed]:
     """`file_transcript` for many: all of them or, should it be killed, none."""
-    cleaned = [_cleaned(transcript) for transcript in transcripts]
+    told = (turn for transcript in transcripts for turn in transcript.turns)
+    answers = our_answers(palace, {turn.text for turn in told if turn.role == "tool"})
+    cleaned = [_cleaned(transcript, answers) for transcript in transcripts]
     if any(conversation.turns for conversation in cleaned):
         palace.lock()
     filed: list[Filed] = []
@@ -118,19 +122,27 @@ def _file(palace: Palace, conversations: Sequence[_Conversation]) -> Iterator[Fi
         yield Filed(rooms.get(each.key), len(each.new), same, each.skipped)
 
 
-def _cleaned(transcript: Transcript) -> _Conversation:
+def _cleaned(transcript: Transcript, answers: Collection[str]) -> _Conversation:
     skipped: Counter[str] = Counter()
     transcript = _with_storable_names(transcript)
-    return _Conversation(transcript, _storable(transcript, skipped), skipped)
+    return _Conversation(transcript, _storable(transcript, answers, skipped), skipped)
 
 
-def _storable(transcript: Transcript, skipped: Counter[str]) -> list[tuple[int, Turn]]:
-    """The turns worth keeping, each with its place in the conversation."""
+def _storable(
+    transcript: Transcript, answers: Collection[str], skipped: Counter[str]
+) -> list[tuple[int, Turn]]:
+    """The turns worth keeping, each with its place in the conversation.
+
+    Args:
+        answers: Texts of tools that are answers of Loci's own.
+    """
     turns: dict[str, tuple[int, Turn]] = {}
     for position, turn in enumerate(transcript.turns):
-        clean = without_injected_memory(turn)
-        if not clean.text.strip():
-            skipped[EMPTY] += 1
+        clean = without_injected_memory(turn, source=transcript.source)
+        if turn.role == "tool" and turn.text in answers:
+            skipped[OURS] += 1
+        elif not clean.text.strip():
+            skipped[OURS if turn.text.strip() else EMPTY] += 1
         elif not is_storable(clean.text):
             skipped[UNSTORABLE] += 1
         elif clean.external_id in turns:

@@ -11,6 +11,7 @@ from palace.api.problems import Problem
 from palace.mcp.callers import Caller
 from palace.mcp.tools.episodes import latest
 from palace.models import Episode
+from palace.recall.escaping import on_one_line, quoted
 from palace.recall.recall import recall
 from palace.storable import is_storable
 
@@ -66,10 +67,12 @@ def _know_about(caller: Caller, given: Mapping[str, str]) -> str:
         asked = f"What do you know about {subject}?"
         context = recall(palace, asked, budget_tokens=CONTEXT_TOKENS, with_facts=True).context
     known = context or "Nothing in the palace is about that."
+    # The block goes first: there a client that files its conversation leaves it out again.
     return (
-        f"Tell me what you know about {subject}, from what my memory palace holds. Cite the "
-        "pointers, say since when things are so where that is known, and keep apart what is so "
-        f"and what was. Use the tools timeline and recall if this is not enough.\n\n{known}"
+        f"{known}\n\nTell me what you know about {on_one_line(subject)}, from what my memory "
+        "palace holds. Cite the pointers, say since when things are so where that is known, and "
+        "keep apart what is so and what was. Use the tools timeline and recall if this is not "
+        "enough."
     )
 
 
@@ -86,7 +89,7 @@ def _catch_up(caller: Caller, given: Mapping[str, str]) -> str:
 
 def _told(episode: Episode) -> str:
     when = episode.ended_at or episode.created_at
-    return f"{when:%d %B %Y}: {episode.summary}"
+    return f"{when:%d %B %Y}: {quoted(episode.summary)}"
 
 
 def _prompt(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
@@ -10,13 +9,10 @@ from django.utils import timezone
 
 from palace.aaak import Pointer
 from palace.models import Drawer
+from palace.recall.escaping import label, on_one_line, quoted
 
 # Of a turn that does not fit as a whole, so many characters are shown.
 TURN_CHARS = 400
-# Text that would end the block, or open another, is made harmless.
-_TAG = re.compile(r"<(?=/?memory_context\b)", re.IGNORECASE)
-# Likewise what would pass for the pointer of another record.
-_BRACKET = re.compile(r"\[(?=\s*(?:§|W-\d))", re.IGNORECASE)
 
 
 class Packable(Protocol):
@@ -57,8 +53,8 @@ class PackableTurn(Protocol):
 
 def fact_line(fact: PackableFact) -> str:
     cited = f"[{fact.pointer}] " if fact.pointer else ""
-    dates = f" ({fact.dates})" if fact.dates else ""
-    return f"- {cited}{_on_one_line(fact.text)}{dates}"
+    dates = f" ({on_one_line(fact.dates)})" if fact.dates else ""
+    return f"- {cited}{on_one_line(fact.text)}{dates}"
 
 
 def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
@@ -68,18 +64,12 @@ def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
 
 def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
     """The turn's lines, longest first."""
-    who = _on_one_line(turn.speaker or turn.role)
-    text = _on_one_line(turn.text)
+    who = label(turn.speaker) or label(turn.role)
+    text = on_one_line(turn.text)
     whole = f"{who}: {text}\n"
     if len(text) <= TURN_CHARS:
         return (whole,)
     return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
-
-
-def _on_one_line(text: str) -> str:
-    """No line of its own may begin in it, and nothing pass for the pointer of another record."""
-    joined = " ".join(filter(None, map(str.strip, text.splitlines())))
-    return _TAG.sub("&lt;", _BRACKET.sub("(", joined))
 
 
 def hit_lines(hit: Packable) -> tuple[str, ...]:
@@ -95,4 +85,5 @@ def hit_lines(hit: Packable) -> tuple[str, ...]:
 def _line(hit: Packable, text: str) -> str:
     drawer = hit.drawer
     said = timezone.localtime(drawer.said_at).strftime("%a %d %b %Y, %H:%M")
-    return f"[{hit.pointer}] {said} · {drawer.speaker or drawer.role}: {_TAG.sub('&lt;', text)}\n"
+    who = label(drawer.speaker) or label(drawer.role)
+    return f"[{hit.pointer}] {said} · {who}: {quoted(text)}\n"

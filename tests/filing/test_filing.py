@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 
 from palace.filing.file import DIFFERS, REPEATED, file_transcript, file_transcripts
 from palace.models import Drawer, Room, Wing
-from palace.recall.packing import BLOCK_END, BLOCK_START
 from palace.storable import EMPTY, UNSTORABLE
 from palace.transcripts import Transcript
 from tests.talk import BATTERY, START, long_transcript, transcript
@@ -87,12 +86,6 @@ def test_an_id_that_comes_twice_is_filed_once(palace):
     doubled = dataclasses.replace(BATTERY, turns=(turn, turn))
     filed = file_transcript(palace, doubled)
     assert (filed.stored, filed.skipped) == (1, {REPEATED: 1})
-
-
-def test_memory_that_recall_put_in_is_taken_out_again(palace):
-    block = f"{BLOCK_START}\n…\n[§ W-001/R-01/D-001] something old\n{BLOCK_END}\n\n"
-    file_transcript(palace, transcript(block + "What about the wires?"))
-    assert Drawer.objects.get().text == "What about the wires?"
 
 
 def test_overlong_names_and_ids_are_shortened_without_running_together(palace):
