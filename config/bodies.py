@@ -6,6 +6,7 @@ Django writes a whole body to the disk before it looks at who sends it, and whet
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -74,21 +75,14 @@ def limited(application: Application) -> Application:
         if scope["type"] != "http" or (declared is not None and declared <= BESIDES_THE_FILE):
             await application(scope, receive, send)
             return
-        door = _door_of(scope)
+        limit = _Limit(_door_of(scope), scope, receive, send)
         try:
-            is_upload = door is _DOORS[UPLOADS] and await in_thread(lambda: is_signed_in(scope))
-        except (OperationalError, InterfaceError) as error:
-            away = problem_of(error) or Problem(503, "database_unavailable", str(error))
-            await _Refusal(scope, receive, send).answer(door, away)
-            return
-        if is_upload:
-            await application(scope, shortened(receive, declared), send)
-            return
-        limit = _Limit(door, scope, receive, send)
-        if declared is not None and declared > door.most_bytes:
-            await limit.refuse()
-        else:
-            await application(scope, limit.receive, limit.send)
+            if await limit.is_lifted():
+                await application(scope, shortened(receive, declared), send)
+            elif await limit.lets_in(declared):
+                await application(scope, limit.receive, limit.send)
+        finally:
+            await limit.finish()
 
     return limited_application
 
@@ -126,11 +120,26 @@ class _Limit:
     """Counts what comes in, and answers in the application's place as soon as it is too much."""
 
     def __init__(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
-        self._door = door
+        self._door, self._scope = door, scope
         self._left = door.most_bytes
-        self._refused = False
+        self._refused = self._is_answered = False
         self._receive, self._send = receive, send
-        self._refusal = _Refusal(scope, receive, send)
+
+    async def is_lifted(self) -> bool:
+        """Whether it is an upload of somebody who is signed in."""
+        if self._door is not _DOORS[UPLOADS]:
+            return False
+        try:
+            return await in_thread(lambda: is_signed_in(self._scope))
+        except (OperationalError, InterfaceError) as error:
+            away = problem_of(error) or Problem(503, "database_unavailable", str(error))
+            await self._refuse(away)
+            return False
+
+    async def lets_in(self, declared: int | None) -> bool:
+        if not self._refused and declared is not None and declared > self._door.most_bytes:
+            await self._refuse(self._too_large())
+        return not self._refused
 
     async def receive(self) -> Message:
         """To the application a refused request looks as if its sender had hung up."""
@@ -139,57 +148,53 @@ class _Limit:
         message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            await self.refuse()
+            if not self._is_answered:
+                await self._refuse(self._too_large())
             return {"type": "http.disconnect"}
         return message
 
     async def send(self, message: Message) -> None:
         if not self._refused:
+            self._is_answered = True
             await self._send(message)
 
-    async def refuse(self) -> None:
+    async def finish(self) -> None:
+        """After a refusal: throw away what still comes, for a while, and hang up."""
+        if not self._refused:
+            return
+        expects = dict(self._scope["headers"]).get(b"expect", b"")
+        if expects.lower() != b"100-continue":  # Who was not asked yet sends nothing.
+            await _thrown_away(self._receive)
+        await self._send({"type": "http.response.body", "body": b""})
+
+    def _too_large(self) -> Problem:
+        return Problem(413, "too_large", self._door.sentence)
+
+    async def _refuse(self, problem: Problem) -> None:
         self._refused = True
-        await self._refusal.answer(self._door, Problem(413, "too_large", self._door.sentence))
-
-
-class _Refusal:
-    """An answer before a request has come in whole, and without what is left of it."""
-
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
-
-    async def answer(self, door: Door, problem: Problem) -> None:
-        response = self._response(door, problem)
+        response = _response(self._scope, self._door, problem)
         told = {**response.headers, **_HEADERS, "Content-Length": str(len(response.content))}
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in told.items()]
         start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
         await self._send(start)
-        body = {"type": "http.response.body", "body": response.content}
-        await self._send({**body, "more_body": True})
-        await self._linger()
-        await self._send({**body, "body": b""})
+        body = {"type": "http.response.body", "body": response.content, "more_body": True}
+        await self._send(body)
 
-    def _response(self, door: Door, problem: Problem) -> HttpResponse:
-        if door.answer is not None:
-            return door.answer(problem)
-        request = ASGIRequest(dict(self._scope), BytesIO())
-        if is_programs(request):
-            return as_json(problem)
-        is_large = problem.status_code == 413
-        sentence = door.on_page if is_large else str(problem.detail)
-        page = loader.get_template("413.html" if is_large else "503.html")
-        policy = {"Content-Security-Policy": POLICY}
-        words = page.render({"sentence": sentence})
-        return HttpResponse(words, status=problem.status_code, headers=policy)
 
-    async def _linger(self) -> None:
-        """Throw away what still comes, for a while; nobody who was not asked yet sends anything."""
-        expects = dict(self._scope["headers"]).get(b"expect", b"")
-        if expects.lower() == b"100-continue":
-            return
-        try:
-            async with asyncio.timeout(LINGER_S):
-                while (await self._receive()).get("more_body"):
-                    pass
-        except TimeoutError:
-            pass
+async def _thrown_away(receive: Receive) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_S):
+            while (await receive()).get("more_body"):
+                pass
+
+
+def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
+    if door.answer is not None:
+        return door.answer(problem)
+    if is_programs(ASGIRequest(dict(scope), BytesIO())):
+        return as_json(problem)
+    is_large = problem.status_code == 413
+    page = loader.get_template("413.html" if is_large else "503.html")
+    words = page.render({"sentence": door.on_page if is_large else str(problem.detail)})
+    policy = {"Content-Security-Policy": POLICY}
+    return HttpResponse(words, status=problem.status_code, headers=policy)

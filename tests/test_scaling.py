@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -48,6 +47,7 @@ from tests.importers.exports import (
     claude,
     claude_message,
     gemini,
+    loci,
     plain,
     root,
     said,
@@ -154,23 +154,12 @@ def check_all(read, makers):
     assert slow == {}
 
 
-def loci(path, rooms, drawers):
-    """A Loci export of these."""
-    files = {
-        f"data/{name}.jsonl": "".join(json.dumps(each) + "\n" for each in lines)
-        for name, lines in {"rooms": rooms, "drawers": drawers}.items()
-    }
-    sums = {
-        name: {"sha256": hashlib.sha256(content.encode()).hexdigest()}
-        for name, content in files.items()
-    }
-    manifest = {"format": "loci-palace", "version": 1, "files": sums}
-    return write_zip(path, {"manifest.json": manifest, **files})
-
-
 def loci_told(path, told):
-    drawers = [{"room": 1, "conversation": "c", "message": key, "text": text} for key, text in told]
-    return loci(path, [{"conversation": "c"}], [{**each, "role": "user"} for each in drawers])
+    drawers = [
+        {"room": 1, "conversation": "c", "message": key, "role": "user", "text": text}
+        for key, text in told
+    ]
+    return write_zip(path, loci([{"conversation": "c"}], drawers))
 
 
 def chatgpt_told(path, told):

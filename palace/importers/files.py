@@ -298,6 +298,8 @@ def _told(name: str) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         raise BadImport(f"{name} is damaged or was cut off; download the export again.") from error
+    except RecursionError:
+        raise  # It is about what is in the file.
     except (NotImplementedError, RuntimeError) as error:
         raise BadImport(
             f"{name} is packed in a way we cannot read; unpack it and give the file inside."

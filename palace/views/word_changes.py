@@ -50,9 +50,7 @@ def _are_few(old: Sequence[str], new: Sequence[str]) -> bool:
     return few and sum(counts[word] for word in old) <= MOST_PAIRS
 
 
-def _stretches(
-    old: Sequence[str], new: Sequence[str]
-) -> Iterator[tuple[bool, int, int, int, int]]:
+def _stretches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
     """Whether it is the same, from where to where in the old words, and in the new ones."""
     if _are_few(old, new):
         matcher = SequenceMatcher(None, old, new, autojunk=False)
