@@ -67,12 +67,19 @@ def _without_thoughts(text: str) -> str:
 def _found_within(text: str) -> Iterator[Any]:
     """JSON values in a text that is not all JSON, the likeliest last."""
     for candidate in [_braced(text), *reversed(_FENCE.findall(text))]:
-        value = json_repair.loads(candidate) if candidate else None
+        value = _mended(candidate) if candidate else None
         if isinstance(value, list) and not candidate.lstrip().startswith("["):
             # Several pieces of JSON among words: the answer comes after the examples.
             yield from value
         elif isinstance(value, dict | list):
             yield from _unwrapped(value)
+
+
+def _mended(text: str) -> Any:
+    try:
+        return json_repair.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
 
 
 def _unwrapped(value: Any) -> list[Any]:
