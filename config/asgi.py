@@ -7,13 +7,13 @@ import os
 from django.core.asgi import get_asgi_application
 
 from config import role
-from config.uploads import limited
 
 role.serves_web = True
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 _django = get_asgi_application()
 
 # Tables can be imported only from here on.
+from config.bodies import limited  # noqa: E402
 from palace.mcp.http import with_mcp  # noqa: E402
 
 application = limited(with_mcp(_django))

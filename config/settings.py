@@ -143,6 +143,10 @@ if not 1 <= MAX_UPLOAD_MB < 2**31:
     raise ImproperlyConfigured(
         f"LOCI_MAX_UPLOAD_MB is {MAX_UPLOAD_MB:g}; it must be a number of megabytes, at least 1."
     )
+# Whoever uploads a file waits so long for it to be read.
+READ_UPLOAD_S = env_number("LOCI_READ_UPLOAD_S", 300)
+if not 0 < READ_UPLOAD_S < 2**31:
+    raise ImproperlyConfigured("LOCI_READ_UPLOAD_S must be a number of seconds above 0.")
 
 REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
 CACHES = {

@@ -14,8 +14,9 @@ from llm.messages import Completion
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_THOUGHT = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*[^\S\n]*\n(.*?)```", re.DOTALL)
+_TOO_DEEP = "It is nested too deeply."
 
 
 def parse(completion: Completion, schema: type[Answer]) -> Answer:
@@ -23,10 +24,10 @@ def parse(completion: Completion, schema: type[Answer]) -> Answer:
     Raises:
         ValueError: nothing in the text fits; says what is wrong, quoting it.
     """
-    text = _THOUGHTS.sub("", completion.text).strip()
+    text = _without_thoughts(completion.text).strip()
     try:
         # What is JSON already is taken as it is; mending it would make something up.
-        values = _unwrapped(json.loads(text))
+        values = _unwrapped(_loaded(text))
     except ValueError:
         # Half an answer can be mended into a whole one with the rest silently missing.
         if completion.finish_reason == "length":
@@ -38,18 +39,47 @@ def parse(completion: Completion, schema: type[Answer]) -> Answer:
             return schema.model_validate(_storable(value))
         except ValidationError as error:
             problem = error
+        except RecursionError:
+            problem = ValueError(_TOO_DEEP)
     raise problem
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
+def _without_thoughts(text: str) -> str:
+    """Each from where it begins to the first end after it; what has no end stays."""
+    kept: list[str] = []
+    at, begun = 0, -1
+    for mark in _THOUGHT.finditer(text):
+        if mark[1] and begun >= 0:
+            kept.append(text[at:begun])
+            at, begun = mark.end(), -1
+        elif not mark[1] and begun < 0:
+            begun = mark.start()
+    return "".join([*kept, text[at:]])
 
 
 def _found_within(text: str) -> Iterator[Any]:
     """JSON values in a text that is not all JSON, the likeliest last."""
     for candidate in [_braced(text), *reversed(_FENCE.findall(text))]:
-        value = json_repair.loads(candidate) if candidate else None
+        value = _mended(candidate) if candidate else None
         if isinstance(value, list) and not candidate.lstrip().startswith("["):
             # Several pieces of JSON among words: the answer comes after the examples.
             yield from value
         elif isinstance(value, dict | list):
             yield from _unwrapped(value)
+
+
+def _mended(text: str) -> Any:
+    try:
+        return json_repair.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
 
 
 def _unwrapped(value: Any) -> list[Any]:

@@ -14,6 +14,9 @@ from palace.storable import is_storable
 MOST_BYTES = 8 << 20
 MOST_LEVELS = 60
 
+# Where in a body something is: what it is in, and its name or number there. None is the body.
+Place = tuple["Place", str | int] | None
+
 
 class StrictJSON(BaseParser):
     """Refuses what is not JSON to the letter, with a sentence that says where."""
@@ -48,7 +51,7 @@ def read_json(body: bytes, what: str = "The body", *, most_bytes: int = MOST_BYT
         raise _bad(f"{what} is nested deeper than {MOST_LEVELS} levels.") from None
     except ValueError as error:
         raise _bad(f"{what} is no JSON: {error}.") from None
-    _check(read, "", 0)
+    _check(read, None, 0)
     return read
 
 
@@ -66,7 +69,7 @@ def _number(digits: str) -> int:
     return int(digits)
 
 
-def _check(value: Any, at: str, level: int) -> None:
+def _check(value: Any, at: Place, level: int) -> None:
     if level > MOST_LEVELS:
         raise _bad(f"The body is nested deeper than {MOST_LEVELS} levels.")
     if isinstance(value, str):
@@ -74,17 +77,31 @@ def _check(value: Any, at: str, level: int) -> None:
     elif isinstance(value, dict):
         for name, inner in value.items():
             _check_text(name, at)
-            _check(inner, f"{at}.{name}" if at else name, level + 1)
+            _check(inner, (at, name), level + 1)
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            _check(inner, f"{at}[{place}]", level + 1)
+        for number, inner in enumerate(value):
+            _check(inner, (at, number), level + 1)
     elif isinstance(value, float) and value in (float("inf"), float("-inf")):
-        raise _bad(f"{at or 'The body'} is too large a number.")
+        raise _bad(f"{_written(at) or 'The body'} is too large a number.")
 
 
-def _check_text(text: str, at: str) -> None:
+def _written(at: Place) -> str:
+    """As a sentence names it, such as `messages[3].text`.
+
+    Only where something is wrong: a name may be as long as the body, and have any number of things
+    below it.
+    """
+    steps: list[str] = []
+    while at:
+        at, step = at
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+    return "".join(reversed(steps)).removeprefix(".")
+
+
+def _check_text(text: str, at: Place) -> None:
     if not is_storable(text):
-        where = at if at and is_storable(at) else "The body"
+        named = _written(at)
+        where = named if named and is_storable(named) else "The body"
         raise Problem(
             400,
             "unstorable_text",

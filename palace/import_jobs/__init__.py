@@ -5,7 +5,7 @@ any moment goes on exactly where it stopped, and every message is counted once.
 """
 
 from palace.import_jobs.kept import filed_by
-from palace.import_jobs.preparing import preview
+from palace.import_jobs.preparing import preview, preview_apart
 from palace.import_jobs.running import (
     discard,
     is_worked_on,
@@ -25,6 +25,7 @@ __all__ = [
     "is_worked_on",
     "pause",
     "preview",
+    "preview_apart",
     "receipt",
     "remove_orphans",
     "run_slice",

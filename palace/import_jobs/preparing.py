@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 
 from palace.errors import BadImport
+from palace.import_jobs.apart import prepare_apart
 from palace.import_jobs.kept import count_present
-from palace.import_jobs.spools import new_spool, spool_path
+from palace.import_jobs.spools import new_list, new_spool, spool_path
 from palace.import_jobs.whole import WholeSurvey
-from palace.importers import files, formats, loci_whole, spool
+from palace.importers import files, formats, spool
 from palace.importers.conversation import Conversation, label
+from palace.importers.reading import Places, prepare
 from palace.models import ImportJob, Palace
 from palace.restoring.restore import is_empty
 
@@ -44,23 +47,31 @@ def preview(
     Raises:
         BadImport: The file is broken or none we know; nothing has been changed.
     """
+    return _previewed(palace, path, file_name, partial(prepare, progress=progress))
+
+
+def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -> ImportJob:
+    """`preview`, with the file read by a process of its own, which may not take too long."""
+    return _previewed(palace, path, file_name, prepare_apart)
+
+
+def _previewed(
+    palace: Palace, path: Path, file_name: str | None, reader: Callable[..., str]
+) -> ImportJob:
     name = label(file_name or path.name)[:255]
     formats.require_file(path, name)
     sha256 = _sha256(path, name)
     if job := _unfinished(palace, sha256):
         return job
-    format_ = formats.detect(path, name)
-    with ExitStack() as cleanup:
+    may_be_whole = is_empty(palace)
+    with ExitStack() as cleanup, new_list() as listed:
         prepared = new_spool()
         cleanup.callback(prepared.unlink, missing_ok=True)
-        survey: Survey | WholeSurvey
-        if format_ is formats.LOCI and is_empty(palace):
-            survey = WholeSurvey()
-            lines = survey.taken(loci_whole.read(path, name, progress))
-        else:
-            survey = Survey(palace)
-            lines = survey.taken(formats.read(path, format_, name=name, progress=progress))
-        _write_spool(prepared, lines)
+        source = reader(path, name, Places(prepared, listed), may_be_whole=may_be_whole)
+        format_ = formats.FORMATS[source]
+        is_whole = may_be_whole and format_ is formats.LOCI
+        survey = WholeSurvey() if is_whole else Survey(palace)
+        survey.read(listed)
         if not survey.conversations:
             raise BadImport(f"{name} holds no conversations.")
         job, is_new = _create_job(palace, name, sha256, format_, prepared.name, survey)
@@ -87,11 +98,11 @@ class Survey:
     _batch: list[Conversation] = field(default_factory=list)
     _batch_turns: int = 0
 
-    def taken(self, conversations: Iterable[Conversation]) -> Iterator[bytes]:
-        """The spool's lines, each counted."""
-        for conversation in conversations:
-            self.add(conversation)
-            yield spool.to_line(conversation)
+    def read(self, listed: Path) -> None:
+        """Count what is listed there, which is without texts."""
+        with listed.open("rb") as lines:
+            for line in lines:
+                self.add(spool.from_line(line))
         self.close()
 
     def add(self, conversation: Conversation) -> None:
@@ -130,32 +141,10 @@ class Survey:
         }
 
     def _look_up(self, conversation: Conversation, turn_count: int) -> None:
-        self._batch.append(_without_texts(conversation))
+        self._batch.append(conversation)
         self._batch_turns += turn_count
         if self._batch_turns >= LOOKUP_BATCH:
             self.close()
-
-
-def _without_texts(conversation: Conversation) -> Conversation:
-    """Only ids are kept in memory for looking up."""
-    first, *branches = [
-        replace(each, turns=tuple(replace(turn, text="") for turn in each.turns))
-        for each in conversation.transcripts
-    ]
-    return replace(conversation, transcript=first, branches=tuple(branches))
-
-
-def _write_spool(path: Path, lines: Iterable[bytes]) -> None:
-    """A full disk becomes a sentence."""
-    with path.open("wb") as file:
-        for line in lines:
-            try:
-                file.write(line)
-            except OSError as error:
-                raise BadImport(
-                    f"The file cannot be prepared in {path.parent}: {error.strerror}. "
-                    "Make room on that disk and try again."
-                ) from error
 
 
 def _create_job(

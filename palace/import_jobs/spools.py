@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -40,7 +42,24 @@ def private_folder() -> Path:
 def new_spool() -> Path:
     """An empty file that only we may read: it will hold somebody's conversations."""
     remove_orphans()
-    path = private_folder() / f"{uuid4()}.jsonl"
+    return _new_file(f"{uuid4()}.jsonl")
+
+
+@contextmanager
+def new_list() -> Iterator[Path]:
+    """An empty file that only we may read, for as long as the block runs.
+
+    If that is killed, it is swept like an upload.
+    """
+    path = _new_file(f"{uuid4()}.upload.list")
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _new_file(name: str) -> Path:
+    path = private_folder() / name
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return path
 

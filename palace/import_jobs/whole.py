@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -45,13 +46,13 @@ class WholeSurvey:
         self.last: datetime | None = None
         self._conversations: set[tuple[str, str]] = set()
 
-    def taken(self, records: Iterable[Record]) -> Iterator[bytes]:
-        """The spool's lines, each counted."""
-        for record in records:
-            self.records[record.file] += 1
-            if record.file == "drawers":
-                self._add_drawer(record)
-            yield record.to_line()
+    def read(self, listed: Path) -> None:
+        """Count what is listed there, which is without texts."""
+        with listed.open("rb") as lines:
+            for record in map(loci_whole.from_line, lines):
+                self.records[record.file] += 1
+                if record.file == "drawers":
+                    self._add_drawer(record.fields())
 
     @property
     def conversations(self) -> int:
@@ -77,14 +78,7 @@ class WholeSurvey:
             "whole": {file: count for file, count in self.records.items() if file != "palace"},
         }
 
-    def _add_drawer(self, record: Record) -> None:
-        try:
-            fields = record.fields()
-        except ValueError as error:
-            raise BadImport(
-                f"Line {record.line} of the drawers in the export is not as Loci writes it: "
-                f"{error}. Nothing was imported."
-            ) from error
+    def _add_drawer(self, fields: dict[str, Any]) -> None:
         self._conversations.add((str(fields.get("source")), str(fields.get("conversation"))))
         if said_at := as_time(fields.get("said_at")):
             self.first = min(said_at, self.first or said_at)

@@ -55,6 +55,8 @@ class Gatherer:
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._texts: dict[str, str] = {}
+        # How often an id was given, so that nobody counts from the beginning again.
+        self._given: dict[str, int] = {}
 
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
@@ -105,10 +107,11 @@ class Gatherer:
 
     def _free_id(self, wanted: str) -> str:
         """Two messages under one id are two messages: the second is always called `<id>~2`."""
-        name, count = wanted, 1
+        name, count = wanted, self._given.get(wanted, 1)
         while name in self._texts:
             count += 1
             name = as_id(f"{wanted}~{count}")
+        self._given[wanted] = count
         return name
 
 

@@ -39,14 +39,23 @@ _DAMAGE = (
     ValueError,
 )
 
-# The files that hold conversations; the first kind of which there is one.
-_KINDS = (
-    re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$"),
-    re.compile(r"(?:gemini|bard).*/my ?activity\.json$", re.IGNORECASE),
-    re.compile(r"(?:^|/)my ?activity\.json$", re.IGNORECASE),
-    re.compile(r"(?:^|/)[^/]+\.jsonl$"),
+_CONVERSATIONS = re.compile(r"conversations(?:-\d+)?\.json")
+_ACTIVITY = re.compile(r"my ?activity\.json", re.IGNORECASE)
+_WEB_PAGE = re.compile(r"my ?activity\.html", re.IGNORECASE)
+
+
+def _is_geminis(folder: str, file: str) -> bool:
+    named = any(each in folder.lower() for each in ("gemini", "bard"))
+    return named and bool(_ACTIVITY.fullmatch(file))
+
+
+# The files that hold conversations, by folder and name; the first kind of which there is one.
+_KINDS: tuple[Callable[[str, str], bool], ...] = (
+    lambda _, file: bool(_CONVERSATIONS.fullmatch(file)),
+    _is_geminis,
+    lambda _, file: bool(_ACTIVITY.fullmatch(file)),
+    lambda _, file: file.endswith(".jsonl") and file != ".jsonl",
 )
-_WEB_PAGE = re.compile(r"(?:^|/)my ?activity\.html$", re.IGNORECASE)
 
 Progress = Callable[[int], None]
 
@@ -171,7 +180,13 @@ def _common_folder(names: list[str]) -> str:
 
 def holds_conversations(name: str) -> bool:
     """Whether a file that is called so tells by itself what it is."""
-    return any(kind.search(name) for kind in _KINDS)
+    return any(kind(*_parted(name)) for kind in _KINDS)
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """Its folder and what it is called there."""
+    folder, _, file = name.rpartition("/")
+    return folder, file
 
 
 def members(archive: Archive) -> Iterator[Part]:
@@ -183,7 +198,7 @@ def members(archive: Archive) -> Iterator[Part]:
 
 def _wanted(archive: Archive) -> list[str]:
     for kind in _KINDS:
-        if wanted := [name for name in archive.members if kind.search(name)]:
+        if wanted := [name for name in archive.members if kind(*_parted(name))]:
             return wanted
     raise BadImport(_nothing_inside(archive))
 
@@ -195,7 +210,7 @@ def _nothing_inside(archive: Archive) -> str:
             f"{archive.name} holds no conversations.json but another zip, "
             f"{archive.full_name(inner)}; unpack it first."
         )
-    if any(_WEB_PAGE.search(name) for name in archive.members):
+    if any(_WEB_PAGE.fullmatch(_parted(name)[1]) for name in archive.members):
         return (
             f"{archive.name} holds your activity as a web page, in which times are not exact; "
             "export it again and choose JSON for My Activity."
@@ -283,6 +298,8 @@ def _told(name: str) -> Iterator[None]:
         yield
     except _DAMAGE as error:
         raise BadImport(f"{name} is damaged or was cut off; download the export again.") from error
+    except RecursionError:
+        raise  # It is about what is in the file.
     except (NotImplementedError, RuntimeError) as error:
         raise BadImport(
             f"{name} is packed in a way we cannot read; unpack it and give the file inside."

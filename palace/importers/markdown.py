@@ -20,15 +20,16 @@ TOO_LARGE = "is larger than 128 MB"
 
 _FILE = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_FIELD = re.compile(r"^(title|date|created|created_at)[ \t]*:[ \t]*(.+?)[ \t]*\r?$", re.MULTILINE)
-_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t#]*\r?$", re.MULTILINE)
+# A strange file may be one long line: what a pattern repeats never overlaps what comes after it.
+_FIELD = re.compile(r"^(title|date|created|created_at)[ \t]*:(.*)$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+([^ \t\r\n].*)$", re.MULTILINE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 # Who speaks, as talks are written down: “**You:** …” on the line, or “## You” above it.
 _WHO = r"(you|me|user|human|assistant|ai|chatgpt|gpt|claude|gemini|copilot|model|system)"
 _MARKS = (
     re.compile(rf"^\*\*{_WHO}[ \t]*(?::\*\*|\*\*[ \t]*:)[ \t]?", re.IGNORECASE),
-    re.compile(rf"^#{{1,6}}[ \t]+{_WHO}[ \t]*:?[ \t#]*\r?$", re.IGNORECASE),
+    re.compile(rf"^#{{1,6}}[ \t]+{_WHO}[ \t]*(?:[:#][ \t#]*)?\r?$", re.IGNORECASE),
 )
 _ROLES: dict[str, Role] = dict.fromkeys(("you", "me", "user", "human"), "user")
 _ROLES["system"] = "system"
@@ -79,8 +80,7 @@ def _decoded(content: bytes) -> str | None:
 def _read(gatherer: Gatherer, text: str, name: str, written_at: datetime) -> str:
     """Gather what the file says; returns its title."""
     front = _FRONT.match(text)
-    fields = dict(_FIELD.findall(front[1])) if front else {}
-    fields = {key: value.strip("\"'") for key, value in fields.items()}
+    fields = _fields(front[1]) if front else {}
     body = text[front.end() :] if front else text
     heading = _TITLE.search(body)
     said_at = _date(fields, name) or written_at
@@ -92,7 +92,17 @@ def _read(gatherer: Gatherer, text: str, name: str, written_at: datetime) -> str
     for place, (role, speaker, words) in enumerate(talk):
         metadata = kept_with if place == 0 else None
         gatherer.add(str(place), role, words, said_at, speaker, metadata)
-    return fields.get("title") or (heading[1] if heading else name)
+    return fields.get("title") or (_title(heading[1]) if heading else name)
+
+
+def _fields(front: str) -> dict[str, str]:
+    told = {key: value.removesuffix("\r").strip(" \t") for key, value in _FIELD.findall(front)}
+    return {key: value.strip("\"'") for key, value in told.items() if value}
+
+
+def _title(line: str) -> str:
+    """What a heading says, without the marks that may close it."""
+    return line[0] + line[1:].removesuffix("\r").rstrip(" \t#")
 
 
 def _date(fields: dict[str, str], name: str) -> datetime | None:
@@ -141,8 +151,6 @@ def _fence_after(fence: str, line: str) -> str:
 
 def _within(lines: list[str]) -> str:
     """Without the empty lines that set one message apart from the next."""
-    while lines and not lines[0].strip():
-        lines = lines[1:]
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    return "".join(lines).rstrip("\r\n")
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    kept = lines[filled[0] : filled[-1] + 1] if filled else []
+    return "".join(kept).rstrip("\r\n")

@@ -47,10 +47,18 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
         user for name in _USERS if name in archive.members for user in _listed(archive, name)
     )
     known = {place.folder: place for place in _places(archive, people)}
-    for folder in dict.fromkeys(_folder(name) for name in archive.members):
-        if folder:
-            place = known.get(folder) or _Place(folder, folder, folder)
-            yield from _Reading(archive, place, people, latest).conversations()
+    for folder, names in _days(archive).items():
+        place = known.get(folder) or _Place(folder, folder, folder)
+        yield from _Reading(archive, names, place, people, latest).conversations()
+
+
+def _days(archive: Archive) -> dict[str, list[str]]:
+    """The files of each folder that has any of days."""
+    days: dict[str, list[str]] = {}
+    for name in archive.members:
+        if folder := _folder(name):
+            days.setdefault(folder, []).append(name)
+    return days
 
 
 def _folder(name: str) -> str:
@@ -114,8 +122,16 @@ class _Told:
 class _Reading:
     """The days of one place, one after the other; of its threads, all are kept until the end."""
 
-    def __init__(self, archive: Archive, place: _Place, people: People, latest: datetime) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        names: list[str],
+        place: _Place,
+        people: People,
+        latest: datetime,
+    ) -> None:
         self._archive = archive
+        self._names = names
         self._place = place
         self._people = people
         self._latest = latest
@@ -123,15 +139,14 @@ class _Reading:
         self._threads: dict[str, _Told] = {}
 
     def conversations(self) -> Iterator[Conversation]:
-        for name in self._archive.members:
-            if _folder(name) == self._place.folder:
-                with self._archive.part(name) as part:
-                    if first_character(part):
-                        for message in list_items(part):
-                            self._add(message)
-                # A day of ours may go on in the next file: Slack's days begin elsewhere.
-                for day in sorted(self._days)[:-1]:
-                    yield self._done(day, self._days.pop(day))
+        for name in self._names:
+            with self._archive.part(name) as part:
+                if first_character(part):
+                    for message in list_items(part):
+                        self._add(message)
+            # A day of ours may go on in the next file: Slack's days begin elsewhere.
+            for day in sorted(self._days)[:-1]:
+                yield self._done(day, self._days.pop(day))
         for key, told in [*self._days.items(), *self._threads.items()]:
             yield self._done(key, told)
 

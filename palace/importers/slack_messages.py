@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from palace.importers.conversation import Gatherer, as_id, as_list, as_mapping, label
+from palace.importers.web_text import unescaped
 from palace.transcripts import Role
 
 NOTICE = "is Slack's own note of who came, left or changed something"
@@ -49,7 +49,7 @@ class People:
 
     def words_of(self, message: dict[str, Any]) -> str:
         """What it says, as Slack shows it: names for ids, signs for their codes."""
-        return html.unescape(_LINK.sub(self._shown, raw_text(message)))
+        return unescaped(_LINK.sub(self._shown, raw_text(message)))
 
     def _shown(self, link: re.Match[str]) -> str:
         sign, target, shown = link[1], link[2], link[3]

@@ -1,62 +1,168 @@
-"""The words of a piece of a web page, in lines and paragraphs as one sees them."""
+"""The words of a piece of a web page, in lines and paragraphs as one sees them.
+
+A page may be made to be slow to read. So its tags are found in one pass, which the standard
+library's parser does not do: it looks for the end of every tag that has none anew.
+"""
 
 from __future__ import annotations
 
+import html
 import re
-from html.parser import HTMLParser
 
 _PARAGRAPHS = {"p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "pre", "table"}
 _PARAGRAPHS |= {"blockquote", "section", "hr"}
 _LINES = {"br", "li", "tr"}
 _UNSEEN = {"script", "style", "head", "template"}
+# What is in them is no markup.
+_RAW = {"script", "style"}
 _SPACE = re.compile(r"\s+")
+_NAME = re.compile(r"[a-zA-Z][^\s/>\0]*")
+# Of a tag after its name, up to where it ends or a value begins that may hold its end's sign.
+_UP_TO_VALUE = re.compile(r"[^>\"']*")
+_NUMBERED = re.compile(r"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
+# More digits than any character has.
+_MANY_DIGITS = 8
 
 
 def text_of(page: str) -> str:
     """Its text: a blank line between paragraphs, “- ” before what is in a list."""
-    reader = _Reader()
-    reader.feed(page)
-    reader.close()
-    return re.sub(r"\n{3,}", "\n\n", reader.text).strip()
+    reader = _Reader(page)
+    reader.read()
+    return re.sub(r"\n{3,}", "\n\n", "".join(reader.pieces)).strip()
 
 
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
+def unescaped(text: str) -> str:
+    """With signs for their codes. A number that is no character's is not computed."""
+    return html.unescape(_NUMBERED.sub(_shortened, text))
+
+
+def _shortened(code: re.Match[str]) -> str:
+    """Zeros before it make no number larger, but slow to read."""
+    digits = (code[1] or code[2]).lstrip("0")
+    if len(digits) > _MANY_DIGITS:
+        return "\N{REPLACEMENT CHARACTER}"
+    return f"&#{'x' if code[2] else ''}{digits or '0'};"
+
+
+class _Reader:
+    """Goes through a page once, from tag to tag.
+
+    Attributes:
+        pieces: Of the text; none of them is empty.
+    """
+
+    def __init__(self, page: str) -> None:
+        self.pieces: list[str] = []
+        self._page = page
+        self._last_end = page.rfind(">")
+        self._last_comment_end = page.rfind("-->")
+        self._values_may_hold_ends = True
         self._exact = 0
         self._unseen = 0
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def read(self) -> None:
+        at = 0
+        while (sign := self._page.find("<", at)) >= 0:
+            self._say(self._page[at:sign])
+            at = self._after(sign)
+        self._say(self._page[at:])
+
+    def _after(self, sign: int) -> int:
+        """Where to go on behind the “<” at `sign`, and whatever it begins."""
+        page, closes = self._page, self._page.startswith("/", sign + 1)
+        if page.startswith("<!--", sign) and sign + 4 <= self._last_comment_end:
+            return page.find("-->", sign + 4) + 3
+        if name := _NAME.match(page, sign + 1 + closes):
+            return self._after_tag(sign, name, closes=closes)
+        if page.startswith(("<!", "<?", "</"), sign) and sign < self._last_end:
+            return page.find(">", sign) + 1
+        self._say("<")
+        return sign + 1
+
+    def _after_tag(self, sign: int, name: re.Match[str], *, closes: bool) -> int:
+        end = self._end_of_tag(name.end())
+        if end < 0:  # Nothing that follows is a tag.
+            self._say(self._page[sign:])
+            return len(self._page)
+        tag = name[0].lower()
+        if closes:
+            self._close(tag)
+        else:
+            self._open(tag)
+            if tag in _RAW:
+                return self._after_raw(tag, end)
+            if self._page[end - 2] == "/":
+                self._close(tag)
+        return end
+
+    def _end_of_tag(self, at: int) -> int:
+        """Behind its “>”, which does not count within quotes; -1 where there is none.
+
+        Once a quote has no end, quotes are taken for nothing, so that no page is looked through
+        for each of its tags.
+        """
+        while self._values_may_hold_ends and at < self._last_end:
+            stop = _UP_TO_VALUE.match(self._page, at).end()  # type: ignore[union-attr]
+            if self._page[stop] == ">":
+                return stop + 1
+            at = self._page.find(self._page[stop], stop + 1) + 1
+            if not 0 < at <= self._last_end:
+                self._values_may_hold_ends = False
+                at = stop
+        return self._page.find(">", at) + 1 or -1
+
+    def _after_raw(self, tag: str, at: int) -> int:
+        closing = re.compile(rf"</{tag}\s*>", re.IGNORECASE).search(self._page, at)
+        return closing.start() if closing else len(self._page)
+
+    def _open(self, tag: str) -> None:
         self._unseen += tag in _UNSEEN
         self._break(tag)
         self._exact += tag == "pre"
         if tag == "li":
-            self.text += "- "
-        elif tag in ("td", "th") and not self.text.endswith("\n"):
-            self.text += " | "
+            self._add("- ")
+        elif tag in ("td", "th") and not self._ends("\n"):
+            self._add(" | ")
 
-    def handle_endtag(self, tag: str) -> None:
+    def _close(self, tag: str) -> None:
         self._unseen = max(0, self._unseen - (tag in _UNSEEN))
         self._exact = max(0, self._exact - (tag == "pre"))
         if tag in _PARAGRAPHS:
             self._break(tag)
 
-    def handle_data(self, data: str) -> None:
+    def _say(self, data: str) -> None:
         if self._unseen:
             return
+        data = unescaped(data)
         if not self._exact:
             data = _SPACE.sub(" ", data)
-            if not self.text or self.text[-1] in "\n ":
+            if not self.pieces or self._ends("\n", " "):
                 data = data.lstrip()
-        self.text += data
+        self._add(data)
 
     def _break(self, tag: str) -> None:
         if tag in _PARAGRAPHS:
             # What a list's point begins with stays on its line.
-            if not self.text.endswith("- "):
-                self.text = self.text.rstrip(" ") + "\n\n"
+            if not self._ends("- "):
+                self._drop_spaces()
+                self._add("\n\n")
         elif tag in _LINES:
-            self.text = self.text.rstrip(" ")
-            if not self.text.endswith("\n") or tag == "br":
-                self.text += "\n"
+            self._drop_spaces()
+            if not self._ends("\n") or tag == "br":
+                self._add("\n")
+
+    def _add(self, data: str) -> None:
+        if data:
+            self.pieces.append(data)
+
+    def _ends(self, *ends: str) -> bool:
+        """Whether the text ends with one of these, of up to two characters each."""
+        tail = "".join(piece[-2:] for piece in self.pieces[-2:])
+        return tail.endswith(ends)
+
+    def _drop_spaces(self) -> None:
+        while self.pieces:
+            kept = self.pieces.pop().rstrip(" ")
+            if kept:
+                self.pieces.append(kept)
+                return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 
@@ -142,3 +143,16 @@ def gemini(prompt, *answers, at="2024-06-01T10:00:00.123Z", **more):
         "safeHtmlItem": [{"html": answer} for answer in answers],
         **more,
     }
+
+
+def loci(rooms, drawers):
+    """The members of a Loci export's zip, as far as messages are taken from it."""
+    files = {
+        f"data/{name}.jsonl": "".join(json.dumps(each) + "\n" for each in lines)
+        for name, lines in {"rooms": rooms, "drawers": drawers}.items()
+    }
+    sums = {
+        name: {"sha256": hashlib.sha256(content.encode()).hexdigest()}
+        for name, content in files.items()
+    }
+    return {"manifest.json": {"format": "loci-palace", "version": 1, "files": sums}, **files}

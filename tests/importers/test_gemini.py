@@ -83,6 +83,9 @@ def test_a_web_page_is_asked_for_as_json(tmp_path):
         ("<pre><code>if x:\n    y()</code></pre>", "if x:\n    y()"),
         ("<table><tr><td>1</td><td>2</td></tr><tr><td>3</td></tr></table>", "1 | 2\n3"),
         ("a<script>alert(1)</script> &lt;b&gt;", "a <b>"),
+        ("<a title='1 > 0' href=\"/x\">one</a> and <b", "one and <b"),
+        ("a <!-- b --> c <!-- d", "a c <!-- d"),
+        (f"&#{'0' * 5000}65;&#{'9' * 5000};&#x1F600;", "A\N{REPLACEMENT CHARACTER}\U0001f600"),
     ],
 )
 def test_a_page_becomes_lines_and_paragraphs(page, text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from chat.proxy.laying import SAME_REQUEST, Kept, is_same_opening, lay
+from chat.proxy.laying import MOST_MESSAGES, SAME_REQUEST, Kept, is_same_opening, lay
 from chat.proxy.said import Said, read_history
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
@@ -67,6 +67,12 @@ def test_a_single_message_is_the_last_one_again_or_a_new_one():
     assert places(told("No"), before) == [2]
     assert places(told("Yes"), before) == [None]
     assert places(told("No"), kept("Yes", "One", "No", "Two", ago=SAME_REQUEST)) == [None]
+
+
+def test_a_very_long_conversation_grows_like_any_other():
+    before = [str(place) for place in range(MOST_MESSAGES)]
+    laid = places(told(*before[:7], "An edit", *before[8:], "What is new"), kept(*before))
+    assert laid == [*range(7), None, *range(8, MOST_MESSAGES), None]
 
 
 def test_an_opening_is_the_same_until_the_conversation_goes_on():

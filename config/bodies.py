@@ -1,0 +1,200 @@
+"""How much a request may bring along: every door has a limit, before anything is kept of it.
+
+Django writes a whole body to the disk before it looks at who sends it, and whether it is wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+
+from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpResponse
+from django.template import loader
+from django.urls import resolve
+
+from chat.proxy import asked
+from chat.proxy.errors import as_openai
+from config.addresses import is_programs
+from config.asgi_types import Application, Message, Receive, Scope, Send
+from config.uploads import is_signed_in, shortened
+from palace.api import parsing
+from palace.api.problems import Problem, as_json, problem_of
+from palace.importers.uploads import BESIDES_THE_FILE
+from palace.mcp.http import PATHS as MCP_PATHS
+from palace.mcp.threads import in_thread
+from settings_app.headers import POLICY
+
+UPLOADS = "imports"
+# How long what is not wanted is still taken in, and thrown away: whoever sends without a break
+# reads the answer only then.
+LINGER_S = 10
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Connection": "close"}
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a request comes in.
+
+    Attributes:
+        most_bytes: Of a body.
+        sentence: What is answered to a larger one.
+        answer: In the shape that is read there; None where it depends on who asks.
+        on_page: What the page for people says, if not the usual.
+    """
+
+    most_bytes: int
+    sentence: str
+    answer: Callable[[Problem], HttpResponse] | None = None
+    on_page: str = ""
+
+
+def _of_programs(most_bytes: int, answer: Callable[[Problem], HttpResponse]) -> Door:
+    said = f"The body has up to {most_bytes >> 20} MB. Send less at once."
+    return Door(most_bytes, said, answer)
+
+
+_SIGN_IN = "Sign in first, then send the file again. Nothing of it was kept."
+# By the name of what is asked for, or by the namespace of that.
+_DOORS = {
+    "api": _of_programs(parsing.MOST_BYTES, as_json),
+    "proxy": _of_programs(asked.MOST_BYTES, as_openai),
+    # Of whoever is not signed in.
+    UPLOADS: Door(BESIDES_THE_FILE, _SIGN_IN, on_page=_SIGN_IN),
+}
+
+
+def limited(application: Application) -> Application:
+    async def limited_application(scope: Scope, receive: Receive, send: Send) -> None:
+        declared = _declared_length(scope)
+        if scope["type"] != "http" or (declared is not None and declared <= BESIDES_THE_FILE):
+            await application(scope, receive, send)
+            return
+        limit = _Limit(_door_of(scope), scope, receive, send)
+        try:
+            if await limit.is_lifted():
+                await application(scope, shortened(receive, declared), send)
+            elif await limit.lets_in(declared):
+                await application(scope, limit.receive, limit.send)
+        finally:
+            await limit.finish()
+
+    return limited_application
+
+
+def _door_of(scope: Scope) -> Door:
+    path = scope["path"]
+    if path in MCP_PATHS:
+        return _DOORS["api"]
+    for spelt in (path, path.removesuffix("/") if path.endswith("/") else f"{path}/"):
+        try:
+            found = resolve(spelt)
+        except Http404:
+            continue
+        names = [found.url_name or "", *reversed(found.namespaces)]
+        known = next((_DOORS[name] for name in names if name in _DOORS), None)
+        return known or _pages()
+    return _pages()
+
+
+def _pages() -> Door:
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or parsing.MOST_BYTES
+    return Door(most, "The request is too large. Send less at once.")
+
+
+def _declared_length(scope: Scope) -> int | None:
+    """0 where there is no body; None where its length will be known at its end only."""
+    headers = dict(scope.get("headers", ()))
+    if b"transfer-encoding" in headers:
+        return None
+    length = headers.get(b"content-length", b"0")
+    return int(length) if length.isdigit() else None
+
+
+class _Limit:
+    """Counts what comes in, and answers in the application's place as soon as it is too much."""
+
+    def __init__(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+        self._door, self._scope = door, scope
+        self._left = door.most_bytes
+        self._refused = self._is_answered = False
+        self._receive, self._send = receive, send
+
+    async def is_lifted(self) -> bool:
+        """Whether it is an upload of somebody who is signed in."""
+        if self._door is not _DOORS[UPLOADS]:
+            return False
+        try:
+            return await in_thread(lambda: is_signed_in(self._scope))
+        except (OperationalError, InterfaceError) as error:
+            away = problem_of(error) or Problem(503, "database_unavailable", str(error))
+            await self._refuse(away)
+            return False
+
+    async def lets_in(self, declared: int | None) -> bool:
+        if not self._refused and declared is not None and declared > self._door.most_bytes:
+            await self._refuse(self._too_large())
+        return not self._refused
+
+    async def receive(self) -> Message:
+        """To the application a refused request looks as if its sender had hung up."""
+        if self._refused:
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            if not self._is_answered:
+                await self._refuse(self._too_large())
+            return {"type": "http.disconnect"}
+        return message
+
+    async def send(self, message: Message) -> None:
+        if not self._refused:
+            self._is_answered = True
+            await self._send(message)
+
+    async def finish(self) -> None:
+        """After a refusal: throw away what still comes, for a while, and hang up."""
+        if not self._refused:
+            return
+        expects = dict(self._scope["headers"]).get(b"expect", b"")
+        if expects.lower() != b"100-continue":  # Who was not asked yet sends nothing.
+            await _thrown_away(self._receive)
+        await self._send({"type": "http.response.body", "body": b""})
+
+    def _too_large(self) -> Problem:
+        return Problem(413, "too_large", self._door.sentence)
+
+    async def _refuse(self, problem: Problem) -> None:
+        self._refused = True
+        response = _response(self._scope, self._door, problem)
+        told = {**response.headers, **_HEADERS, "Content-Length": str(len(response.content))}
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in told.items()]
+        start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
+        await self._send(start)
+        body = {"type": "http.response.body", "body": response.content, "more_body": True}
+        await self._send(body)
+
+
+async def _thrown_away(receive: Receive) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_S):
+            while (await receive()).get("more_body"):
+                pass
+
+
+def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
+    if door.answer is not None:
+        return door.answer(problem)
+    if is_programs(ASGIRequest(dict(scope), BytesIO())):
+        return as_json(problem)
+    is_large = problem.status_code == 413
+    page = loader.get_template("413.html" if is_large else "503.html")
+    words = page.render({"sentence": door.on_page if is_large else str(problem.detail)})
+    policy = {"Content-Security-Policy": POLICY}
+    return HttpResponse(words, status=problem.status_code, headers=policy)

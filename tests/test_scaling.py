@@ -1,0 +1,282 @@
+"""Whatever anybody sends, twice as much of it takes about twice the time to read."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import BaseModel
+
+from chat.markdown import LONGEST, render_markdown
+from chat.proxy.laying import Kept, lay
+from chat.proxy.said import Said, read_history
+from chat.titles import title_of
+from llm.answers import parse
+from llm.messages import Completion
+from palace.aaak import Pointer
+from palace.api.parsing import read_json
+from palace.api.problems import Problem
+from palace.dreaming import wording
+from palace.errors import BadPointer
+from palace.facts.extraction.local import read_facts
+from palace.facts.judging.likeness import words_of
+from palace.importers import formats
+from palace.importers.web_text import text_of
+from palace.indexing.analyzer import analyze
+from palace.indexing.passages import split
+from palace.indexing.preference import preference_strength
+from palace.indexing.traits import read_traits
+from palace.mining.extraction.base import Context
+from palace.mining.extraction.draft import draft
+from palace.mining.extraction.phrases import candidate_phrases
+from palace.mining.extraction.text import prose
+from palace.mining.extraction.times import times
+from palace.mining.extraction.titles import is_real_title
+from palace.recall.intent import read_intent
+from palace.recall.temporal import read_time
+from palace.slugs import slug_of
+from palace.storable import storable_label
+from palace.transcripts import Turn
+from palace.views.hits import snippet_of
+from palace.views.word_changes import changes
+from tests.hostile import texts, times_slower
+from tests.importers.exports import (
+    chatgpt,
+    claude,
+    claude_message,
+    gemini,
+    loci,
+    plain,
+    root,
+    said,
+    slack,
+    slack_message,
+    write_json,
+    write_lines,
+    write_zip,
+)
+
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+TEXTS = texts()
+CHARS = 6_000
+
+
+class Answer(BaseModel):
+    right: bool
+
+
+def turn(text, place=0):
+    return Turn(str(place), "user", text, NOW)
+
+
+def parsed(text):
+    with suppress(ValueError):
+        parse(Completion(text, "m", 0, 0, "stop"), Answer)
+
+
+def pointed(text):
+    with suppress(BadPointer):
+        Pointer.parse(text)
+
+
+def read_body(text):
+    with suppress(Problem):
+        read_json(text.encode(errors="replace"))
+
+
+READERS = {
+    "facts": lambda text: read_facts([turn(text)]),
+    "facts of many messages": lambda text: read_facts([turn(each) for each in text.split()]),
+    "mining": lambda text: draft([turn(text)], None, Context()),
+    "prose": prose,
+    "phrases": lambda text: list(candidate_phrases(text)),
+    "times": times,
+    "a title of an export": is_real_title,
+    "passages": lambda text: split(text, 900),
+    "words": analyze,
+    "preferences": lambda text: preference_strength(text, "user"),
+    "traits": read_traits,
+    "times of a question": lambda text: read_time(text, NOW),
+    "intent": read_intent,
+    "a pointer": pointed,
+    "a slug": slug_of,
+    "a label": storable_label,
+    "a title": title_of,
+    "a snippet": lambda text: snippet_of(text, (0, min(len(text), 1000)), {"ferri"}),
+    "Markdown of a reply": lambda text: render_markdown(text[:LONGEST]),
+    "a web page": text_of,
+    "an answer": parsed,
+    "a body": read_body,
+    "statements": wording.plainly,
+    "likeness": words_of,
+    "changes of wording": lambda text: changes(text, text[::-1]),
+}
+
+# Each with what it was slow for, and with what is often slow.
+SOON = [
+    *[(name, "'# a', then spaces") for name in READERS],
+    ("a web page", repr("<a ")),
+    ("a web page", repr("<a '\">")),
+    ("a web page", repr("<!--")),
+    ("a web page", repr("a<")),
+    ("an answer", repr("<think>")),
+    ("an answer", "'```', then spaces"),
+    ("Markdown of a reply", repr("[")),
+    ("Markdown of a reply", repr("a*")),
+    ("facts", repr("I like A and ")),
+    ("mining", repr("A Name ")),
+    ("times of a question", repr("on Monday and ")),
+    ("intent", repr("A Name ")),
+    ("changes of wording", repr("- ")),
+]
+
+
+@pytest.mark.parametrize(("reader", "name"), SOON, ids=str)
+def test_reading_takes_time_by_the_length_of_a_text(reader, name):
+    times_slower(READERS[reader], TEXTS[name], CHARS)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("reader", READERS)
+def test_reading_takes_time_by_the_length_of_any_text(reader):
+    check_all(READERS[reader], TEXTS)
+
+
+def check_all(read, makers):
+    slow = {}
+    for name, make in makers.items():
+        try:
+            times_slower(read, make, CHARS)
+        except AssertionError as error:
+            slow[name] = str(error)
+    assert slow == {}
+
+
+def loci_told(path, told):
+    drawers = [
+        {"room": 1, "conversation": "c", "message": key, "role": "user", "text": text}
+        for key, text in told
+    ]
+    return write_zip(path, loci([{"conversation": "c"}], drawers))
+
+
+def chatgpt_told(path, told):
+    nodes = [root()]
+    for place, (key, text) in enumerate(told):
+        nodes.append(said(f"{key}-{place}", text, parent=nodes[-1]["id"]))
+    return write_json(path, [chatgpt(*nodes, current=nodes[-1]["id"])])
+
+
+def plain_told(path, told):
+    talk = plain(*[text for _, text in told])
+    for message, (key, _) in zip(talk["messages"], told, strict=True):
+        message["id"] = key
+    return write_lines(path, [talk])
+
+
+def slack_told(path, told):
+    messages = [slack_message(text, ts=key) for key, text in told]
+    return write_zip(path, slack({"general/2024-06-01": messages}))
+
+
+# A file of each kind with one conversation, of messages as (id, text). A kind that is missing here
+# fails the tests.
+TOLD = {
+    "chatgpt": chatgpt_told,
+    "claude": lambda path, told: write_json(path, [claude(*(claude_message(*m) for m in told))]),
+    "gemini": lambda path, told: write_json(
+        path, [gemini("Prompted Q", text, at=key) for key, text in told]
+    ),
+    "slack": slack_told,
+    "markdown": lambda path, told: write_zip(
+        path, {f"{place}.md": text for place, (_, text) in enumerate(told)}
+    ),
+    "loci": loci_told,
+    "plain": plain_told,
+}
+IMPORTED = ["'# a', then spaces", "lines between words", repr("<a "), repr("[")]
+
+
+def reads(format_):
+    """Reads a file of what it is given: [(id, text)]."""
+
+    def read(file):
+        with suppress(formats.BadImport):
+            assert formats.detect(file, file.name) is format_
+            for conversation in formats.read(file, format_):
+                assert conversation.message_count
+
+    return read
+
+
+def files_of(tmp_path, format_, make):
+    written = TOLD[format_.source]
+
+    def file(size):
+        return written(tmp_path / f"{size}.file", make(size))
+
+    return file
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+@pytest.mark.parametrize("source", formats.FORMATS)
+def test_an_importer_takes_time_by_the_length_of_a_message(tmp_path, source, name):
+    format_ = formats.FORMATS[source]
+    times_slower(reads(format_), message(tmp_path, format_, TEXTS[name]), CHARS)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("source", formats.FORMATS)
+def test_an_importer_takes_time_by_the_length_of_any_message(tmp_path, source):
+    format_ = formats.FORMATS[source]
+    makers = {name: message(tmp_path, format_, make) for name, make in TEXTS.items()}
+    check_all(reads(format_), makers)
+
+
+def message(tmp_path, format_, make):
+    return files_of(tmp_path, format_, lambda size: [("1", make(size))])
+
+
+@pytest.mark.parametrize("source", formats.FORMATS)
+def test_an_importer_takes_time_by_the_number_of_messages_of_one_id(tmp_path, source):
+    format_ = formats.FORMATS[source]
+
+    def make(size):
+        return [("1717236000.000100", f"Ferry {place}") for place in range(size)]
+
+    times_slower(reads(format_), files_of(tmp_path, format_, make), 700)
+
+
+def test_many_channels_take_time_by_their_number(tmp_path):
+    def file(size):
+        days = {f"c{place}/2024-06-01": [slack_message("Q")] for place in range(size)}
+        return write_zip(tmp_path / f"{size}.zip", slack(days))
+
+    times_slower(reads(formats.SLACK), file, 300)
+
+
+def test_a_file_in_an_archive_may_be_called_anything(tmp_path):
+    times_slower(formats.files.holds_conversations, lambda size: "gemini/" * size, CHARS)
+
+
+def test_a_long_name_above_a_long_list_takes_time_by_their_length():
+    def body(size):
+        return json.dumps({"n" * 10 * size: [0] * 10 * size}).encode()
+
+    times_slower(read_json, body, 2_000)
+
+
+@pytest.mark.parametrize("texts_told", [["a"], ["a", "b"], ["a", "b", "b", "a", "c"]], ids=str)
+def test_a_request_of_many_equal_messages_takes_time_by_their_number(texts_told):
+    def talk(size):
+        told = (texts_told * size)[:size]
+        messages = [{"role": "user", "content": text} for text in told]
+        kept = [
+            Kept(key, text, Said("user", text), key, NOW - timedelta(days=1), cut_off=True)
+            for key, text in enumerate(reversed(told))
+        ]
+        return read_history(messages), kept
+
+    times_slower(lambda asked: lay(*asked, NOW), talk, 1_000)
