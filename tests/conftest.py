@@ -11,12 +11,13 @@ from django.contrib.auth import get_user_model
 from llm import dialects
 from palace.mining.mine import mine
 from palace.models import Palace
-from tests import flushing, properties
+from tests import flushing, properties, static_files
 from tests.furniture import furnish
 from tests.model_server import ModelServer
 from tests.talk import EVERYTHING
 
 flushing.install()
+static_files.list_once()
 properties.register_profiles()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from palace.recall.packing import BLOCK_START
+
 # What a text is made of, over and over.
 REPEATED = [
     *"aA7[](){}<>\"'`*_#~-=+|!?.,;:/\\@$&%^§“”«’…·• \n\t\r",
@@ -11,6 +13,7 @@ REPEATED = [
     *(f"a{sign}" for sign in "[(<\"'`*_#~-=|!?.,:@"),
     *(f"{sign}a\n" for sign in "[(<\"'`*_#~-=|>"),
     *(
+        f"{BLOCK_START}\n",
         "a\r\n",
         " \n",
         "  \n",

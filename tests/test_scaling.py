@@ -22,6 +22,7 @@ from palace.dreaming import wording
 from palace.errors import BadPointer
 from palace.facts.extraction.local import read_facts
 from palace.facts.judging.likeness import words_of
+from palace.filing.injected import without_injected_memory
 from palace.importers import formats
 from palace.importers.web_text import text_of
 from palace.indexing.analyzer import analyze
@@ -35,6 +36,7 @@ from palace.mining.extraction.text import prose
 from palace.mining.extraction.times import times
 from palace.mining.extraction.titles import is_real_title
 from palace.recall.intent import read_intent
+from palace.recall.packing import BLOCK_START
 from palace.recall.temporal import read_time
 from palace.slugs import slug_of
 from palace.storable import storable_label
@@ -87,6 +89,7 @@ def read_body(text):
 
 
 READERS = {
+    "the stripper": lambda text: without_injected_memory(turn(text)),
     "facts": lambda text: read_facts([turn(text)]),
     "facts of many messages": lambda text: read_facts([turn(each) for each in text.split()]),
     "mining": lambda text: draft([turn(text)], None, Context()),
@@ -117,6 +120,7 @@ READERS = {
 # Each with what it was slow for, and with what is often slow.
 SOON = [
     *[(name, "'# a', then spaces") for name in READERS],
+    ("the stripper", repr(f"{BLOCK_START}\n")),
     ("a web page", repr("<a ")),
     ("a web page", repr("<a '\">")),
     ("a web page", repr("<!--")),

@@ -17,7 +17,8 @@ from django.urls import reverse
 from palace.api import parsing
 from settings_app.sessions import Session
 from tests.asgi_server import AsgiServer
-from tests.config.test_uploads import wait_until, written_in
+from tests.config.test_uploads import written_in
+from tests.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +41,7 @@ def temporary(monkeypatch, tmp_path):
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
-    wait_until(lambda: written_in(folder) == 0)
+    until(lambda: written_in(folder) == 0)
     assert list(folder.iterdir()) == []
 
 
@@ -95,7 +96,7 @@ def test_what_declares_no_length_is_cut_off_at_the_limit_and_not_kept(server, te
         assert written_in(temporary) <= parsing.MOST_BYTES
         send_chunk(connection)
         response, text = answered(connection)
-        wait_until(lambda: written_in(temporary) == 0)
+        until(lambda: written_in(temporary) == 0)
     assert (response.status, json.loads(text)["code"]) == (413, "too_large")
 
 
@@ -174,4 +175,4 @@ def test_a_file_of_somebody_signed_in_is_taken_in(server, temporary, alice):
     with begun(server, reverse("imports"), headers) as connection:
         for _ in range(12):
             connection.sendall(b"x" * MB)
-        wait_until(lambda: written_in(temporary) > 10 * MB)
+        until(lambda: written_in(temporary) > 10 * MB)
