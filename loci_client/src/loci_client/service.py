@@ -126,7 +126,10 @@ class ServiceCalls:
         """Delete a conversation for good, and the facts that rest on it alone.
 
         Args:
-            user_id: Whose; without it anybody's whom the key opens.
+            user_id: Whose. Needed where several users have a session of this name.
+
+        Raises:
+            AmbiguousSession: no user is named and several have one; nothing is deleted.
         """
         path = f"/sessions/{values.path('session_id', session_id)}"
         return Call("DELETE", path, nothing, query=values.query_of(user_id=user_id))

@@ -17,9 +17,7 @@ from palace.api.short_memory.working import WorkingMemoryView
 NAMESPACE = "namespaces/<str:kind>/<str:name>"
 
 urlpatterns = [
-    path(
-        "working-memory/<id:conversation_id>", WorkingMemoryView.as_view(), name="working_memory"
-    ),
+    path("working-memory/<id:conversation_id>", WorkingMemoryView.as_view(), name="working_memory"),
     path(f"{NAMESPACE}/entries", EntriesView.as_view(), name="entries"),
     path(f"{NAMESPACE}/entries/<path:key>", EntryView.as_view(), name="entry"),
     path(f"{NAMESPACE}/search", EntriesSearchView.as_view(), name="search_entries"),
