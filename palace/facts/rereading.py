@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from palace.facts.candidate import Candidate
+from palace.facts.candidate import USER, Candidate
 from palace.facts.entities import entity_for, find_entity
 from palace.facts.judging.likeness import same
 from palace.facts.predicates import UNRESOLVED, category_of, is_single
@@ -89,10 +89,15 @@ def _about_same(palace: Palace, old: Fact, candidates: Sequence[Candidate]) -> C
 def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
     if candidate.predicate == UNRESOLVED:
         return False
-    # The subject of an opinion is its matter, and the person who holds it stays the same.
+    # The subject of an opinion is its matter: what stays is the person whose opinion it is.
     if candidate.type == old.type == Fact.Type.OPINION:
         return True
+    user = find_entity(palace, USER, prefer="person")
+    if candidate.type == Fact.Type.OPINION and candidate.text.startswith(USER):
+        return user is not None and user.pk == old.subject_id
     entity = find_entity(palace, candidate.subject.name, prefer=candidate.subject.kind)
+    if old.type == Fact.Type.OPINION and old.text.startswith(USER):
+        return candidate.subject.name == USER if entity is None else entity == user
     return entity is not None and entity.pk == old.subject_id
 
 

@@ -136,6 +136,15 @@ def test_an_opinion_changes_its_matter_and_stance(palace, told):
     assert not Fact.objects.active().filter(subject=old.subject).exists()
 
 
+def test_an_opinion_becomes_a_preference_and_back(palace, told):
+    old = told("I love Python.")
+    new = rewrite(palace, old.memory, "User prefers tea over coffee", BY_PERSON).fact
+    assert (new.subject.name, new.predicate, new.type) == ("User", "prefers", "preference")
+    again = rewrite(palace, old.memory, "User likes Rust", BY_PERSON)
+    assert again.is_read
+    assert (again.fact.subject.name, again.fact.type) == ("Rust", "opinion")
+
+
 def test_what_there_is_one_of_is_not_said_twice(palace, told):
     home = told("I live in Berlin.")
     work = told("I work at Siemens.")
