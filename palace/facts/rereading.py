@@ -90,13 +90,14 @@ def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
     if candidate.predicate == UNRESOLVED:
         return False
     # The subject of an opinion is its matter: what stays is the person whose opinion it is.
-    if candidate.type == old.type == Fact.Type.OPINION:
+    was_opinion, is_opinion = old.type == Fact.Type.OPINION, candidate.type == "opinion"
+    if was_opinion and is_opinion:
         return True
     user = find_entity(palace, USER, prefer="person")
-    if candidate.type == Fact.Type.OPINION and candidate.text.startswith(USER):
+    if is_opinion and candidate.text.startswith(USER):
         return user is not None and user.pk == old.subject_id
     entity = find_entity(palace, candidate.subject.name, prefer=candidate.subject.kind)
-    if old.type == Fact.Type.OPINION and old.text.startswith(USER):
+    if was_opinion and old.text.startswith(USER):
         return candidate.subject.name == USER if entity is None else entity == user
     return entity is not None and entity.pk == old.subject_id
 
