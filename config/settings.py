@@ -310,6 +310,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "LICENSE": {"name": "Apache-2.0"},
     "OAS_VERSION": "3.1.0",
     "PREPROCESSING_HOOKS": ["palace.api.schema.only_ours"],
+    "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],

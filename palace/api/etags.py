@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Any
 
 from django.utils.http import parse_etags
@@ -21,9 +22,15 @@ def etag_of(shown: Any) -> str:
     return f'"{hashlib.sha256(written.encode()).hexdigest()[:32]}"'
 
 
-def answer(request: Request, shown: Any, status: int = 200) -> Response:
-    """The representation with its ETag; 304 without it where whoever asks has it already."""
-    etag = etag_of(shown)
+def answer(
+    request: Request, shown: Any, status: int = 200, *, but: Collection[str] = ()
+) -> Response:
+    """The representation with its ETag; 304 without it where whoever asks has it already.
+
+    Args:
+        but: Keys that tell of this answer alone: they are no part of what the ETag stands for.
+    """
+    etag = etag_of({key: shown[key] for key in shown if key not in but} if but else shown)
     known = parse_etags(request.headers.get("If-None-Match", ""))
     if request.method in ("GET", "HEAD") and ("*" in known or etag in known):
         return Response(status=304, headers={"ETag": etag})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, register_converter
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from palace.api import webhooks
 from palace.api.exports import ExportView
 from palace.api.memory_service import views as memory_service
 from palace.api.pages import api_reference
+from palace.api.paths import AnyId
+
+register_converter(AnyId, "id")
 
 app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -28,12 +31,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("recall", memory_service.RecallView.as_view(), name="recall"),
     path("search", memory_service.SearchView.as_view(), name="search"),
     path(
-        "users/<str:user_id>/memories",
+        "users/<id:user_id>/memories",
         memory_service.UserMemoriesView.as_view(),
         name="user_memories",
     ),
-    path("users/<str:user_id>", memory_service.UserView.as_view(), name="user"),
-    path("sessions/<str:session_id>", memory_service.SessionView.as_view(), name="session"),
+    path("users/<id:user_id>", memory_service.UserView.as_view(), name="user"),
+    path("sessions/<id:session_id>", memory_service.SessionView.as_view(), name="session"),
     path("", include("palace.api.fact_api.urls")),
     path("", include("palace.api.short_memory.urls")),
 ]

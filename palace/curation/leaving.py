@@ -29,6 +29,7 @@ from palace.models import (
     Palace,
     Room,
 )
+from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
 from palace.working.errors import WorkingMemoryAway
 from settings_app import closing
@@ -42,9 +43,9 @@ Item = TypeVar("Item")
 BATCH = 1000
 
 
-def delete_conversation(palace: Palace, source: str, external_id: str) -> int:
-    """Delete a conversation's drawers, wherever they lie by now; returns how many there were."""
-    drawers = Drawer.objects.filter(palace=palace, source=source, conversation=external_id)
+def delete_drawers(palace: Palace, drawers: DrawerQuerySet) -> int:
+    """Delete drawers at once and for good, those in the trash too; returns how many there were."""
+    drawers = drawers.within(palace)
     if not drawers.exists():
         return 0
     trash_drawers(palace, drawers)

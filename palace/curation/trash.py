@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
 from palace.episodes.founding import bring_back, put_away
-from palace.facts.founding import found_again, resting_only_on, unfound
-from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
+from palace.errors import FactConflict
+from palace.facts.editing import hold_again
+from palace.facts.founding import BACK, BY_TRASH, found_again, resting_only_on, unfound
+from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
+from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
 
 KEPT_DAYS = 30
@@ -31,7 +36,7 @@ class Batch:
     Attributes:
         at: The moment, which all its drawers share and no other batch of the palace has.
         drawers: How many; 0 when they were in the trash already.
-        facts: What rested on them alone, and is held no longer.
+        facts: What rested on them alone, or was deleted with them.
     """
 
     at: datetime
@@ -89,16 +94,25 @@ def move_to_trash(place: Place) -> Batch:
 
 
 @transaction.atomic
-def trash_drawers(palace: Palace, drawers: DrawerQuerySet, place: Place | None = None) -> Batch:
+def trash_drawers(
+    palace: Palace,
+    drawers: DrawerQuerySet,
+    place: Place | None = None,
+    *,
+    at: datetime | None = None,
+    deleted: Sequence[Fact] = (),
+) -> Batch:
     """`move_to_trash` for any drawers of a palace.
 
     Args:
         place: Where they all are, for the activity to name.
+        at: The moment of the batch, from `new_moment`; that of the call unless given.
+        deleted: Facts that were deleted at that moment, with these drawers.
     """
     palace.lock()
-    at = _new_moment(palace)
+    at = at or new_moment(palace)
     going = drawers.within(palace).kept()
-    dropped = unfound(palace, resting_only_on(palace, going))
+    dropped = [*deleted, *unfound(palace, resting_only_on(palace, going))]
     count = going.update(trashed_at=at)
     put_away(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
@@ -115,7 +129,23 @@ def trash_drawers(palace: Palace, drawers: DrawerQuerySet, place: Place | None =
 
 
 def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
-    """Bring those of the drawers that are in the trash back to their places."""
+    """Bring those of the drawers that are in the trash back to their places.
+
+    The facts that went to the trash with them, or were deleted with them, are active again unless
+    others have taken their place.
+    """
+    with transaction.atomic():
+        palace.lock()
+        deleted = list(_deleted_with(palace, drawers.within(palace).trashed()))
+        restored = restore_drawers(palace, drawers)
+        for fact in deleted:
+            with suppress(FactConflict):
+                hold_again(palace, fact, BY_TRASH, why=BACK)
+    return restored
+
+
+def restore_drawers(palace: Palace, drawers: DrawerQuerySet) -> Restored:
+    """`restore`, while facts that were deleted with the drawers stay deleted."""
     with transaction.atomic():
         palace.lock()
         chosen = drawers.within(palace).trashed()
@@ -129,6 +159,19 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
             summary = f"Restored {_in_words(count)} from the trash."
             _note(palace, Activity.Kind.DRAWERS_RESTORED, summary, {"drawers": count})
     return Restored(count, unmined)
+
+
+def _deleted_with(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """Facts that were deleted at the moment a drawer under one of their versions was trashed."""
+    versions = Fact.objects.filter(palace=palace, memory=OuterRef(OuterRef("memory")))
+    words = Evidence.objects.filter(
+        palace=palace,
+        drawer__in=drawers.values("pk"),
+        drawer__trashed_at=OuterRef("retired_at"),
+        fact__in=versions.values("pk"),
+    )
+    deleted = Fact.objects.within(palace).filter(Exists(words), fate=Fact.Fate.DELETED)
+    return deleted.order_by("pk")
 
 
 def batch_of(palace: Palace, at: datetime) -> DrawerQuerySet:
@@ -160,7 +203,7 @@ def expired(now: datetime) -> DrawerQuerySet:
     return Drawer.objects.filter(trashed_at__lt=now - timedelta(days=KEPT_DAYS))
 
 
-def _new_moment(palace: Palace) -> datetime:
+def new_moment(palace: Palace) -> datetime:
     """Now, or just after the latest batch where the clock has been put back."""
     trash = Drawer.objects.within(palace).trashed()
     latest = trash.aggregate(Max("trashed_at"))["trashed_at__max"]

@@ -231,7 +231,7 @@ def retire(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | No
 def note(
     palace: Palace,
     scope: Scope,
-    event: FactEvent.Kind,
+    kind: FactEvent.Kind,
     memory: UUID,
     old_text: str | None,
     new_text: str | None,
@@ -240,10 +240,25 @@ def note(
     at: datetime | None = None,
 ) -> None:
     """Write a line of a memory's history."""
-    FactEvent.objects.create(
+    event(palace, scope, kind, memory, old_text, new_text, why=why, at=at).save(force_insert=True)
+
+
+def event(
+    palace: Palace,
+    scope: Scope,
+    kind: FactEvent.Kind,
+    memory: UUID,
+    old_text: str | None,
+    new_text: str | None,
+    *,
+    why: str = "",
+    at: datetime | None = None,
+) -> FactEvent:
+    """A line of a memory's history; not saved."""
+    return FactEvent(
         palace=palace,
         memory=memory,
-        event=event,
+        event=kind,
         old_text=old_text,
         new_text=new_text,
         why=why[:LABEL_LENGTH],

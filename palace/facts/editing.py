@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from palace.errors import FactConflict, NoSuchFact
-from palace.facts.applying import note, retire, take_over_evidence
+from palace.facts.applying import event, note, retire, take_over_evidence
 from palace.facts.forgetting import delete_rows
+from palace.facts.reading import Reader
+from palace.facts.rereading import follow, says_same
 from palace.facts.scope import Scope
 from palace.indexing.fact_vectors import fill_missing, take_over_vectors
 from palace.indexing.spaces import active_space
 from palace.models import Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
+from palace.transcripts import Turn
 
 # Rows that one transaction deletes.
 BATCH = 500
+RESTORED = "restored"
 
 
 def as_it_may_be(fact: Fact) -> None:
@@ -38,6 +44,22 @@ def current(palace: Palace, memory: UUID) -> Fact:
     return fact
 
 
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What became of a memory that was given another sentence.
+
+    Attributes:
+        fact: The row that is active now.
+        old: The row before it; the same where the sentence was there already.
+        is_read: Whether the sentence was read as one statement about the same subject. If not,
+            `fact` has the sentence, the subject and the predicate, and nothing beyond.
+    """
+
+    fact: Fact
+    old: Fact
+    is_read: bool = True
+
+
 def rewrite(
     palace: Palace,
     memory: UUID,
@@ -45,31 +67,46 @@ def rewrite(
     scope: Scope,
     *,
     check: Callable[[Fact], None] = as_it_may_be,
-) -> Fact:
-    """Let a memory say something else: as a correction, for it is the sentence that was wrong.
+) -> Rewritten:
+    """Correct the sentence of a memory; what it states follows: object, edge, words, vector.
 
-    Call it outside of a transaction, as the embedder may be asked.
+    Call it outside of a transaction: it may ask models, which takes seconds.
 
     Args:
         check: Is given the row that is held, while nobody can change it; what it raises leaves it.
 
     Raises:
         NoSuchFact: as `current`.
+        FactConflict: the sentence states what the subject has one of, and another is active.
     """
+    if current(palace, memory).text != text:
+        candidates = Reader(palace).read([Turn("", "user", text, timezone.now())])
+    else:
+        candidates = []
     with transaction.atomic():
         palace.lock()
         old = current(palace, memory)
         check(old)
         if old.text == text:
-            return old
+            return Rewritten(old, old)
         new = copy_of(old)
         new.text, new.supersedes, new.recorded_at = text, old, timezone.now()
+        is_read = follow(palace, new, old, candidates)
         retire(old, Fact.Fate.CORRECTED, new.recorded_at)
+        _refuse_if_taken(palace, new)
         new.save()
-        take_over_evidence(old, new)
+        _take_over_words(palace, new)
         note(palace, scope, FactEvent.Kind.UPDATE, memory, old.text, text, at=new.recorded_at)
     fill_missing(palace, active_space(), [new])
-    return new
+    return Rewritten(new, old, is_read)
+
+
+def _take_over_words(palace: Palace, new: Fact) -> None:
+    """Let a version rest on the words of those that state the same."""
+    versions = Fact.objects.within(palace).filter(memory=new.memory).exclude(pk=new.pk)
+    for version in versions.order_by("pk"):
+        if says_same(version, new):
+            take_over_evidence(version, new)
 
 
 def delete(
@@ -79,8 +116,12 @@ def delete(
     *,
     why: str = "",
     check: Callable[[Fact], None] = as_it_may_be,
+    at: datetime | None = None,
 ) -> None:
-    """Hold a memory no longer. Its rows stay, for its history. `check` as of `rewrite`.
+    """Retire a memory. Its rows stay, for its history. `check` as of `rewrite`.
+
+    Args:
+        at: When it is deleted; now unless given.
 
     Raises:
         NoSuchFact: as `current`.
@@ -89,19 +130,20 @@ def delete(
         palace.lock()
         fact = current(palace, memory)
         check(fact)
-        _drop([fact], scope, Fact.Fate.DELETED, why)
+        _drop(palace, [fact], scope, at or timezone.now(), why)
 
 
-def delete_all(palace: Palace, facts: FactQuerySet, scope: Scope) -> int:
-    """`delete` for all of the facts that are held; returns how many there were."""
+def delete_all(
+    palace: Palace, facts: FactQuerySet, scope: Scope, *, at: datetime | None = None
+) -> int:
+    """`delete` for all of the facts that are active; returns how many there were."""
+    moment = at or timezone.now()
     count = 0
     while True:
         with transaction.atomic():
             palace.lock()
-            batch = list(
-                facts.within(palace).active().select_related("palace").order_by("pk")[:BATCH]
-            )
-            _drop(batch, scope, Fact.Fate.DELETED, "")
+            batch = list(facts.within(palace).active().order_by("pk")[:BATCH])
+            _drop(palace, batch, scope, moment, "")
         count += len(batch)
         if len(batch) < BATCH:
             return count
@@ -118,7 +160,7 @@ def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
     """
     with transaction.atomic():
         palace.lock()
-        new = hold_again(palace, fact, scope, why="restored")
+        new = hold_again(palace, fact, scope, why=RESTORED)
     fill_missing(palace, active_space(), [new])
     return new
 
@@ -148,13 +190,15 @@ def forget(palace: Palace, facts: FactQuerySet) -> int:
     return len(rows)
 
 
-def _drop(facts: Iterable[Fact], scope: Scope, fate: Fact.Fate, why: str) -> None:
-    now = timezone.now()
-    for fact in facts:
-        retire(fact, fate, now)
-        note(
-            fact.palace, scope, FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why, at=now
-        )
+def _drop(palace: Palace, facts: Sequence[Fact], scope: Scope, at: datetime, why: str) -> None:
+    keys = [fact.pk for fact in facts]
+    dropped = Fact.objects.within(palace).filter(pk__in=keys)
+    dropped.update(retired_at=at, fate=Fact.Fate.DELETED)
+    notes = [
+        event(palace, scope, FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why, at=at)
+        for fact in facts
+    ]
+    FactEvent.objects.bulk_create(notes)
 
 
 def _refuse_if_taken(palace: Palace, fact: Fact) -> None:

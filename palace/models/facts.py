@@ -10,7 +10,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Func, Q, Value
+from django.db.models import F, Func, OuterRef, Q, Subquery, Value
 from django.urls import reverse
 from pgvector.django import HalfVectorField
 
@@ -43,6 +43,15 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
     def active(self) -> Self:
         """What we hold to be so; of what holds for a time only, also when that is over."""
         return self.filter(retired_at=None)
+
+    def remembered(self) -> Self:
+        """All versions of each memory, but for memories that were deleted or lost their words."""
+        versions = Fact.objects.filter(palace=OuterRef("palace"), memory=OuterRef("memory"))
+        latest = versions.order_by(F("retired_at").desc(nulls_first=True), "-pk")
+        forgotten = (Fact.Fate.DELETED, Fact.Fate.UNFOUNDED)
+        return self.alias(last_fate=Subquery(latest.values("fate")[:1])).exclude(
+            last_fate__in=forgotten
+        )
 
     def true_at(self, moment: datetime) -> Self:
         """What was so then, as far as we know today."""

@@ -9,6 +9,7 @@ from palace.sdk.errors import (
     BadInput,
     EmbeddingError,
     EmptyQuery,
+    FactConflict,
     LLMError,
     NamespaceFull,
     NotFoundError,
@@ -23,12 +24,15 @@ from palace.sdk.errors import (
 )
 from palace.sdk.results import (
     AddResults,
+    Deleted,
     EntryItem,
     EpisodeItem,
     HistoryRecord,
+    KeptWords,
     MemoryEvent,
     MemoryItem,
     MemoryResults,
+    UpdatedItem,
 )
 
 process.set_up_django()
@@ -42,11 +46,14 @@ __all__ = [
     "AsyncMemory",
     "BadFilter",
     "BadInput",
+    "Deleted",
     "EmbeddingError",
     "EmptyQuery",
     "EntryItem",
     "EpisodeItem",
+    "FactConflict",
     "HistoryRecord",
+    "KeptWords",
     "LLMError",
     "Memory",
     "MemoryEvent",
@@ -59,6 +66,7 @@ __all__ = [
     "ScopeError",
     "SetupError",
     "TooMuch",
+    "UpdatedItem",
     "VectorStoreError",
     "WorkingMemoryAway",
     "WrongPalace",

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from django.db.models import F, Q
 
+from palace.curation.forgetting import delete_fact
 from palace.errors import NoSuchFact
 from palace.facts import editing
 from palace.models import Fact, FactEvent
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
 from palace.sdk import arguments, shown
-from palace.sdk.results import HistoryRecord, MemoryItem
+from palace.sdk.results import Deleted, HistoryRecord, MemoryItem, UpdatedItem
 from palace.sdk.scope import CallScope
 
 # Is given a memory as it is, while nobody can change it; what it raises leaves it so.
@@ -33,26 +34,29 @@ def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
 
 def rewrite(
     palaces: PalaceQuerySet, memory_id: str, new_text: str, check: Check = as_it_may_be
-) -> MemoryItem:
+) -> UpdatedItem:
     """
     Raises:
-        NoSuchFact: there is no such memory; BadInput: the text cannot be kept.
+        NoSuchFact: there is no such memory; BadInput: the text cannot be kept; FactConflict.
     """
     text, fact = arguments.statement_of(new_text), _held(palaces, memory_id)
     by = _scope_of(fact).writing()
-    return _item(
+    return shown.updated(
         editing.rewrite(fact.palace, fact.memory, text, by, check=lambda held: check(_item(held)))
     )
 
 
-def delete(palaces: PalaceQuerySet, memory_id: str, check: Check = as_it_may_be) -> None:
-    """
+def delete(palaces: PalaceQuerySet, memory_id: str, check: Check = as_it_may_be) -> Deleted:
+    """With the words it alone rests on, as far as the fact API was given them.
+
     Raises:
         NoSuchFact: there is no such memory.
     """
     fact = _held(palaces, memory_id)
     by = _scope_of(fact).writing()
-    editing.delete(fact.palace, fact.memory, by, check=lambda held: check(_item(held)))
+    return shown.deleted(
+        delete_fact(fact.palace, fact.memory, by, check=lambda held: check(_item(held)))
+    )
 
 
 def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palace.errors import BadFilter, BadInput, EmptyQuery, PalaceError
+from palace.errors import BadFilter, BadInput, EmptyQuery, FactConflict, PalaceError
 from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "BadInput",
     "EmbeddingError",
     "EmptyQuery",
+    "FactConflict",
     "LLMError",
     "NamespaceFull",
     "NotFoundError",

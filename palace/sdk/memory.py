@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from palace.curation.forgetting import delete_facts, purge_words
 from palace.errors import EmptyQuery
 from palace.facts import editing
 from palace.facts.filters import condition_of
@@ -25,7 +26,14 @@ from palace.sdk.calls import told
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.finding import find
 from palace.sdk.owners import account_of
-from palace.sdk.results import AddResults, HistoryRecord, MemoryItem, MemoryResults
+from palace.sdk.results import (
+    AddResults,
+    Deleted,
+    HistoryRecord,
+    MemoryItem,
+    MemoryResults,
+    UpdatedItem,
+)
 from palace.sdk.scope import CallScope
 from palace.sdk.working import ConversationMemory, WorkingMemory
 
@@ -197,22 +205,29 @@ class Memory:
         return {"results": shown.items(palace, list(found[:limit]))}
 
     @_a_call
-    def update(self, memory_id: str, new_text: str) -> MemoryItem:
-        """Let a memory say something else; what it said stays in its history.
+    def update(self, memory_id: str, new_text: str) -> UpdatedItem:
+        """Correct a memory: object, connections, sources and vector follow the new sentence.
+
+        What it said before stays in its history. `changed` says what followed, `note` what could
+        not.
 
         Raises:
             NotFoundError: there is no such memory; BadInput: the text cannot be kept.
+            FactConflict: another memory already says what there can be one of.
         """
         return by_id.rewrite(self._palaces(), memory_id, new_text)
 
     @_a_call
-    def delete(self, memory_id: str) -> None:
-        """Hold a memory no longer; its history stays.
+    def delete(self, memory_id: str) -> Deleted:
+        """Delete a memory; its history stays.
+
+        The messages given to `add` that only this memory rests on go to the trash. The result is
+        1, and its `kept` lists the messages that stay.
 
         Raises:
             NotFoundError: there is no such memory.
         """
-        by_id.delete(self._palaces(), memory_id)
+        return by_id.delete(self._palaces(), memory_id)
 
     @_a_call
     def delete_all(
@@ -221,13 +236,18 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-    ) -> int:
-        """`delete` for all memories within the scope; returns how many there were."""
+    ) -> Deleted:
+        """`delete` for all memories within the scope; returns how many there were.
+
+        Messages given to `add` within the scope that no memory rests on go to the trash, too;
+        with an `agent_id`, only those the deleted memories rest on.
+        """
         scope = self._scope(user_id, agent_id, run_id)
         palace = scope.palace(self.owner.pk)
         if palace is None:
-            return 0
-        return editing.delete_all(palace, scope.narrow(Fact.objects.all()), scope.writing())
+            return Deleted(0)
+        facts = scope.narrow(Fact.objects.all())
+        return shown.deleted(delete_facts(palace, facts, scope.writing(), scope.added()))
 
     @_a_call
     def history(self, memory_id: str) -> list[HistoryRecord]:
@@ -242,11 +262,13 @@ class Memory:
     def reset(self) -> None:
         """Delete all of the owner's memories with vectors and history, for everybody served.
 
-        The messages stay in their drawers; they are not read for facts again.
+        Messages given to `add` are deleted for good with them. Those that came by a chat, a turn
+        or an import stay in their drawers, and are not read for facts again.
         """
         for palace in self._palaces():
             self._catch_up(palace)
             editing.forget(palace, Fact.objects.all())
+            purge_words(palace)
 
     def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
         """Working memory as a `session/<id>`, `patrol/<name>` or `subagent/<id>` has it.

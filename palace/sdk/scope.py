@@ -7,8 +7,9 @@ from typing import Self
 
 from palace.facts.filter_values import shown
 from palace.facts.scope import Scope
-from palace.models import Palace
+from palace.models import Drawer, Palace
 from palace.models.facts import FactQuerySet
+from palace.models.hierarchy import DrawerQuerySet
 from palace.sdk.errors import ScopeError, WrongPalace
 from palace.storable import storable_id
 
@@ -68,6 +69,16 @@ class CallScope:
 
     def narrow(self, facts: FactQuerySet) -> FactQuerySet:
         return facts.within_scope(agent=self.agent, run=self.run)
+
+    def added(self) -> DrawerQuerySet:
+        """What was added within the scope, in any palace; nothing where it is an agent's.
+
+        A message does not say which agent it was added for.
+        """
+        if self.agent:
+            return Drawer.objects.none()
+        drawers = Drawer.objects.filter(source=BY)
+        return drawers.filter(conversation=self.run) if self.run else drawers
 
     def writing(self) -> Scope:
         return Scope(BY, self.agent, self.run)

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Min
 
+from palace.curation.forgetting import Forgotten
 from palace.facts.applying import Remembered
+from palace.facts.editing import Rewritten
 from palace.facts.judgement import Verdict
-from palace.models import Fact, FactEvent, Palace
-from palace.sdk.results import EventName, HistoryRecord, MemoryEvent, MemoryItem
+from palace.models import Evidence, Fact, FactEvent, Palace
+from palace.sdk.results import (
+    Deleted,
+    EventName,
+    HistoryRecord,
+    KeptWords,
+    MemoryEvent,
+    MemoryItem,
+    UpdatedItem,
+)
+
+UNREAD = (
+    "The sentence could not be read as one statement about the same subject. Its subject and "
+    "predicate stay as they were; it has no object and no connection now."
+)
+# What follows the sentence of a memory, by the keys of an item.
+_FOLLOWING = tuple(
+    "memory type subject predicate object aspect stance category valid_from valid_to".split()
+)
 
 # What coexists was added, in the words of callers.
 _EVENTS: Mapping[Verdict, EventName] = {
@@ -57,6 +77,39 @@ def _item(palace: Palace, fact: Fact, created: datetime) -> MemoryItem:
         "valid_from": _told(fact.valid_from),
         "valid_to": _told(fact.valid_to),
     }
+
+
+def updated(rewritten: Rewritten) -> UpdatedItem:
+    palace, new, old = rewritten.fact.palace, rewritten.fact, rewritten.old
+    item = items(palace, [new])[0]
+    after: Mapping[str, Any] = item
+    before: Mapping[str, Any] = items(palace, [old])[0]
+    changed = [name for name in _FOLLOWING if after[name] != before[name]]
+    if _words(palace, new) != _words(palace, old):
+        changed.append("sources")
+    return {**item, "changed": changed, "note": None if rewritten.is_read else UNREAD}
+
+
+def _words(palace: Palace, fact: Fact) -> set[tuple[int, int]]:
+    rows = Evidence.objects.filter(palace=palace, fact=fact)
+    return set(rows.values_list("drawer_id", "start"))
+
+
+def deleted(forgotten: Forgotten) -> Deleted:
+    return Deleted(forgotten.facts, kept_words(forgotten), forgotten.kept_total)
+
+
+def kept_words(forgotten: Forgotten) -> list[KeptWords]:
+    return [
+        {
+            "drawer": str(kept.drawer.uuid),
+            "pointer": str(kept.drawer.pointer),
+            "session_id": kept.drawer.conversation,
+            "why": "other_memory" if kept.memories else "other_source",
+            "memories": [str(memory) for memory in kept.memories],
+        }
+        for kept in forgotten.kept
+    ]
 
 
 def _told(moment: datetime | None) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from palace.curation.trash import Place, drawers_in
+from palace.curation.trash import Place, drawers_in, moment_of
 from palace.facts.founding import resting_only_on
 from palace.models import Activity, Fact, Palace
 
@@ -50,14 +51,24 @@ def went_along(palace: Palace, batches: Collection[int]) -> dict[int, Along]:
     }
     dropped = _dropped(palace, [memory for each in memories.values() for memory in each])
     found = {
-        key: [dropped[UUID(memory)] for memory in each if UUID(memory) in dropped]
+        key: [
+            fact
+            for memory in each
+            if (fact := dropped.get(UUID(memory))) and _went_in(fact, moment_of(key))
+        ]
         for key, each in memories.items()
     }
     return {key: Along(facts[:NAMED], len(facts)) for key, facts in found.items() if facts}
 
 
 def _dropped(palace: Palace, memories: Collection[str]) -> dict[UUID, Fact]:
-    """By memory, the latest version, where it has lost the words it rested on."""
+    """The latest version by memory."""
     versions = Fact.objects.within(palace).filter(memory__in=list(memories))
     latest = versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
-    return {fact.memory: fact for fact in latest if fact.fate == Fact.Fate.UNFOUNDED}
+    return {fact.memory: fact for fact in latest}
+
+
+def _went_in(fact: Fact, at: datetime | None) -> bool:
+    """Whether it lost its words, or was deleted together with the drawers of this batch."""
+    with_words = fact.fate == Fact.Fate.DELETED and fact.retired_at == at
+    return fact.fate == Fact.Fate.UNFOUNDED or with_words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from uuid import UUID
 
 from django.contrib import messages
@@ -9,20 +10,29 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 
+from palace.curation.forgetting import Forgotten, delete_fact
+from palace.curation.forgetting import restore_fact as restore_with_words
+from palace.curation.trash import Restored
 from palace.errors import FactConflict, NoSuchFact
-from palace.facts.editing import delete, restore, rewrite
+from palace.facts.editing import rewrite
 from palace.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.storable import is_storable
+from palace.templatetags.palace_tags import counted
 from palace.views.facts import LONGEST_TEXT, show_fact
+from palace.views.trash import queue_mining
 from settings_app.access import PageRequest, signed_in_action
 
+UNREAD = (
+    "Fact updated. The sentence could not be read as one statement about the same subject, so it "
+    "is connected with nothing now."
+)
 NOT_HELD = "This is held no longer, so there is nothing to change. Restore it first."
 
 
 @signed_in_action
 def rewrite_fact(request: PageRequest, memory: UUID) -> HttpResponse:
-    """Lets a memory say something else; `version` is the row that whoever wrote it had before."""
+    """Corrects a memory's sentence; `version` is the row that its writer saw."""
     palace = Palace.objects.own(request.user)
     held = _held(palace, memory)
     text = " ".join(request.POST.get("text", "").split())
@@ -37,21 +47,24 @@ def rewrite_fact(request: PageRequest, memory: UUID) -> HttpResponse:
         except NoSuchFact:
             messages.error(request, NOT_HELD)
             return redirect("fact_detail", memory)
-        _offer(request, "It says something else now.", "rewrite_fact", new, text=held.text)
+        except FactConflict as conflict:
+            return show_fact(request, memory, text=text, error=str(conflict))
+        said = "Fact updated." if new.is_read else UNREAD
+        _offer(request, said, "rewrite_fact", new.fact, text=held.text)
     return redirect("fact_detail", memory)
 
 
 @signed_in_action
 def retire_fact(request: PageRequest, memory: UUID) -> HttpResponse:
-    """Deletes a memory as far as answers go: it stays on record, and can be restored."""
+    """Deletes a memory, and its words where `words` is sent. Both can be restored."""
     palace = Palace.objects.own(request.user)
+    doors = None if request.POST.get("words") else ()
+    gone: Forgotten | None = None
     if held := _held(palace, memory):
-        try:
-            delete(palace, memory, _scope(held))
-        except NoSuchFact:
-            held = None
-    if held:
-        _offer(request, "Deleted. Nothing goes by it any more.", "restore_fact", held)
+        with suppress(NoSuchFact):
+            gone = delete_fact(palace, memory, _scope(held), doors=doors)
+    if held and gone:
+        _offer(request, _deleted(gone), "restore_fact", held)
     else:
         messages.info(request, "There was nothing to delete: it is held no longer.")
     return redirect("fact_detail", memory)
@@ -63,11 +76,25 @@ def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     version = _version(palace, memory, request.POST.get("version", ""))
     try:
-        held = restore(palace, version, _scope(version))
+        held, restored = restore_with_words(palace, version, _scope(version))
     except FactConflict as conflict:
         return show_fact(request, memory, conflict=str(conflict))
-    _offer(request, "It is held again.", "retire_fact", held)
+    queue_mining(restored)
+    _offer(request, _restored(restored), "retire_fact", held, words=restored.drawers > 0)
     return redirect("fact_detail", memory)
+
+
+def _deleted(gone: Forgotten) -> str:
+    if not gone.trashed:
+        return "Deleted. Nothing goes by it any more."
+    moved = counted(gone.trashed, "message")
+    return f"Deleted, and {moved} that it rested on moved to the trash."
+
+
+def _restored(restored: Restored) -> str:
+    if not restored.drawers:
+        return "It is held again."
+    return f"It is held again, and {counted(restored.drawers, 'message')} restored from the trash."
 
 
 def _held(palace: Palace, memory: UUID) -> Fact | None:
@@ -113,7 +140,9 @@ def _changed_meanwhile(held: Fact, version: str) -> str:
     return f"It was changed meanwhile and says “{held.text}” now. Save again to put yours in place."
 
 
-def _offer(request: PageRequest, said: str, undo: str, fact: Fact, *, text: str = "") -> None:
-    context = {"said": said, "undo": undo, "fact": fact, "text": text}
+def _offer(
+    request: PageRequest, said: str, undo: str, fact: Fact, *, text: str = "", words: bool = False
+) -> None:
+    context = {"said": said, "undo": undo, "fact": fact, "text": text, "words": words}
     # Marked as safe by having been rendered, which escapes the fact's own words.
     messages.success(request, render_to_string("palace/_undo_fact.html", context, request))

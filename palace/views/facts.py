@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
+from palace.curation.forgetting import resting_only_under
 from palace.facts.history import history
 from palace.facts.predicates import PREDICATES
 from palace.models import Fact, Palace, Proposal
@@ -76,6 +77,7 @@ def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
         "proposals": _waiting(palace, memory),
         "events": history(palace, memory)[-EVENTS_SHOWN:],
         "longest": LONGEST_TEXT,
+        "own_words": resting_only_under(palace, memory).count() if held else 0,
         "in_its_place": _in_its_place(palace, shown) if form.get("conflict") else None,
         "text": shown.text,
         **form,

@@ -115,7 +115,8 @@ def test_a_fact_comes_again_once_it_was_corrected(told, fact, model):
     rewrite(told, fact.memory, "User's boiler was serviced by Osgood", Scope("person"))
     say(conversation, question("boiler", 3))
     finished(conversation)
-    before, still, after = blocks(model)
+    # Between the second reply and the third, the model was asked to read the new sentence.
+    before, still, *_, after = blocks(model)
     assert "serviced by Derek\n" in before
     assert still.count("User's boiler") == 1
     assert "boiler was serviced by Osgood" in after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth import get_user_model
 
-from loci_client import EmptyQuery, KeyRefused, Memory, NotFoundError, WrongPalace
+from loci_client import AmbiguousSession, EmptyQuery, KeyRefused, Memory, NotFoundError, WrongPalace
 from tests.client.conftest import key_of
 
 SAID = [
@@ -48,6 +48,44 @@ def test_a_person_and_a_session_are_deleted_for_good(request, server, kind):
     assert memory.user_memories("bob", limit=5) == {"memories": [], "total": 0}
     with pytest.raises(NotFoundError):
         memory.relations("Miso", user_id="bob")
+
+
+@pytest.mark.parametrize("user", ["a/b", "..", "a/../b?c#d%2Fe", "x/memories"])
+def test_ids_are_quoted(memory, user):
+    for name in (user, "another"):
+        memory.add_turn(user, "I live in Lisbon.", user_id=name)
+        memory.conversation(user, user_id=name).put({"step": 1})
+        memory.episodes(user_id=name).store(user, "A talk about a home.")
+    assert memory.user_memories(user, active=True)["total"] == 1
+    assert memory.conversation(user, user_id=user).get() == {"step": 1}
+    assert len(memory.episodes(user_id=user).of_conversation(user)) == 1
+    with pytest.raises(AmbiguousSession) as caught:
+        memory.delete_session(user)
+    assert caught.value.status == 409
+    memory.delete_session(user, user_id=user)
+    assert memory.user_memories(user)["total"] == 0
+    memory.delete_user(user)
+    assert memory.conversation(user, user_id=user).get() == {}
+    assert memory.user_memories("another")["total"] == 1
+
+
+@pytest.mark.parametrize("kind", ["memory", "embedded"])
+def test_what_is_deleted_says_which_words_stay(request, kind):
+    memory = request.getfixturevalue(kind)
+    [first, second] = memory.add(
+        "I live in Lisbon and I have a cat called Miso.", user_id="bob", timestamp="2025-05-01"
+    )["results"]
+    gone = memory.delete(first["id"])
+    assert gone == gone.kept_total == 1
+    [kept] = gone.kept
+    assert (kept["why"], kept["memories"]) == ("other_memory", [second["id"]])
+    written = memory.update(second["id"], "User has a cat named Soba")
+    assert (written["object"], written["note"]) == ("Soba", None)
+    assert "object" in written["changed"]
+    gone = memory.delete(second["id"])
+    assert (gone, gone.kept, gone.kept_total) == (1, [], 0)
+    gone = memory.delete_all(user_id="bob")
+    assert (gone, gone.kept) == (0, [])
 
 
 def test_a_key_opens_what_it_was_made_for(server):

@@ -50,6 +50,9 @@ def test_a_day_with_the_palace(door, owner, mode):
         read = await client.read_resource("loci://wings")
         assert wing["name"] in read.contents[0].text
 
+        about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
+        assert drawer["pointer"] in about.messages[0].content.text
+
         [fact] = kept["facts"]
         held = await call("facts_as_of", query="home town", category="home")
         assert [each["id"] for each in held["facts"]] == [fact["id"]]
@@ -58,9 +61,10 @@ def test_a_day_with_the_palace(door, owner, mode):
         counted = await call("list_categories")
         assert {"category": "home", "facts": 1} in counted["categories"]
         changed = await call("update_fact", id=fact["id"], text="The user lives in Neukölln")
-        assert changed["text"] == "The user lives in Neukölln"
+        assert (changed["text"], changed["object"]) == ("The user lives in Neukölln", "Neukölln")
+        assert (changed["pointers"], changed["note"]) == ([], None)
         gone = await call("delete_fact", id=fact["id"], confirm=changed["text"])
-        assert gone["deleted"] == changed["text"]
+        assert gone == {"id": fact["id"], "deleted": changed["text"], "trashed": 1, "kept": []}
         assert (await call("facts_as_of"))["facts"] == []
 
         await call("save_to_working_memory", key="notes", data=" a draft ", tags=["x"])
@@ -76,7 +80,7 @@ def test_a_day_with_the_palace(door, owner, mode):
         told_of = await call("search_episodes", query="moving house")
         assert [each["summary"] for each in told_of["episodes"]] == ["A move to Berlin."]
         about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
-        assert drawer["pointer"] in about.messages[0].content.text
+        assert "Nothing in the palace is about that." in about.messages[0].content.text
         caught_up = await client.get_prompt("catch_me_up", {})
         assert "A move to Berlin." in caught_up.messages[0].content.text
 

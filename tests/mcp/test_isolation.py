@@ -60,7 +60,7 @@ PROMPTS = {"what_do_you_know_about": {"subject": WORD}, "catch_me_up": {}}
 
 
 def fact(drawer):
-    return Fact.objects.within(drawer.palace).active().get(object="Lisbon")
+    return Fact.objects.within(drawer.palace).active().get(predicate="lives_in")
 
 
 @pytest.fixture

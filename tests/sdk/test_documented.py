@@ -10,13 +10,30 @@ import pytest
 from palace import sdk
 from palace.facts.filters import FIELDS, OPERATORS
 from palace.indexing.vector_index import VectorIndex
-from palace.sdk import EntryItem, EpisodeItem, HistoryRecord, Memory, MemoryEvent, MemoryItem
+from palace.sdk import (
+    EntryItem,
+    EpisodeItem,
+    HistoryRecord,
+    KeptWords,
+    Memory,
+    MemoryEvent,
+    MemoryItem,
+    UpdatedItem,
+)
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.working import ConversationMemory, WorkingMemory
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "sdk.md").read_text()
-RESULTS = (MemoryItem, MemoryEvent, HistoryRecord, EntryItem, EpisodeItem)
+RESULTS = (
+    MemoryItem,
+    UpdatedItem,
+    KeptWords,
+    MemoryEvent,
+    HistoryRecord,
+    EntryItem,
+    EpisodeItem,
+)
 KEYS = {name for result in RESULTS for name in result.__annotations__}
 
 

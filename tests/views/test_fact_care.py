@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from palace.facts.editing import delete, rewrite
 from palace.models import Fact, FactEvent
-from tests.factories import FactFactory
+from tests.factories import EvidenceFactory, FactFactory
 from tests.views.conftest import BY_PERSON, FACTS, address, listed
 
 
@@ -25,13 +25,16 @@ def test_a_fact_is_said_differently_and_back(alices, fact):
     assert response.redirect_chain == [(address(fact), 302)]
     held = Fact.objects.active().get(memory=fact.memory)
     assert held.text == "User lives in Alfama"
-    assert held.evidence.count() == 1
+    assert (held.object, held.object_entity.name) == ("Alfama", "Alfama")
+    assert not held.evidence.exists()
     assert FactEvent.objects.get(memory=fact.memory).by == "person"
     undo = re.search(
         r'action="([^"]+/rewrite/)".*?name="text" value="([^"]+)"', response.text, re.S
     )
     alices.post(undo[1], {"text": undo[2]})
-    assert Fact.objects.active().get(memory=fact.memory).text == fact.text
+    back = Fact.objects.active().get(memory=fact.memory)
+    assert (back.text, back.object_entity) == (fact.text, fact.object_entity)
+    assert back.evidence.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -114,3 +117,69 @@ def test_a_version_that_is_none_is_not_found(alices, fact, version):
 def test_a_memory_that_is_none_is_not_found(alices, palace, action):
     made_up = reverse(action, args=[uuid.uuid4()])
     assert alices.post(made_up, {"text": "New"}).status_code == 404
+
+
+def undo_of(response):
+    """Address and fields of the form that undoes what was done just now."""
+    form = re.search(
+        r'<form method="post" action="([^"]+)">(?:(?!</form>).)*Undo', response.text, re.S
+    )
+    return form[1], dict(re.findall(r'name="([^"]+)" value="([^"]*)"', form[0]))
+
+
+def test_a_fact_is_deleted_with_its_words_and_undo_brings_back_both(alices, fact, said):
+    assert "Also move the message it rests on to the trash" in alices.get(address(fact)).text
+    response = post(alices, fact, "retire_fact", words="1")
+    assert "Deleted, and 1 message that it rested on moved to the trash." in response.text
+    assert fact.text in alices.get(reverse("trash")).text
+    said.refresh_from_db()
+    assert said.trashed_at is not None
+    where, fields = undo_of(response)
+    back = alices.post(where, fields, follow=True)
+    assert "It is held again, and 1 message restored from the trash." in back.text
+    said.refresh_from_db()
+    assert said.trashed_at is None
+    assert Fact.objects.active().get(memory=fact.memory).evidence.get().drawer == said
+    # The undoing can be undone in turn: both go again.
+    where, fields = undo_of(back)
+    alices.post(where, fields)
+    said.refresh_from_db()
+    assert said.trashed_at is not None
+    assert not Fact.objects.active().exists()
+
+
+def test_without_a_choice_the_words_stay(alices, fact, said):
+    post(alices, fact, "retire_fact")
+    said.refresh_from_db()
+    assert said.trashed_at is None
+
+
+def test_words_that_another_fact_rests_on_are_not_offered(alices, fact, said):
+    EvidenceFactory(fact=FactFactory(subject=fact.subject), drawer=said)
+    assert 'name="words"' not in alices.get(address(fact)).text
+    assert (
+        "Deleted. Nothing goes by it any more." in post(alices, fact, "retire_fact", words="1").text
+    )
+    said.refresh_from_db()
+    assert said.trashed_at is None
+
+
+def test_the_trash_brings_the_fact_back_with_its_message(alices, fact, said):
+    post(alices, fact, "retire_fact", words="1")
+    alices.post(reverse("restore_drawer", args=[said.uuid]))
+    assert Fact.objects.active().get(memory=fact.memory).text == fact.text
+
+
+def test_a_sentence_that_cannot_be_read_is_said_so(alices, fact):
+    response = post(alices, fact, "rewrite_fact", text="It is complicated")
+    assert "could not be read as one statement" in response.text
+    assert Fact.objects.active().get(memory=fact.memory).object == ""
+
+
+def test_a_sentence_that_conflicts_is_refused_beside_the_field(alices, fact):
+    work = FactFactory(subject=fact.subject, predicate="works_at", text="User works at Siemens")
+    response = post(alices, work, "rewrite_fact", text="User lives in Porto")
+    assert response.status_code == 400
+    assert "“User lives in Lisbon” is held in its place" in response.text
+    assert "User lives in Porto</textarea>" in response.text
+    assert set(Fact.objects.active()) == {fact, work}

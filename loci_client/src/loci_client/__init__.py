@@ -2,11 +2,13 @@
 
 from loci_client.asynchronous import AsyncMemory
 from loci_client.errors import (
+    AmbiguousSession,
     BadAnswer,
     BadFilter,
     BadInput,
     EmbeddingError,
     EmptyQuery,
+    FactConflict,
     KeyRefused,
     LLMError,
     NamespaceFull,
@@ -25,26 +27,33 @@ from loci_client.errors import (
 from loci_client.memory import Memory
 from loci_client.results import (
     AddResults,
+    Deleted,
     EntryItem,
     EpisodeItem,
     HistoryRecord,
+    KeptWords,
     MemoryEvent,
     MemoryItem,
     MemoryResults,
+    UpdatedItem,
 )
 from loci_client.version import __version__
 
 __all__ = [
     "AddResults",
+    "AmbiguousSession",
     "AsyncMemory",
     "BadAnswer",
     "BadFilter",
     "BadInput",
+    "Deleted",
     "EmbeddingError",
     "EmptyQuery",
     "EntryItem",
     "EpisodeItem",
+    "FactConflict",
     "HistoryRecord",
+    "KeptWords",
     "KeyRefused",
     "LLMError",
     "Memory",
@@ -60,6 +69,7 @@ __all__ = [
     "SetupError",
     "TooManyRequests",
     "TooMuch",
+    "UpdatedItem",
     "VectorStoreError",
     "WorkingMemoryAway",
     "WrongPalace",

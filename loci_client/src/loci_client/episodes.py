@@ -82,5 +82,5 @@ class EpisodeCalls:
 
     def of_conversation(self, conversation_id: str) -> Call[list[EpisodeItem]]:
         """All episodes of a conversation, the oldest first."""
-        path = f"/episodic/{values.part('conversation_id', conversation_id)}"
+        path = f"/episodic/{values.path('conversation_id', conversation_id)}"
         return Call("GET", path, at("results"), query=self._scope)

@@ -64,6 +64,18 @@ class BadInput(PalaceError):
     code = "bad_input"
 
 
+class FactConflict(PalaceError):
+    """Of what a subject has one of, another is there already; nothing was changed."""
+
+    code = "fact_conflict"
+
+
+class AmbiguousSession(PalaceError):
+    """Several users have a session of this name, and none was named; nothing was deleted."""
+
+    code = "ambiguous_session"
+
+
 class BadFilter(PalaceError):
     """A filter that cannot be understood."""
 

@@ -10,12 +10,14 @@ from loci_client.calls import Call, an_object, at, nothing
 from loci_client.errors import BadAnswer
 from loci_client.results import (
     AddResults,
+    Deleted,
     EntityResults,
     HistoryRecord,
     MemoryItem,
     MemoryResults,
     RelationResults,
     TimelineResults,
+    UpdatedItem,
 )
 from loci_client.values import Messages, Moment
 
@@ -119,21 +121,28 @@ class FactCalls:
         )
         return Call("GET", MEMORIES, an_object, query=query)
 
-    def update(self, memory_id: str, new_text: str) -> Call[MemoryItem]:
-        """Let a memory say something else; what it said stays in its history.
+    def update(self, memory_id: str, new_text: str) -> Call[UpdatedItem]:
+        """Correct a memory: object, connections, sources and vector follow the new sentence.
+
+        What it said before stays in its history. `changed` says what followed, `note` what could
+        not.
 
         Raises:
             NotFoundError: there is no such memory; BadInput: the text cannot be kept.
+            FactConflict: another memory already says what there can be one of.
         """
         return Call("PUT", _memory(memory_id), an_object, body={"text": new_text})
 
-    def delete(self, memory_id: str) -> Call[None]:
-        """Hold a memory no longer; its history stays.
+    def delete(self, memory_id: str) -> Call[Deleted]:
+        """Delete a memory; its history stays.
+
+        The messages given to `add` that only this memory rests on go to the trash. The result is
+        1, and its `kept` lists the messages that stay.
 
         Raises:
             NotFoundError: there is no such memory.
         """
-        return Call("DELETE", _memory(memory_id), nothing)
+        return Call("DELETE", _memory(memory_id), _deleted)
 
     def delete_all(
         self,
@@ -141,10 +150,14 @@ class FactCalls:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-    ) -> Call[int]:
-        """`delete` for all memories within the scope; returns how many there were."""
+    ) -> Call[Deleted]:
+        """`delete` for all memories within the scope; returns how many there were.
+
+        Messages given to `add` within the scope that no memory rests on go to the trash, too;
+        with an `agent_id`, only those the deleted memories rest on.
+        """
         scope = values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
-        return Call("DELETE", MEMORIES, at("deleted"), query=scope)
+        return Call("DELETE", MEMORIES, _deleted, query=scope)
 
     def history(self, memory_id: str) -> Call[list[HistoryRecord]]:
         """All that happened to a memory, oldest first; also of one that was deleted.
@@ -157,7 +170,8 @@ class FactCalls:
     def reset(self) -> Call[None]:
         """Delete all memories with vectors and history, for everybody whom the key opens.
 
-        The messages stay in their drawers; they are not read for facts again.
+        Messages given to `add` are deleted for good with them. Those that came by a chat, a turn
+        or an import stay in their drawers, and are not read for facts again.
 
         Raises:
             KeyRefused: the key has not the scope `admin`.
@@ -238,6 +252,13 @@ def _memory(memory_id: object) -> str:
 
 def _entity(name: object) -> str:
     return f"{ENTITIES}{values.path('name', name)}/"
+
+
+def _deleted(answer: Any) -> Deleted:
+    if answer is None:  # One was deleted, and no words of it stay.
+        return Deleted(1)
+    told = an_object(answer)
+    return Deleted(at("deleted")(told), told.get("kept", ()), told.get("kept_total"))
 
 
 def _a_list(answer: Any) -> Any:

@@ -17,6 +17,7 @@ _OWN_CODES: dict[str, type[PalaceError]] = {
         *(errors.BadFilter, errors.EmptyQuery, errors.TooMuch, errors.NamespaceFull),
         *(errors.NotItsOwn, errors.WorkingMemoryAway, errors.LLMError, errors.EmbeddingError),
         *(errors.VectorStoreError, errors.SetupError, errors.TooManyRequests),
+        *(errors.FactConflict, errors.AmbiguousSession),
     )
 }
 # The server tells these apart; in palace.sdk, and so here, they are one.

@@ -5,7 +5,8 @@ Times are ISO 8601, in UTC.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired, Self, TypedDict
 
 EventName = Literal["ADD", "UPDATE", "DELETE", "NONE"]
 
@@ -44,6 +45,58 @@ class MemoryItem(TypedDict):
     confidence: float
     valid_from: str | None
     valid_to: str | None
+
+
+class UpdatedItem(MemoryItem):
+    """A memory after its sentence was changed.
+
+    Keys:
+        changed: What followed the sentence, by the keys of an item: `object`, `predicate` … and
+            `sources` where it rests on other words than before.
+        note: What could not follow, in a sentence; None where everything did.
+    """
+
+    changed: list[str]
+    note: str | None
+
+
+class KeptWords(TypedDict):
+    """A message that stays although a memory that rested on it was deleted.
+
+    Keys:
+        drawer, pointer: Which message.
+        session_id: The conversation it belongs to.
+        why: `other_memory`: another memory rests on it, too; `other_source`: it was not given to
+            the fact API, but came by a chat, a turn or an import.
+        memories: The ids of those other memories.
+    """
+
+    drawer: str
+    pointer: str
+    session_id: str
+    why: Literal["other_memory", "other_source"]
+    memories: list[str]
+
+
+class Deleted(int):
+    """How many memories were deleted: a number, which also says which of their words stay.
+
+    Attributes:
+        kept: The messages that stay, up to 100 of them, oldest first. All others that the fact
+            API was given are in the trash.
+        kept_total: How many messages stay.
+    """
+
+    kept: list[KeptWords]
+    kept_total: int
+
+    def __new__(
+        cls, count: int, kept: Sequence[KeptWords] = (), kept_total: int | None = None
+    ) -> Self:
+        deleted = super().__new__(cls, count)
+        deleted.kept = list(kept)
+        deleted.kept_total = len(deleted.kept) if kept_total is None else kept_total
+        return deleted
 
 
 class MemoryEvent(TypedDict):

@@ -111,7 +111,7 @@ class ServiceCalls:
         Args:
             active: Only what is held; or only what is not.
         """
-        path = f"/users/{values.part('user_id', user_id)}/memories"
+        path = f"/users/{values.path('user_id', user_id)}/memories"
         return Call("GET", path, an_object, query=values.query_of(limit=limit, active=active))
 
     def delete_user(self, user_id: str) -> Call[None]:
@@ -120,15 +120,18 @@ class ServiceCalls:
         Raises:
             KeyRefused: the key has not the scope `admin`.
         """
-        return Call("DELETE", f"/users/{values.part('user_id', user_id)}", nothing)
+        return Call("DELETE", f"/users/{values.path('user_id', user_id)}", nothing)
 
     def delete_session(self, session_id: str, *, user_id: str | None = None) -> Call[None]:
         """Delete a conversation for good, and the facts that rest on it alone.
 
         Args:
-            user_id: Whose; without it anybody's whom the key opens.
+            user_id: Whose. Needed where several users have a session of this name.
+
+        Raises:
+            AmbiguousSession: no user is named and several have one; nothing is deleted.
         """
-        path = f"/sessions/{values.part('session_id', session_id)}"
+        path = f"/sessions/{values.path('session_id', session_id)}"
         return Call("DELETE", path, nothing, query=values.query_of(user_id=user_id))
 
     def health(self) -> Call[Health]:

@@ -140,7 +140,7 @@ class ConversationCalls:
             BadInput: it is no conversation's id; ScopeError: nobody can be called so.
         """
         self.conversation_id = conversation_id
-        self._path = f"/working-memory/{values.part('A conversation', conversation_id)}"
+        self._path = f"/working-memory/{values.path('A conversation', conversation_id)}"
         self._scope = values.scope(user_id=user_id)
 
     def get(self) -> Call[dict[str, Any]]:

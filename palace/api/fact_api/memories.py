@@ -20,6 +20,7 @@ from palace.sdk import by_id
 from palace.sdk.adding import Told, add
 from palace.sdk.calls import told
 from palace.sdk.memory import Memory
+from palace.sdk.results import Deleted
 
 TAG = ["fact API"]
 
@@ -52,8 +53,12 @@ class MemoriesView(FactView):
         tags=TAG, parameters=[Scoped], request=None, responses={200: shapes.MemoriesDeleted}
     )
     def delete(self, request: Request) -> Response:
-        """Hold no memory within the scope any longer. What was said stays, and so do histories."""
-        return Response({"deleted": self.memory.delete_all(**self.read_query(Scoped))})
+        """Delete all memories within the scope. Their histories stay.
+
+        The messages that the fact API was given within the scope go to the trash, unless another
+        memory rests on them. With `agent_id`, only those the deleted memories rest on.
+        """
+        return Response(_deleted(self.memory.delete_all(**self.read_query(Scoped))))
 
 
 class SearchMemoriesView(FactView):
@@ -87,27 +92,37 @@ class MemoryView(FactView):
             raise not_found()
         return etags.answer(request, item)
 
-    @extend_schema(
-        tags=TAG, request=shapes.MemoryRewritten, responses={200: shapes.MemoryItemShown}
-    )
+    @extend_schema(tags=TAG, request=shapes.MemoryRewritten, responses={200: shapes.MemoryUpdated})
     def put(self, request: Request, memory_id: str) -> Response:
-        """Let a memory say something else. What it said stays in its history.
+        """Correct a memory. Object, connections, sources and vector follow the new sentence.
 
-        With `If-Match` only where it still says what you have read.
+        What it said before stays in its history. With `If-Match` only where it still says what
+        you have read. 409 with `fact_conflict` where another memory already says what there can
+        be one of.
         """
         text = self.read(shapes.MemoryRewritten)["text"]
         with told():
             item = by_id.rewrite(
                 palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
             )
-        return etags.answer(request, item)
+        return etags.answer(request, item, but=("changed", "note"))
 
-    @extend_schema(tags=TAG, request=None, responses={204: None})
+    @extend_schema(tags=TAG, request=None, responses={200: shapes.MemoriesDeleted, 204: None})
     def delete(self, request: Request, memory_id: str) -> Response:
-        """Hold a memory no longer. Its history stays. `If-Match` as of PUT."""
+        """Delete a memory. Its history stays. `If-Match` as of PUT.
+
+        The messages given to the fact API that only this memory rests on go to the trash. 204
+        where no words of it stay; 200 with the list of those that do.
+        """
         with told():
-            by_id.delete(palaces_for(self.key), memory_id, check=partial(etags.check, request))
-        return Response(status=204)
+            gone = by_id.delete(
+                palaces_for(self.key), memory_id, check=partial(etags.check, request)
+            )
+        return Response(_deleted(gone)) if gone.kept else Response(status=204)
+
+
+def _deleted(gone: Deleted) -> dict[str, Any]:
+    return {"deleted": int(gone), "kept": gone.kept, "kept_total": gone.kept_total}
 
 
 class HistoryView(FactView):
@@ -124,7 +139,8 @@ class ResetView(FactView):
     def post(self, request: Request) -> Response:
         """Delete all memories with their histories, of everybody whom this key opens.
 
-        What was said stays in its drawers, and is not read for memories again.
+        Messages given to the fact API are deleted for good with them. Those that came by a chat, a
+        turn or an import stay in their drawers, and are not read for memories again.
         """
         self.memory.reset()
         return Response(status=204)

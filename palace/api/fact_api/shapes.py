@@ -125,8 +125,34 @@ class MemoryRewritten(Shape):
     text = ExactText(max_length=MOST_TEXT_CHARS, help_text="What it is to say from now on.")
 
 
+class MemoryUpdated(MemoryItemShown):
+    changed = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What followed the sentence, by field; `sources`: the words it rests on.",
+    )
+    note = serializers.CharField(allow_null=True, help_text="What could not follow it, and why.")
+
+
+class WordsKept(Shape):
+    drawer = serializers.UUIDField()
+    pointer = serializers.CharField()
+    session_id = serializers.CharField()
+    why = serializers.ChoiceField(
+        ["other_memory", "other_source"],
+        help_text="Another memory rests on it too; or it was not given to the fact API, but came "
+        "by a chat, a turn or an import.",
+    )
+    memories = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The other memories that rest on it."
+    )
+
+
 class MemoriesDeleted(Shape):
     deleted = serializers.IntegerField(help_text="How many there were.")
+    kept = WordsKept(
+        many=True, help_text="Messages they rested on that stay, up to 100, the oldest first."
+    )
+    kept_total = serializers.IntegerField(help_text="How many messages stay.")
 
 
 class MemoryHistoryLine(Shape):

@@ -20,6 +20,6 @@ urlpatterns = [
     path("v1/memories/<str:memory_id>/history/", HistoryView.as_view(), name="history"),
     path("v1/reset/", ResetView.as_view(), name="reset"),
     path("v1/entities/", EntitiesView.as_view(), name="entities"),
-    path("v1/entities/<path:name>/relations/", RelationsView.as_view(), name="relations"),
-    path("v1/entities/<path:name>/timeline/", TimelineView.as_view(), name="timeline"),
+    path("v1/entities/<id:name>/relations/", RelationsView.as_view(), name="relations"),
+    path("v1/entities/<id:name>/timeline/", TimelineView.as_view(), name="timeline"),
 ]

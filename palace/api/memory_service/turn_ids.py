@@ -7,6 +7,9 @@ from uuid import UUID, uuid4, uuid5
 from palace.models import Drawer, IdempotentWrite
 
 SOURCE = "api"
+# A session is a conversation that a program named: in a turn, as the fact API's `run_id`, by MCP's
+# `remember`, or through the proxy.
+SESSION_SOURCES = (SOURCE, "sdk", "mcp", "proxy")
 _AGAIN = UUID("4c76be0a-6a17-4f8c-9d59-6df4e2b3a9d1")
 
 

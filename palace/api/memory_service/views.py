@@ -10,15 +10,18 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from kombu.exceptions import OperationalError as QueueAway
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from palace.api.base import ApiView
 from palace.api.memory_service import shapes, shown, turn_ids
-from palace.api.palaces import palaces_of, subject_for
-from palace.curation.leaving import delete_conversation, delete_palace
+from palace.api.palaces import palaces_for
+from palace.api.problems import Problem
+from palace.curation.leaving import delete_drawers, delete_palace
 from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace
+from palace.models.hierarchy import DrawerQuerySet
 from palace.recall.lines import PackableTurn
 from palace.recall.recall import recall
 from palace.sdk.arguments import metadata_of
@@ -31,6 +34,10 @@ logger = logging.getLogger(__name__)
 # Of a session, so many of its latest messages may end the context.
 LATEST = 3
 TAG = ["memory service"]
+AMBIGUOUS = (
+    "Several users have a session of this name, and nothing was deleted. Name one of them by "
+    "user_id."
+)
 
 
 class TurnsView(ApiView):
@@ -104,13 +111,14 @@ class RecallView(ApiView):
 def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
     if not session:
         return []
-    drawers = _of_session(palace, session).filter(trashed_at=None)
-    return list(reversed(drawers.order_by("-position")[:LATEST]))
+    drawers = _of_session(session).within(palace).kept()
+    return list(reversed(drawers.order_by("-said_at", "-position", "-pk")[:LATEST]))
 
 
-def _of_session(palace: Palace, session: str) -> Any:
-    return Drawer.objects.within(palace).filter(
-        source=turn_ids.SOURCE, conversation=storable_id(session)
+def _of_session(session: str) -> DrawerQuerySet:
+    """In any palace."""
+    return Drawer.objects.filter(
+        source__in=turn_ids.SESSION_SOURCES, conversation=storable_id(session)
     )
 
 
@@ -135,21 +143,9 @@ class SearchView(ApiView):
 
 
 def _outside(palace: Palace, session: str) -> list[int]:
-    inside = _of_session(palace, session).values("pk")
+    inside = _of_session(session).within(palace).values("pk")
     drawers = Drawer.objects.within(palace).exclude(pk__in=inside)
     return list(drawers.order_by().values_list("pk", flat=True))
-
-
-class UserMemoriesView(ApiView):
-    @extend_schema(tags=TAG, parameters=[shapes.MemoriesAsked], responses={200: shapes.Memories})
-    def get(self, request: Request, user_id: str) -> Response:
-        """All that was ever held of a person, newest first, with what took whose place."""
-        asked = self.read_query(shapes.MemoriesAsked)
-        palace = self.palace(user_id)
-        facts = Fact.objects.filter(palace=palace)
-        if asked["active"] is not None:
-            facts = facts.filter(retired_at__isnull=asked["active"])
-        return Response({"memories": shown.memories(facts, asked["limit"]), "total": facts.count()})
 
 
 class UserView(ApiView):
@@ -158,12 +154,33 @@ class UserView(ApiView):
     @extend_schema(tags=TAG, request=None, responses={204: None})
     def delete(self, request: Request, user_id: str) -> Response:
         """Delete a person's palace with everything in it, for good; also when there is none."""
-        palace = Palace.objects.filter(
-            owner=self.key.owner_id, subject=subject_for(self.key, user_id)
-        ).first()
+        palace = self.palace(user_id)
         if palace is not None:
             delete_palace(palace)
         return Response(status=204)
+
+
+class UserMemoriesView(UserView):
+    @extend_schema(tags=TAG, parameters=[shapes.MemoriesAsked], responses={200: shapes.Memories})
+    def get(self, request: Request, user_id: str) -> Response:
+        """Everything Loci has learnt about a person, newest first, with what replaced what.
+
+        Without memories that were deleted, or whose words are in the trash.
+        """
+        asked = self.read_query(shapes.MemoriesAsked)
+        palace = self.palace(user_id)
+        facts = Fact.objects.filter(palace=palace).remembered()
+        if asked["active"] is not None:
+            facts = facts.filter(retired_at__isnull=asked["active"])
+        return Response({"memories": shown.memories(facts, asked["limit"]), "total": facts.count()})
+
+    @extend_schema(exclude=True)
+    def delete(self, request: Request, user_id: str) -> Response:
+        """Delete the palace of a user whose id ends in `/memories`."""
+        user_id = f"{user_id}/memories"
+        if self.palace(user_id) is None:
+            raise MethodNotAllowed("DELETE")
+        return super().delete(request, user_id)
 
 
 class SessionView(ApiView):
@@ -171,21 +188,35 @@ class SessionView(ApiView):
         tags=TAG,
         request=None,
         parameters=[
-            OpenApiParameter("user_id", OpenApiTypes.STR, description="Whose; else anybody's.")
+            OpenApiParameter(
+                "user_id",
+                OpenApiTypes.STR,
+                description="Whose. Needed where several users have a session of this name.",
+            )
         ],
         responses={204: None},
     )
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete a conversation for good, and the facts that rest on it alone.
 
-        Also when there is none.
+        The session of a turn, the `run_id` of the fact API, and the conversation id of the proxy
+        or MCP. 204 also where there is no such session. 409 with `ambiguous_session` where
+        several users have one and `user_id` is missing; nothing is deleted then.
         """
-        user_id = request.query_params.get("user_id")
-        if user_id is None:
-            palaces = palaces_of(self.key)
-        else:
-            found = self.palace(user_id)
-            palaces = [found] if found else []
-        for palace in palaces:
-            delete_conversation(palace, turn_ids.SOURCE, storable_id(session_id))
+        drawers = _of_session(session_id)
+        palace = self._palace_with(drawers, request.query_params.get("user_id"))
+        if palace is not None:
+            delete_drawers(palace, drawers)
         return Response(status=204)
+
+    def _palace_with(self, drawers: DrawerQuerySet, user_id: str | None) -> Palace | None:
+        """
+        Raises:
+            Problem: 409, no user is named and several have such a session.
+        """
+        if user_id is not None:
+            return self.palace(user_id)
+        having = list(palaces_for(self.key).filter(pk__in=drawers.values("palace"))[:2])
+        if len(having) > 1:
+            raise Problem(409, "ambiguous_session", AMBIGUOUS)
+        return having[0] if having else None

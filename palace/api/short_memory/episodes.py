@@ -76,7 +76,25 @@ class EpisodesFound(Shape):
     results = EpisodeFound(many=True)
 
 
-class StoreView(ShortView):
+class EpisodicView(ShortView):
+    def of_conversation(self, conversation_id: str) -> Response:
+        episodes = self.memory.episodes(user_id=self.user())
+        return Response({"results": episodes.of_conversation(conversation_id)})
+
+
+class EpisodesView(EpisodicView):
+    @extend_schema(tags=TAG, parameters=[Whose], responses={200: EpisodesShown})
+    def get(self, request: Request, conversation_id: str) -> Response:
+        """All episodes of a conversation, the oldest first."""
+        return self.of_conversation(conversation_id)
+
+
+class StoreView(EpisodicView):
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """All episodes of a conversation with the id `store`."""
+        return self.of_conversation("store")
+
     @extend_schema(
         tags=TAG, parameters=[Whose], request=EpisodeStored, responses={201: EpisodeShown}
     )
@@ -88,8 +106,13 @@ class StoreView(ShortView):
         return Response(episodes.store(**asked), 201)
 
 
-class SearchEpisodesView(ShortView):
+class SearchEpisodesView(EpisodicView):
     only_reads: ClassVar[bool] = True
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """All episodes of a conversation with the id `search`."""
+        return self.of_conversation("search")
 
     @extend_schema(
         tags=TAG, parameters=[Whose], request=EpisodesAsked, responses={200: EpisodesFound}
@@ -100,11 +123,3 @@ class SearchEpisodesView(ShortView):
         episodes = self.memory.episodes(user_id=self.user(asked))
         del asked["user_id"]
         return Response({"results": episodes.search(**asked)})
-
-
-class EpisodesView(ShortView):
-    @extend_schema(tags=TAG, parameters=[Whose], responses={200: EpisodesShown})
-    def get(self, request: Request, conversation_id: str) -> Response:
-        """All episodes of a conversation, the oldest first."""
-        episodes = self.memory.episodes(user_id=self.user())
-        return Response({"results": episodes.of_conversation(conversation_id)})

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -49,14 +50,30 @@ class LedgerView(ShortView):
     @extend_schema(tags=TAG, parameters=[Whose], responses={200: LedgerShown})
     def get(self, request: Request, conversation_id: str) -> Response:
         """All that was put before the conversation's model."""
+        return Response({"conversation_id": conversation_id, "items": self.items(conversation_id)})
+
+    def items(self, conversation_id: str) -> dict[str, str]:
         palace = self.palace(self.user())
         entries = Ledger(palace, conversation_id).get() if palace else {}
-        items = {name: entries[name].value for name in sorted(entries)}
-        return Response({"conversation_id": conversation_id, "items": items})
+        return {name: entries[name].value for name in sorted(entries)}
 
 
-class CheckView(ShortView):
+class StepView(LedgerView):
+    """POST acts on one item; GET reads the ledger of a conversation whose id ends in the step."""
+
+    step: ClassVar[str]
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, conversation_id: str) -> Response:
+        whole = f"{conversation_id}/{self.step}"
+        if not self.items(whole):
+            raise MethodNotAllowed("GET")
+        return super().get(request, whole)
+
+
+class CheckView(StepView):
     only_reads: ClassVar[bool] = True
+    step = "check"
 
     @extend_schema(tags=TAG, parameters=[Whose], request=ItemNamed, responses={200: ItemShown})
     def post(self, request: Request, conversation_id: str) -> Response:
@@ -67,7 +84,9 @@ class CheckView(ShortView):
         return _shown(asked["item"], entry)
 
 
-class MarkView(ShortView):
+class MarkView(StepView):
+    step = "mark"
+
     @extend_schema(tags=TAG, parameters=[Whose], request=ItemMarked, responses={200: ItemShown})
     def post(self, request: Request, conversation_id: str) -> Response:
         """Note that an item was put before the model; safe to repeat."""
@@ -77,7 +96,9 @@ class MarkView(ShortView):
         return _shown(entry.item, entry)
 
 
-class EvictView(ShortView):
+class EvictView(StepView):
+    step = "evict"
+
     @extend_schema(tags=TAG, parameters=[Whose], request=ItemNamed, responses={200: ItemEvicted})
     def post(self, request: Request, conversation_id: str) -> Response:
         """Let an item be put before the model again."""

@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 from pydantic import Field
 
 from palace.api.problems import Problem
+from palace.curation.forgetting import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
 from palace.facts import editing
 from palace.facts.entities import find_entity
@@ -23,6 +24,7 @@ from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.sdk.arguments import statement_of
 from palace.sdk.finding import find
+from palace.sdk.shown import UNREAD, kept_words
 
 BY = "mcp"
 CATEGORY = "A path such as home/pets; what lies below it counts too."
@@ -167,17 +169,23 @@ class UpdateAsked(OfSomebody):
     text: Text = Field(description="What it is to say, as a whole sentence.")
 
 
+class FactUpdated(FactTold):
+    note: str | None = Field(description="What could not follow the new text, and why.")
+
+
 @tool("Update a fact", "write", destroys=True, again_is_same=True)
-def update_fact(caller: Caller, asked: UpdateAsked) -> FactTold:
+def update_fact(caller: Caller, asked: UpdateAsked) -> FactUpdated:
     """Correct a fact that was never so. What it said stays in its history.
+
+    Its object, its connections and its sources follow the new text.
 
     Where something has changed in the world, remember what was said instead: then it is also
     known until when the old fact was true.
     """
     palace, text = _palace_of(caller, asked.user_id, asked.id), statement_of(asked.text)
     written = editing.rewrite(palace, asked.id, text, Scope(BY))
-    [told] = facts_told(Fact.objects.within(palace).filter(pk=written.pk))
-    return told
+    [told] = facts_told(Fact.objects.within(palace).filter(pk=written.fact.pk))
+    return FactUpdated(**told.model_dump(), note=None if written.is_read else UNREAD)
 
 
 class DeleteAsked(OfSomebody):
@@ -185,16 +193,27 @@ class DeleteAsked(OfSomebody):
     confirm: str = Field(description="The fact's present text, exactly: it is the one you mean.")
 
 
+class WordsKept(Told):
+    pointer: str
+    why: str = Field(
+        description="other_memory: another fact rests on it; other_source: it was said elsewhere, "
+        "such as in a chat."
+    )
+
+
 class DeleteTold(Told):
     id: UUID
     deleted: str = Field(description="What it said.")
+    trashed: int = Field(description="How many messages went to the trash with it.")
+    kept: list[WordsKept] = Field(description="Messages that it rested on and that stay.")
 
 
 @tool("Delete a fact", "write", destroys=True)
 def delete_fact(caller: Caller, asked: DeleteAsked) -> DeleteTold:
-    """Hold a fact no longer. The words it rests on stay, and so does its history.
+    """Delete a fact, and the remembered messages that it alone rests on. Its history stays.
 
-    Only when the person asks for it.
+    The messages go to the trash. Those that another fact rests on, or that were said in a chat or
+    imported, stay; they are listed. Only when the person asks for it.
     """
     palace = _palace_of(caller, asked.user_id, asked.id)
     with transaction.atomic():
@@ -203,8 +222,9 @@ def delete_fact(caller: Caller, asked: DeleteAsked) -> DeleteTold:
         if fact.text != asked.confirm:
             said = f"confirm is not what the fact says, which is: {fact.text}"
             raise Problem(409, "not_confirmed", said)
-        editing.delete(palace, asked.id, Scope(BY))
-    return DeleteTold(id=asked.id, deleted=fact.text)
+        gone = delete_fact_and_words(palace, asked.id, Scope(BY))
+    kept = [WordsKept(pointer=each["pointer"], why=each["why"]) for each in kept_words(gone)]
+    return DeleteTold(id=asked.id, deleted=fact.text, trashed=gone.trashed, kept=kept)
 
 
 def _palace_of(caller: Caller, user_id: str | None, memory: UUID) -> Palace:
