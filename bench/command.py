@@ -169,7 +169,7 @@ class BenchmarkCommand(BaseCommand):
         if unasked := made["questions"] - len(lines):
             self.stderr.write(f"{unasked} of {made['questions']} questions are not asked yet.")
         try:
-            return _report(folder)
+            return self.report(folder)
         except (KeyError, TypeError, ValueError) as error:
             raise BadRun(
                 f"{folder.retrieval.path} is not as `retrieve` writes it ({error!r}); have it "
@@ -283,9 +283,13 @@ class BenchmarkCommand(BaseCommand):
         return {line["id"] for line in folder.retrieval.lines()}
 
     def finished(self, run: Run) -> dict[str, Any]:
-        report = _report(run.folder)
+        report = self.report(run.folder)
         write_json(run.folder.report, report)
         return report
+
+    def report(self, folder: Folder) -> dict[str, Any]:
+        """The figures, from the logs alone."""
+        return _report(folder)
 
 
 ALL = ("run", "retrieval", "generation", "judged")
@@ -304,6 +308,7 @@ class Run:
     limit: int | None
     most_questions: int | None
     folder: Folder
+    asked_again: bool = False
 
     @property
     def schema(self) -> str:

@@ -126,6 +126,11 @@ class Folder:
         return Log(self.path / "failed.jsonl")
 
     @property
+    def again(self) -> Folder:
+        """Of the questions asked a second time."""
+        return Folder(self.path / "asked-again")
+
+    @property
     def report(self) -> Path:
         """The last line that `full` or `retrieve` printed; absent until retrieval is complete."""
         return self.path / "report.json"
@@ -171,8 +176,8 @@ class Folder:
         """Delete what was made of these parts: `run`, `retrieval`, `generation`, `judged`."""
         before = self._all()
         logs = {
-            "run": [self.ingest],
-            "retrieval": [self.retrieval, Log(self.report)],
+            "run": [self.ingest, self.again.ingest],
+            "retrieval": [self.retrieval, self.again.retrieval, Log(self.report)],
             "generation": [self.generation, self.failed],
             "judged": [self.judged],
         }

@@ -64,10 +64,9 @@ def palace_taken_in(case: Case, log: Log, how: str) -> Palace:
     Raises:
         BadRun: it has not been; says what to do.
     """
-    palace = palace_of(case)
-    if not _is_logged(palace, case, log):
+    if not is_taken_in(case, log):
         raise BadRun(f"{case.id} is not taken in, or only in part; run `{how}` first.")
-    return palace
+    return palace_of(case)
 
 
 def ask(
@@ -149,6 +148,11 @@ def _taken_in(palace: Palace) -> set[str]:
     unmined = drawers.unmined().values("conversation")
     mined = drawers.exclude(conversation__in=unmined)
     return set(mined.values_list("conversation", flat=True).distinct())
+
+
+def is_taken_in(case: Case, log: Log) -> bool:
+    """Whether the palace of a case has been taken in whole."""
+    return _is_logged(palace_of(case), case, log)
 
 
 def _is_logged(palace: Palace, case: Case, log: Log) -> bool:

@@ -31,9 +31,10 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
     """
     if hits is None:
         return f"{why} {MEMORY_OFF}"
-    if not hits:
+    telling = [hit for hit in hits if hit.tells]
+    if not telling:
         return f"{why} {NOTHING_FITS}"
-    return "\n\n".join([f"{why} Closest are:", *(_quoted(hit) for hit in hits[:QUOTED])])
+    return "\n\n".join([f"{why} Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])])
 
 
 def _quoted(hit: Hit) -> str:

@@ -113,7 +113,8 @@ def examples(asked: Sequence[Asked], palace: Palace, aim: Aim) -> Iterator[Examp
     names = {key: (conversation, turn) for key, conversation, turn in _messages(palace)}
     for each in asked:
         query = replace(each.query, aim=aim(each.vector))
-        meaning, words = by_meaning(palace, space, query.aim), by_words(palace, query.terms)
+        meaning = by_meaning(palace, space, query.aim)
+        words = by_words(palace, query.terms, silent=meaning.silent)
         candidates = find_candidates(palace, query, meaning, words)
         meaning = meaning.with_all(candidates.with_neighbours())
         values = features(query, candidates, meaning, words)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
+from palace.indexing.asking import only_asks, only_quotes, takes_up
+
 _READ_AT_EITHER_END = 2_000  # Characters; a pasted page is of one kind throughout.
 
 
@@ -27,7 +29,13 @@ class Trait(IntFlag):
     PLACE = 256
     REASON = 512
     GREETS = 1024
+    ONLY_ASKS = 2048
+    ONLY_QUOTES = 4096  # What is in the palace already.
+    TAKES_UP = 8192  # It only asks, about what was just said.
 
+
+# Alone, that is: what else it says is all in the palace, or asked of it.
+TELLS_NOTHING = Trait.ONLY_ASKS | Trait.ONLY_QUOTES
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _PRESENT = {
@@ -64,9 +72,10 @@ _SELF = re.compile(r"\b(?:I|my|we|our|me)\b")
 
 def read_traits(text: str) -> Trait:
     """The traits of a message; of a long one as its first and last two thousand characters show."""
+    idle = _idle(text)
     if len(text) > 2 * _READ_AT_EITHER_END:
         text = f"{text[:_READ_AT_EITHER_END]}\n{text[-_READ_AT_EITHER_END:]}"
-    found = _asking(text)
+    found = _asking(text) | idle
     for trait, pattern in _PRESENT.items():
         if pattern.search(text):
             found |= trait
@@ -75,6 +84,15 @@ def read_traits(text: str) -> Trait:
     found |= Trait.NAMES if names > 1 else Trait(0)
     found |= Trait.SELF if selves else Trait(0)
     return found | (Trait.MUCH_SELF if selves > 2 else Trait(0))
+
+
+def _idle(text: str) -> Trait:
+    """Of the whole text: what stands in its middle may tell something."""
+    if only_quotes(text):
+        return Trait.ONLY_QUOTES
+    if not only_asks(text):
+        return Trait(0)
+    return Trait.ONLY_ASKS | (Trait.TAKES_UP if takes_up(text) else Trait(0))
 
 
 def _asking(text: str) -> Trait:

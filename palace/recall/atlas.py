@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from palace.indexing.traits import TELLS_NOTHING, Trait
 from palace.recall.rows import Keys, among, distinct
 from palace.recall.survey import MESSAGE, Messages, Survey
 
@@ -46,6 +47,7 @@ class Atlas:
         survey: Of all kept drawers of the palace.
         keys: Of the drawers, ascending: the place of one here is its row.
         said_at: Of each row, in seconds since the epoch.
+        silent: Keys of the drawers that tell nothing, ascending.
         before: Of each row that of the message before it in its conversation, -1 at the start;
             likewise `after`.
     """
@@ -58,6 +60,7 @@ class Atlas:
         self.survey = survey
         self.keys: Keys = survey.messages["key"].copy()
         self.said_at: npt.NDArray[np.float64] = survey.messages["said_at"].copy()
+        self.silent: Keys = self.keys[_tells_nothing(survey.messages["traits"])]
         self.stretches = Stretches(survey.passages)
         self.before, self.after = beside or _beside(survey.messages)
         self._messages = np.concatenate([survey.messages, NO_MESSAGE])
@@ -129,6 +132,11 @@ class Atlas:
 
     def speakers(self, rows: Rows) -> npt.NDArray[np.str_]:
         return np.asarray(self._speakers[self.survey.messages["voice"][rows]])
+
+
+def _tells_nothing(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """A question within a talk stands for what was said about it."""
+    return np.asarray(((traits & TELLS_NOTHING) > 0) & ((traits & Trait.TAKES_UP) == 0))
 
 
 def _beside(messages: Messages) -> tuple[Rows, Rows]:

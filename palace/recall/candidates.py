@@ -12,7 +12,7 @@ from palace.models import Palace
 from palace.recall.atlas import Atlas, Rows
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.rows import among, distinct, fetch_rows, keys_literal, numbers
+from palace.recall.rows import NO_KEYS, among, distinct, fetch_rows, keys_literal, marked, numbers
 from palace.recall.semantic import Ids, Meaning, Scores
 from palace.recall.signs import closest_by_bits
 from palace.recall.surveying import survey_around
@@ -21,6 +21,8 @@ from palace.recall.surveying import survey_around
 BEST_EACH = 200
 # Of the best by either, this many bring the messages before and after along.
 BEST_WITH_NEIGHBOURS = 100
+# Beside those, one in so many may be a message that tells nothing.
+SILENT_SHARE = 10
 # How many of the closest in meaning are taken from a period the question names.
 BEST_IN_PERIOD = 100
 
@@ -32,7 +34,7 @@ class Candidates:
     Attributes:
         said_at: Seconds since the epoch.
         terms: Length of each drawer in terms; likewise of the drawers before and after it.
-        traits: Of each drawer, one bit a trait; likewise of the one before.
+        traits: Of each drawer, one bit a trait; likewise of the ones before and after.
         before: Key of the message before in the conversation, 0 at its start; likewise `after`.
         quoted: The share of the question's quotations and full names that each one holds.
     """
@@ -50,6 +52,7 @@ class Candidates:
     before_traits: npt.NDArray[np.int16]
     after: Ids
     after_terms: Scores
+    after_traits: npt.NDArray[np.int16]
     quoted: Scores
 
     def __len__(self) -> int:
@@ -68,19 +71,37 @@ def find_candidates(
     Args:
         best_each: How many of the best by each of meaning and words are looked at.
     """
-    best = _either(meaning, words, best_each)
+    silent = NO_KEYS if query.intent.asks_asked else meaning.silent
+    best = _either(meaning, words, best_each, silent)
     for period in query.time.periods:
         best = distinct(best, _best_within(meaning, palace, period.start, period.end))
-    closest = _either(meaning, words, min(best_each // 2, BEST_WITH_NEIGHBOURS))
+    closest = _either(meaning, words, min(best_each // 2, BEST_WITH_NEIGHBOURS), silent)
     reach = np.where(among(best, closest), 2, 1)
     atlas = meaning.atlas or survey_around(palace.pk, best, reach)
     return _load(palace, query, atlas, _rows(atlas, best, closest, query.as_of))
 
 
-def _either(meaning: Meaning, words: Words, number: int) -> Ids:
-    """The best by each of the two, ascending."""
+def _either(meaning: Meaning, words: Words, number: int, silent: Ids) -> Ids:
+    """The best by each of the two, ascending. What tells nothing takes no other's place."""
     return distinct(
-        _best(meaning.drawers, meaning.best, number), _best(words.drawers, words.scores, number)
+        *_best_apart(meaning.drawers, meaning.best, number, silent),
+        *_best_apart(words.drawers, words.scores, number, silent),
+    )
+
+
+def _best_apart(drawers: Ids, scores: Scores, number: int, silent: Ids) -> tuple[Ids, ...]:
+    """The best of those that tell something, and the best few of the others.
+
+    Args:
+        drawers: Ascending.
+    """
+    if len(drawers) <= number or not len(silent):
+        return (_best(drawers, scores, number),)
+    apart = marked(drawers, silent)
+    few = max(number // SILENT_SHARE, 1)
+    return (
+        _best(drawers[~apart], scores[~apart], number),
+        _best(drawers[apart], scores[apart], few),
     )
 
 
@@ -141,6 +162,7 @@ def _load(palace: Palace, query: Query, atlas: Atlas, rows: Rows) -> Candidates:
         before_traits=before["traits"],
         after=after["key"],
         after_terms=after["terms"].astype(np.float32),
+        after_traits=after["traits"],
         quoted=_quoted(palace, atlas.keys[rows], phrases),
     )
 

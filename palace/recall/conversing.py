@@ -128,22 +128,26 @@ def compose(
     budget_tokens: int | None,
     session: Sequence[PackableTurn],
     weights: Mapping[str, float],
+    silent: Collection[int] = (),
 ) -> Composed:
     """The block of what was found and, where the conversation carries, of what stays from before.
 
     Each thing stands there once. What was found comes first, in its order, whether it is new or
     not; then what else stays, the newest first: where there is no room for all, the oldest go.
+
+    Args:
+        silent: Places of hits that tell nothing: the block does without them.
     """
     block = partial(pack, budget_tokens=budget_tokens, session=session, weights=weights)
     talk = seen.talk
     if talk is None:
-        packed = block(hits, facts=known)
+        packed = block(hits, facts=known, silent=silent)
         return Composed(packed, given=len(hits) - len(packed.left_out))
     found = _find(seen.held(), hits, known, talk)
     if not talk.carries:
-        return _composed(seen, talk, found, _only_new(block, found), ())
+        return _composed(seen, talk, found, _only_new(block, found, silent), ())
     carried = still_before(palace, found.others)
-    packed = block(hits, facts=known, carried=[each.line for each in carried])
+    packed = block(hits, facts=known, carried=[each.line for each in carried], silent=silent)
     return _composed(seen, talk, found, packed, tuple(carried[place] for place in packed.carried))
 
 
@@ -201,12 +205,16 @@ def _composed(
     return Composed(packed, found.held, found.held_facts, len(into), stay, injection)
 
 
-def _only_new(block: Callable[..., Packed], found: _Found) -> Packed:
+def _only_new(block: Callable[..., Packed], found: _Found, silent: Collection[int]) -> Packed:
     """The block without what is held; its places are those of all, and what is held has none."""
     of_hits = _others(found.hits, found.held)
     of_facts = _others(found.known, found.held_facts)
     new = [found.hits[place] for place in of_hits]
-    packed = block(new, facts=[found.known[place] for place in of_facts])
+    packed = block(
+        new,
+        facts=[found.known[place] for place in of_facts],
+        silent=[at for at, place in enumerate(of_hits) if place in silent],
+    )
     return replace(
         packed,
         left_out=tuple(of_hits[place] for place in packed.left_out),

@@ -18,6 +18,7 @@ class Intent:
         asks_assistant: What the assistant said: "you recommended", "remind me what you wrote".
         asks_advice: Help or advice wanted now, where the asker's standing wishes should be heard.
         asks_survey: More than one message is needed: counts, lists, orders, summaries.
+        asks_asked: What was asked earlier: "what did I ask about", "have I asked you".
         quoted: What stands between quotation marks, without them.
         names: Runs of capitalised words that are not merely the start of a sentence.
     """
@@ -26,6 +27,7 @@ class Intent:
     asks_assistant: bool = False
     asks_advice: bool = False
     asks_survey: bool = False
+    asks_asked: bool = False
     quoted: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -119,6 +121,12 @@ _ASKS_SURVEY = _any_of(
     r"(?:events|things|places|people|activities|hobbies) (?:that )?(?:have|has|I|he|she|they)\b",
     r"(?:happened|came|come|first), .+ or\b",
 )
+_ASKS_ASKED = _any_of(
+    r"(?:did|do|does|have|has|had|was|were|am|is|are) (?:[\w']+ ){1,4}?ask(?:ed|ing)?\b",
+    r"(?:I|we|you|he|she|they)(?:'ve|'d| have| had)? (?:\w+ )?asked\b",
+    r"(?:my|our|his|her|their) (?:\w+ )?questions?\b",
+    r"(?:what|which|whose|how many|all the|any|the) (?:\w+ )?questions?\b",
+)
 
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,120})\"|“([^”\n]{1,120})”|«\s?([^»\n]{1,120}?)\s?»"
@@ -164,6 +172,7 @@ def read_intent(question: str) -> Intent:
         asks_assistant=_ASKS_ASSISTANT.search(text) is not None,
         asks_advice=_ASKS_ADVICE.search(text) is not None,
         asks_survey=_ASKS_SURVEY.search(text) is not None,
+        asks_asked=_ASKS_ASKED.search(text) is not None,
         quoted=tuple(dict.fromkeys(_quoted(question))),
         names=tuple(dict.fromkeys(_names(_QUOTED.sub(" · ", question)))),
     )

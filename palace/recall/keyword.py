@@ -15,7 +15,7 @@ import numpy.typing as npt
 from palace.models import Palace
 from palace.models.packed import unpack
 from palace.recall.census import Census, take_census
-from palace.recall.rows import fetch_rows
+from palace.recall.rows import NO_KEYS, fetch_rows, marked
 from palace.recall.semantic import Ids, Scores, look_up
 
 K1 = 1.2
@@ -38,8 +38,8 @@ class Words:
     """BM25 of the palace's drawers, by ascending drawer key; those without any term left out.
 
     Attributes:
-        mean: Over all drawers of the palace, most of which score 0; likewise `spread`.
-        coverage: The largest share of the question, 0 to 1, that the terms of one drawer make up;
+        mean: Over all drawers that tell something, most of which score 0; likewise `spread`.
+        coverage: The largest share of the question, 0 to 1, that the terms of one of those make up;
             a rare term makes up more than an everyday one.
         mean_length: Of the palace's drawers, in terms.
         weight: Of all the question's terms, the sum of their idf.
@@ -81,18 +81,25 @@ class Words:
 NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.0, 0.0)
 
 
-def by_words(palace: Palace, terms: tuple[str, ...], census: Census | None = None) -> Words:
+def by_words(
+    palace: Palace, terms: tuple[str, ...], census: Census | None = None, silent: Ids = NO_KEYS
+) -> Words:
     """Score the kept drawers that hold any of the terms, as if there were no others.
 
     Args:
         census: Of the palace, where it was just taken.
+        silent: Keys of drawers that tell nothing, ascending. They are scored like the others, but
+            how rare a word is, and how far a score stands out, is as if they were not there.
     """
     census = census or take_census(palace)
     number, mean_length = census.number, census.mean_length
     if not number or not terms:
         return NOTHING
+    if number <= len(silent):
+        silent = NO_KEYS
+    number -= len(silent)
     parts = [
-        (ids, counts, _saturated(counts, lengths / mean_length), _idf(len(ids), number))
+        (ids, counts, _saturated(counts, lengths / mean_length), _idf_of(ids, number, silent))
         for ids, counts, lengths in _postings(palace, terms, census.trash)
     ]
     if not parts:
@@ -101,20 +108,32 @@ def by_words(palace: Palace, terms: tuple[str, ...], census: Census | None = Non
     points = np.concatenate([part[2] * part[3] for part in parts])[order]
     weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
     scores = np.add.reduceat(points, starts).astype(np.float32)
-    covered = np.add.reduceat(weights, starts).max()
+    telling = ~marked(keys[starts], silent)
+    covered = np.add.reduceat(weights, starts)[telling].max(initial=0)
     whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * _idf(0, number)
-    mean = float(scores.sum()) / number
-    variance = float((scores**2).sum()) / number - mean**2
+    mean, spread = _statistics(scores[telling], number)
     return Words(
         drawers=keys[starts],
         scores=scores,
         terms=tuple(Term(ids, counts, idf) for ids, counts, _, idf in parts),
         mean=mean,
-        spread=max(variance, MIN_SPREAD**2) ** 0.5,
+        spread=spread,
         mean_length=mean_length,
         coverage=float(covered / whole),
         weight=float(whole),
     )
+
+
+def _statistics(scores: Scores, number: int) -> tuple[float, float]:
+    """Mean and spread over `number` drawers, of which those without a score have 0."""
+    mean = float(scores.sum()) / number
+    variance = float((scores**2).sum()) / number - mean**2
+    return mean, max(variance, MIN_SPREAD**2) ** 0.5
+
+
+def _idf_of(drawers: Ids, number: int, silent: Ids) -> float:
+    few = np.count_nonzero(marked(drawers, silent)) if len(silent) else 0
+    return _idf(len(drawers) - int(few), number)
 
 
 def _merged(parts: list[Ids]) -> tuple[Ids, Ids, Ids]:

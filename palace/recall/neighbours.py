@@ -8,6 +8,7 @@ from palace.indexing.traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.semantic import Scores
+from palace.recall.telling import Tells
 
 
 def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:
@@ -30,9 +31,13 @@ def answers(candidates: Candidates, before: Scores) -> Scores:
     return np.where(after_question, before, np.float32(0))
 
 
-def room_best(candidates: Candidates, scores: Scores) -> Scores:
-    """For each candidate the best score that any candidate of its room has."""
+def room_best(candidates: Candidates, scores: Scores, telling: Tells) -> Scores:
+    """For each candidate the best score that any candidate of its room has which tells something.
+
+    A room without one is as good as the palace is on average.
+    """
     rooms, places = np.unique(candidates.rooms, return_inverse=True)
     best = np.full(len(rooms), -np.inf, dtype=np.float32)
-    np.maximum.at(best, places, scores)
+    np.maximum.at(best, places[telling], scores[telling])
+    best[np.isneginf(best)] = 0
     return np.asarray(best[places], dtype=np.float32)

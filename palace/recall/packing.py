@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -136,6 +136,7 @@ def pack(
     session: Sequence[PackableTurn] = (),
     weights: Mapping[str, float] = TIERS,
     carried: Sequence[Packable | PackableFact] = (),
+    silent: Collection[int] = (),
 ) -> Packed:
     """Put facts, hits and turns into the block, each in its order.
 
@@ -149,13 +150,17 @@ def pack(
         session: The latest turns of the conversation, in order.
         weights: Of the tiers "facts", "hits" and "session"; those of empty ones go to the others.
         carried: What stood there before, the newest first, which is given room first.
+        silent: Places of hits that tell nothing, and so get no line.
     """
     old_facts = frozenset(
         place for place, each in enumerate(carried) if isinstance(each, PackableFact)
     )
     tiers = {
         "facts": _Tier([(fact_line(fact),) for fact in facts], range(len(facts))),
-        "hits": _Tier([hit_lines(hit) for hit in hits], range(len(hits))),
+        "hits": _Tier(
+            [() if place in silent else hit_lines(hit) for place, hit in enumerate(hits)],
+            range(len(hits)),
+        ),
         "session": _Tier([turn_lines(turn) for turn in session], range(len(session))[::-1]),
         "carried": _Tier(
             [carried_line(each) for each in carried], range(len(carried)), facts=old_facts

@@ -90,7 +90,8 @@ def recall(
     unasked = talk is not None and talk.turn == 0 and not (hits or known)
     if unasked:
         hits = latest(palace, as_of, leave_out, min(chosen.opening, most))
-    told = compose(palace, seen, hits, known, budget_tokens, session, chosen.shares)
+    silent = frozenset(place for place, hit in enumerate(hits) if not hit.tells)
+    told = compose(palace, seen, hits, known, budget_tokens, session, chosen.shares, silent)
     recollection = Recollection(
         uuid=uuid.uuid4(),
         query=found.question.text,
@@ -102,7 +103,7 @@ def recall(
         carried=told.carried,
         injection=told.injection,
         unasked=unasked and bool(hits),
-        notes=tuple(_notes(found, seen, told, len(hits), unasked=unasked)),
+        notes=tuple(_notes(found, seen, told, hits, unasked=unasked)),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if traced:
@@ -114,14 +115,16 @@ def _known(palace: Palace, found: Found, recipe: Recipe, agent: str, run: str) -
     return facts_for(palace, found.space, found.question, agent=agent, run=run, limit=recipe.facts)
 
 
-def _notes(found: Found, seen: Seen, told: Composed, hits: int, *, unasked: bool) -> Iterator[str]:
+def _notes(
+    found: Found, seen: Seen, told: Composed, hits: Sequence[Hit], *, unasked: bool
+) -> Iterator[str]:
     """What was degraded or left out, in sentences."""
     packed = told.packed
     yield from (note for note in (found.question.note, found.note, seen.note) if note)
     if unasked and hits:
         yield OPENED
-    if packed.left_out:
-        yield f"{len(packed.left_out)} of {hits} did not fit the budget of tokens."
+    if too_long := [place for place in packed.left_out if hits[place].tells]:
+        yield f"{len(too_long)} of {len(hits)} did not fit the budget of tokens."
     if packed.facts_left_out:
         facts = len(packed.facts_left_out) + len(packed.facts)
         yield f"{len(packed.facts_left_out)} of {facts} facts did not fit the budget of tokens."

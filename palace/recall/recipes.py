@@ -11,6 +11,7 @@ from typing import Any
 from palace.errors import UnknownRecipe
 from palace.recall.adapter import FOLDER
 from palace.recall.packing import TIERS
+from palace.recall.telling import SILENT
 
 Weights = Mapping[str, float]
 
@@ -68,8 +69,9 @@ def learnt(name: str) -> dict[str, Any]:
 
 
 # Who puts words between quotation marks wants these words. The questions that weights are learnt
-# from hardly ever do, so that nothing can be learnt of it.
-SET = {"words.quoted": 1.5}
+# from hardly ever do, so that nothing can be learnt of it. Nor do they meet earlier questions,
+# which no closeness makes an answer: -1 puts them just behind all that tells something.
+SET = {"words.quoted": 1.5, SILENT: -1.0}
 
 
 def _learnt(recipe: str, **choices: Any) -> Recipe:

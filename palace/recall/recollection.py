@@ -23,6 +23,8 @@ class Hit:
         signals: The share of each signal in the score; they add up to it.
         passage: Start and end of the stretch that is closest to the question.
         place_before: Its place by score, from 1, where a model was asked for the order.
+        tells: Whether it tells anything. An earlier question may be found, but the block does
+            without it, unless the query is after what was asked.
     """
 
     drawer: Drawer
@@ -31,6 +33,7 @@ class Hit:
     signals: Mapping[str, float]
     passage: tuple[int, int]
     place_before: int | None = None
+    tells: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,18 @@ def distinct(*parts: Keys) -> Keys:
     return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
 
 
+NO_KEYS: Keys = np.empty(0, np.int64)
+
+
+def marked(keys: Keys, few: Keys) -> npt.NDArray[np.bool_]:
+    """Which of the keys are among a few others; both ascending. Faster than `among`."""
+    found = np.zeros(len(keys), dtype=np.bool_)
+    if len(keys) and len(few):
+        places = np.minimum(np.searchsorted(keys, few), len(keys) - 1)
+        found[places[keys[places] == few]] = True
+    return found
+
+
 def among(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
     """Which of the keys are among the others, as `np.isin` says more slowly."""
     if not len(ascending):

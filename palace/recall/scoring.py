@@ -15,6 +15,7 @@ from palace.recall.recipes import Recipe
 from palace.recall.relevance import relevant
 from palace.recall.semantic import Meaning, Scores
 from palace.recall.signals import features
+from palace.recall.telling import SILENT, Tells, fall
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Scored:
     """Candidates in the order of their score, with why the last ones were cut.
 
     Attributes:
+        telling: Of each, whether it tells anything.
         order: Places among the candidates, best first; likewise the two that were cut.
         too_far: Of those that have nothing to do with the question.
         left_out: Of those that whoever asks has before them.
@@ -30,6 +32,7 @@ class Scored:
     candidates: Candidates
     shares: Mapping[str, Scores]
     scores: Scores
+    telling: Tells
     order: list[int]
     too_far: list[int]
     left_out: list[int]
@@ -56,8 +59,14 @@ def score(
         leave_out: Keys of drawers that are no hits, however good.
     """
     values = features(query, candidates, meaning, words)
-    shares = fuse(values, recipe.weights_for(query.kinds))
+    telling = values[SILENT] == 0
+    weights = recipe.weights_for(query.kinds)
+    weight = weights.pop(SILENT, 0.0)
+    shares = fuse(values, weights)
     scores = total(shares, len(candidates))
+    if weight and not telling.all():
+        shares[SILENT] = values[SILENT] * np.float32(weight * fall(scores, telling))
+        scores = scores + shares[SILENT]
     taken = relevant(candidates, values["time.said"], values["preference.stated"], meaning, words)
     order = ranking(scores, candidates.drawers)
     known = np.isin(candidates.drawers, np.array(list(leave_out), dtype=np.int64))[order]
@@ -66,6 +75,7 @@ def score(
         candidates,
         shares,
         scores,
+        telling=telling,
         order=order[taken[order]].tolist(),
         too_far=order[~taken[order]].tolist(),
         left_out=left_out.tolist(),

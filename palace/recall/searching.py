@@ -58,7 +58,7 @@ def search(
         EmptyQuery: the query is blank.
     """
     space, question, meaning = _understand(palace, opening, recipe, query, now, as_of)
-    words = by_words(palace, question.terms, opening.census)
+    words = by_words(palace, question.terms, opening.census, meaning.silent)
     candidates = find_candidates(palace, question, meaning, words, best_each=recipe.best_each)
     meaning = meaning.with_all(candidates.with_neighbours())
     scored = score(question, recipe, candidates, meaning, words, leave_out)
@@ -111,6 +111,7 @@ def _hits(
                 score=float(scored.scores[place]),
                 signals=scored.signals(place),
                 passage=span or (0, len(drawer.text)),
+                tells=bool(scored.telling[place]),
             )
         )
     return tuple(hits)

@@ -18,7 +18,7 @@ from pgvector import HalfVector
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.atlas import Atlas, Stretches
 from palace.recall.census import Census, take_census
-from palace.recall.rows import among, distinct, fetch_rows, keys_literal, numbers
+from palace.recall.rows import NO_KEYS, among, distinct, fetch_rows, keys_literal, marked, numbers
 from palace.recall.shelf import atlas_of, memory_bytes
 from palace.recall.signs import Asked, closest_by_bits, sample
 from palace.recall.survey import Vectors, signs_of
@@ -63,7 +63,7 @@ class Meaning:
         passages: How many passages it has.
         as_asked: Like `best`, with the question's own vector; the rest is with where its answers
             are.
-        mean: Of `best` over the palace; likewise `spread`, the standard deviation.
+        mean: Of `best` over what tells something; likewise `spread`, the standard deviation.
         number: How many drawers the palace has, about.
         asked: Where the others are; None where all are here.
         atlas: The palace in memory; None where it is too large, or was not looked at. Of a large
@@ -81,6 +81,11 @@ class Meaning:
     number: int = 0
     asked: Asked | None = None
     atlas: Atlas | None = None
+
+    @property
+    def silent(self) -> Ids:
+        """Keys of drawers that tell nothing, ascending; none where the palace is not in memory."""
+        return NO_KEYS if self.atlas is None else self.atlas.silent
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -181,7 +186,7 @@ def _by_atlas(atlas: Atlas, vector: Scores, as_asked: Scores | None) -> Meaning:
     """
     vectors = [vector] if as_asked is None else [vector, as_asked]
     found = _per_drawer(atlas.stretches, *_compared(atlas.survey.vectors, vectors))
-    mean, spread = _statistics(found.best)
+    mean, spread = _statistics(found.best, marked(found.drawers, atlas.silent))
     return replace(found, mean=mean, spread=spread, number=len(found.drawers), atlas=atlas)
 
 
@@ -207,7 +212,9 @@ def _by_bits(asked: Asked, census: Census) -> Meaning:
     found = _exactly(asked, distinct(close, sampled))
     if not len(found.drawers):
         return NOTHING
-    mean, spread = _statistics(found.best[among(found.drawers, sampled)])
+    inside = among(found.drawers, sampled)
+    silent = NO_KEYS if asked.atlas is None else asked.atlas.silent
+    mean, spread = _statistics(found.best[inside], marked(found.drawers[inside], silent))
     return replace(
         found, mean=mean, spread=spread, number=census.number, asked=asked, atlas=asked.atlas
     )
@@ -226,8 +233,10 @@ def _exactly(asked: Asked, drawers: Ids) -> Meaning:
     return _per_drawer(Stretches(passages[order]), *cosines)
 
 
-def _statistics(best: Scores) -> tuple[float, float]:
-    """Mean and standard deviation."""
+def _statistics(best: Scores, silent: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Mean and standard deviation of all but the silent: many close ones would widen it."""
+    if silent.any() and not silent.all():
+        best = best[~silent]
     if not len(best):
         return NOTHING.mean, NOTHING.spread
     return float(best.mean()), max(float(best.std()), MIN_SPREAD)

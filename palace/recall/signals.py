@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from palace.indexing.traits import Trait
 from palace.recall import neighbours
 from palace.recall.agreement import agreement
 from palace.recall.candidates import Candidates
@@ -13,7 +12,8 @@ from palace.recall.preference import preference_scores
 from palace.recall.query import Query
 from palace.recall.semantic import Meaning, Scores
 from palace.recall.speaker import named_speaker, users_own
-from palace.recall.statement import has_trait
+from palace.recall.statement import LEARNT, has_trait
+from palace.recall.telling import SILENT, Tells, tells
 from palace.recall.temporal import time_scores
 
 
@@ -26,8 +26,9 @@ def features(
     surrounds a message is measured in the same units. The others run from 0 to 1, but lengths,
     which are logarithms.
     """
-    of_meaning = _of_meaning(candidates, meaning)
-    of_words = _of_words(candidates, words)
+    telling = tells(query.intent, candidates, words)
+    of_meaning = _of_meaning(candidates, meaning, telling)
+    of_words = _of_words(candidates, words, telling)
     return {
         **of_meaning,
         **of_words,
@@ -39,11 +40,12 @@ def features(
         "preference.stated": preference_scores(query.intent, candidates),
         "length.terms": np.log1p(candidates.terms),
         "length.passages": np.log1p(meaning.at(candidates.drawers, meaning.passages)),
-        **{f"statement.{trait.name}".lower(): has_trait(candidates, trait) for trait in Trait},
+        **{f"statement.{trait.name}".lower(): has_trait(candidates, trait) for trait in LEARNT},
+        SILENT: (~telling).astype(np.float32),
     }
 
 
-def _of_meaning(candidates: Candidates, meaning: Meaning) -> dict[str, Scores]:
+def _of_meaning(candidates: Candidates, meaning: Meaning, telling: Tells) -> dict[str, Scores]:
     best = meaning.standardised(meaning.at(candidates.drawers, meaning.best))
     before = meaning.standardised(meaning.at(candidates.before, meaning.best))
     return {
@@ -52,16 +54,16 @@ def _of_meaning(candidates: Candidates, meaning: Meaning) -> dict[str, Scores]:
         "exchange.before": before,
         "exchange.after": meaning.standardised(meaning.at(candidates.after, meaning.best)),
         "exchange.answer": neighbours.answers(candidates, before),
-        "room.meaning": neighbours.room_best(candidates, best),
+        "room.meaning": neighbours.room_best(candidates, best, telling),
     }
 
 
-def _of_words(candidates: Candidates, words: Words) -> dict[str, Scores]:
+def _of_words(candidates: Candidates, words: Words, telling: Tells) -> dict[str, Scores]:
     message = words.standardised(words.at(candidates.drawers))
     exchange, coverage = neighbours.exchange_words(candidates, words)
     return {
         "words.message": message,
         "exchange.words": words.standardised(exchange),
         "exchange.coverage": coverage,
-        "room.words": neighbours.room_best(candidates, message),
+        "room.words": neighbours.room_best(candidates, message, telling),
     }

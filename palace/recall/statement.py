@@ -12,6 +12,10 @@ from palace.indexing.traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.semantic import Scores
 
+# Of the others `telling` makes what they are good for.
+_OTHERS = Trait.ONLY_ASKS | Trait.ONLY_QUOTES | Trait.TAKES_UP
+LEARNT = tuple(trait for trait in Trait if trait not in _OTHERS)
+
 
 def has_trait(candidates: Candidates, trait: Trait) -> Scores:
     """1 for each that has it, else 0."""

@@ -40,6 +40,7 @@ PUT_LOWER = "put lower by a model"
 TOO_FAR = "too far from the question"
 NO_ROOM = "did not fit the budget of tokens"
 SHOWN = "already shown in this conversation"
+TELLS_NOTHING = "only asks or quotes, which is no answer"
 
 
 def keep_trace(
@@ -142,7 +143,9 @@ def _hit(place: int, hit: Hit, told: Composed) -> dict[str, Any]:
     }
     if hit.place_before is not None:
         traced["place_before"] = hit.place_before
-    if place in told.packed.left_out:
+    if not hit.tells:
+        traced["cut"] = TELLS_NOTHING
+    elif place in told.packed.left_out:
         traced["cut"] = NO_ROOM
     elif place in told.held:
         traced["cut"] = SHOWN

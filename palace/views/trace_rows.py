@@ -15,7 +15,15 @@ from palace.evaluation.cases import case_of
 from palace.indexing.analyzer import analyze
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.rerank import move_told
-from palace.recall.tracing import KNOWN, NO_ROOM, PUT_LOWER, RANKED_LOWER, SHOWN, TOO_FAR
+from palace.recall.tracing import (
+    KNOWN,
+    NO_ROOM,
+    PUT_LOWER,
+    RANKED_LOWER,
+    SHOWN,
+    TELLS_NOTHING,
+    TOO_FAR,
+)
 from palace.views.hits import WORD, snippet_of
 from palace.views.reading import PREVIEW_LENGTH, with_preview
 from palace.views.shares import Account, Scale
@@ -41,6 +49,7 @@ ASKS = {
     "assistant": "what the assistant said",
     "advice": "advice, where your standing wishes count",
     "survey": "several things together: a count, a list, a summary",
+    "asked": "what was asked before",
 }
 WHEN = {
     "recent": "what holds now, or came last",
@@ -81,7 +90,7 @@ class TraceRow:
 
     @property
     def is_hit(self) -> bool:
-        return self.cut in ("", NO_ROOM, SHOWN)
+        return self.cut in ("", NO_ROOM, SHOWN, TELLS_NOTHING)
 
     @property
     def is_shown_before(self) -> bool:

@@ -35,3 +35,35 @@ def test_what_was_told_is_recalled_at_once(program):
 def test_the_schema_and_its_page_are_there(client, db):
     assert client.get("/api/schema/").status_code == 200
     assert "POST" in client.get("/api/docs/").text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_asked_before_does_not_displace_what_was_told(program):
+    """Told once, asked in several conversations: recall quotes what was told, and no question."""
+    told = "I'm allergic to nuts, so I never eat marzipan."
+    asked = ["What am I allergic to?", "Do I have any allergies?", "what am i allergic to"]
+    talks = {
+        "told": [told, "We moved the piano into the hall last week."],
+        "garden": ["The beans in my garden are late this year.", "Slugs ate the lettuce."],
+        **{f"asked {number}": [question] for number, question in enumerate(asked * 2)},
+        "tells": ["I'm allergic to nuts, what can I eat at the fair?"],
+    }
+    for session, said in talks.items():
+        messages = [{"role": "user", "content": text} for text in said]
+        turn = {"session_id": session, "user_id": "u1", "messages": messages}
+        assert program.post("/turns", turn).status_code == 201
+
+    def found(query):
+        results = program.post("/search", {"query": query, "user_id": "u1", "limit": 20}).data
+        return [each["content"] for each in results["results"]]
+
+    for query in ("What am I allergic to?", "Please tell me what my allergies are."):
+        contents = found(query)
+        assert {*contents[:2]} == {told, talks["tells"][0]}
+        questions = [place for place, text in enumerate(contents) if text in asked]
+        assert len(questions) == 6
+        assert min(questions) > max(p for p, text in enumerate(contents) if text not in asked)
+        recalled = program.post("/recall", {"query": query, "user_id": "u1", "max_tokens": 800})
+        assert "marzipan" in recalled.data["context"]
+        assert not [question for question in asked if question in recalled.data["context"]]
+    assert {*found("What did I ask about allergies?")[:3]} <= {*asked}

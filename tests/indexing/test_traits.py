@@ -30,6 +30,9 @@ def test_a_bit_means_the_same_for_ever():
         "PLACE": 256,
         "REASON": 512,
         "GREETS": 1024,
+        "ONLY_ASKS": 2048,
+        "ONLY_QUOTES": 4096,
+        "TAKES_UP": 8192,
     }
     found = {trait.name: trait.value for trait in Trait}
     assert {name: found.get(name) for name in stored} == stored
@@ -104,7 +107,8 @@ def test_mining_and_reindexing_store_the_same(palace):
     assert stored() == mined
 
 
-def test_drawers_from_before_there_were_traits_get_theirs(palace):
+@pytest.mark.parametrize("migration", ["0008_drawer_traits", "0022_asks_or_quotes_only"])
+def test_drawers_from_before_there_were_traits_get_theirs(palace, migration):
     mine(palace, transcript("Where do I live?", "In Lisbon, since 2019."))
     first = Drawer.objects.order_by("pk")[0]
     # More than are read at once, one that waits to be mined, and one in the trash.
@@ -115,7 +119,7 @@ def test_drawers_from_before_there_were_traits_get_theirs(palace):
     trashed.trash()
     Drawer.objects.update(traits=0)
     with connection.schema_editor() as editor:
-        import_module("palace.migrations.0008_drawer_traits").read_all(apps, editor)
+        import_module(f"palace.migrations.{migration}").read_all(apps, editor)
     found = stored()
     assert found.pop(waits.text) == 0
     assert found == {text: int(read_traits(text)) for text in found}

@@ -57,6 +57,7 @@ def test_each_comes_once_with_what_is_right_beside_it(lived_in, best_each):
         assert found.after[row] == (after.pk if after else 0)
         assert found.before_terms[row] == (before.terms if before else 0)
         assert found.before_traits[row] == (before.traits if before else 0)
+        assert found.after_traits[row] == (after.traits if after else 0)
         assert found.after_terms[row] == (after.terms if after else 0)
         assert (found.roles[row], found.speakers[row]) == (drawer.role, drawer.speaker)
         assert (found.rooms[row], found.terms[row]) == (drawer.room_id, drawer.terms)

@@ -104,9 +104,16 @@ def test_a_room_is_as_good_as_its_best_message(palace):
     meaning = by_meaning(palace, active_space(), query.aim)
     candidates = find_candidates(palace, query, meaning, by_words(palace, query.terms))
     scores = np.arange(len(candidates), dtype=np.float32) - 5
-    found = room_best(candidates, scores)
+    found = room_best(candidates, scores, np.ones(len(candidates), dtype=np.bool_))
     rooms = candidates.rooms.tolist()
     assert len(set(rooms)) == len(EVERYTHING)
     for place, room in enumerate(rooms):
         own = [s for r, s in zip(rooms, scores.tolist(), strict=True) if r == room]
         assert found[place] == max(own)
+
+
+def test_what_tells_nothing_makes_no_room_better(looked_at):
+    candidates, _ = looked_at
+    scores = np.array([4, 1, 2, 0], np.float32)
+    assert room_best(candidates, scores, np.array([False, True, True, True])).tolist() == [2] * 4
+    assert room_best(candidates, scores, np.zeros(4, np.bool_)).tolist() == [0] * 4

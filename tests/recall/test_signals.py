@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from palace.indexing.spaces import active_space
-from palace.indexing.traits import Trait, read_traits
+from palace.indexing.traits import read_traits
 from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.agreement import agreement
@@ -18,7 +18,7 @@ from palace.recall.query import read_query
 from palace.recall.recall import recall
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
-from palace.recall.statement import has_trait
+from palace.recall.statement import LEARNT, has_trait
 from palace.views.hits import SIGNALS
 from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
 
@@ -97,7 +97,7 @@ def test_agreement_is_where_both_are_above_the_mean():
 def test_a_statements_traits_are_those_of_the_text(lived_in, look, feature):
     candidates, _ = look("bread and wires")
     texts = dict(Drawer.objects.values_list("pk", "text"))
-    for trait in Trait:
+    for trait in LEARNT:
         expected = [float(trait in read_traits(texts[key])) for key in candidates.drawers.tolist()]
         assert has_trait(candidates, trait).tolist() == expected
     asks = feature("bread and wires", "statement.ends_asking")
@@ -127,14 +127,15 @@ ASKED_AGAIN = [
 @pytest.mark.parametrize(("question", "talk"), ASKED_AGAIN)
 def test_a_question_said_before_does_not_outrank_its_answer(lived_in, question, talk, recipe):
     mine(lived_in, talk)
-    texts = [hit.drawer.text for hit in recall(lived_in, question, recipe=recipe).hits]
+    found = recall(lived_in, question, recipe=recipe, top_k=100)
+    texts = [hit.drawer.text for hit in found.hits]
     assert texts.index(talk.turns[2].text) < texts.index(talk.turns[0].text)
 
 
 @pytest.mark.parametrize(("question", "talk"), ASKED_AGAIN)
 def test_it_is_the_traits_that_tell_them_apart(lived_in, question, talk):
     mine(lived_in, talk)
-    hits = {hit.drawer.text: hit for hit in recall(lived_in, question).hits}
+    hits = {hit.drawer.text: hit for hit in recall(lived_in, question, top_k=100).hits}
     asked, answer = (hits[talk.turns[place].text] for place in (0, 2))
     assert asked.signals["statement"] < 0 < answer.signals["statement"]
     assert asked.score - asked.signals["statement"] > answer.score - answer.signals["statement"]

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bench.command import BenchmarkCommand
+from bench.asked_again_command import AskedAgainCommand
 from bench.datasets import beam
 
 
-class Command(BenchmarkCommand):
+class Command(AskedAgainCommand):
     dataset = "beam"
     load = staticmethod(beam.load)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bench.command import BenchmarkCommand
+from bench.asked_again_command import AskedAgainCommand
 from bench.datasets import locomo
 
 
-class Command(BenchmarkCommand):
+class Command(AskedAgainCommand):
     dataset = "locomo"
     load = staticmethod(locomo.load)

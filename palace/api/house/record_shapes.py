@@ -6,10 +6,18 @@ from rest_framework import serializers
 
 from palace.api.house.shapes import PageAsked, Shape
 from palace.models import Activity
-from palace.recall.tracing import KNOWN, NO_ROOM, PUT_LOWER, RANKED_LOWER, SHOWN, TOO_FAR
+from palace.recall.tracing import (
+    KNOWN,
+    NO_ROOM,
+    PUT_LOWER,
+    RANKED_LOWER,
+    SHOWN,
+    TELLS_NOTHING,
+    TOO_FAR,
+)
 
 # Stable names for what traces say in words.
-LEFT_OUT = {NO_ROOM: "no_room", SHOWN: "already_shown"}
+LEFT_OUT = {NO_ROOM: "no_room", SHOWN: "already_shown", TELLS_NOTHING: "tells_nothing"}
 CUT = {
     KNOWN: "in_conversation",
     PUT_LOWER: "put_lower",
@@ -47,7 +55,8 @@ class HitShown(Shape):
     left_out = serializers.ChoiceField(
         list(LEFT_OUT.values()),
         allow_null=True,
-        help_text="Why it is not in the context: it did not fit the budget, or the model has it.",
+        help_text="Why it is not in the context: it did not fit the budget, the model has it, or it"
+        " only asks or quotes.",
     )
     place_before = serializers.IntegerField(
         allow_null=True, help_text="Before a model put the hits in order, if one did."
