@@ -72,7 +72,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{found.context}\n({found.context_tokens} tokens)")
         else:
             self.stdout.write(
-                "Nothing in the palace answers that; a model would be given no block."
+                "Nothing close: a model would be given no block."
             )
         self.stdout.write(f"{found.duration_ms:.0f} ms · recollection {found.uuid}")
 
