@@ -25,9 +25,9 @@ ANSWERABLE, NEAR_MISS, OFF_TOPIC = "answerable", "near miss", "off-topic"
 MOST_LOST = 0.02
 # A model's features, by its name.
 FEATURES = {
-    LEARNT: ("bias", "cosine", "words", "known"),
-    OTHER: ("bias", "deviations", "words", "known"),
-    BY_WORDS: ("bias", "words", "known"),
+    LEARNT: ("bias", "cosine", "words", "known", "personal"),
+    OTHER: ("bias", "deviations", "words", "known", "personal"),
+    BY_WORDS: ("bias", "words", "known", "personal"),
 }
 # Ridge regression of standardised weights, in questions of each kind.
 RIDGE, QUESTIONS = 1.0, 200.0
@@ -42,22 +42,31 @@ class Observation:
 
     Attributes:
         person: Whose question it is: folds leave out whole people.
-        exempt: The floor does not hold for it.
+        exempt: The floor does not hold for it, or for its answer.
+        found: Its answer is among the first ten by score; of other kinds, always.
     """
 
     kind: str
     palace: str
     person: str
     exempt: bool
+    found: bool
     cosine: float
     deviations: float
     words: float
     known: float
     number: int
+    personal: bool
 
     def features(self) -> dict[str, float]:
         return Closeness(
-            self.cosine, self.deviations, self.words, self.known, self.number, has_vectors=True
+            self.cosine,
+            self.deviations,
+            self.words,
+            self.known,
+            self.number,
+            self.personal,
+            has_vectors=True,
         ).features()
 
 
@@ -99,9 +108,14 @@ def _observation(row: dict[str, str]) -> Observation:
         row["kind"],
         row["palace"],
         row["person"],
-        row["exempt"] == "1",
-        *(float(row[name]) for name in ("cosine", "deviations", "words", "known")),
+        exempt=row["exempt"] == "1",
+        found=row["found"] == "1",
+        cosine=float(row["cosine"]),
+        deviations=float(row["deviations"]),
+        words=float(row["words"]),
+        known=float(row["known"]),
         number=int(row["number"]),
+        personal=row["personal"] == "1",
     )
 
 
@@ -111,8 +125,12 @@ def fit_all(observations: Sequence[Observation]) -> dict[str, Fitted]:
 
 def fit(observations: Sequence[Observation], name: str) -> Fitted:
     names = FEATURES[name]
-    # By words nothing is found that shares none: no threshold brings that back.
-    fair = [o for o in observations if name != BY_WORDS or o.kind != ANSWERABLE or o.words > 0]
+    # What is not found anyway, as by words what shares none, no threshold brings back.
+    fair = [
+        o
+        for o in observations
+        if o.kind != ANSWERABLE or (o.found and (name != BY_WORDS or o.words > 0))
+    ]
     rows = np.array([[o.features()[feature] for feature in names] for o in fair])
     kinds = np.array([o.kind for o in fair])
     people = np.array([o.person for o in fair])
@@ -131,7 +149,9 @@ def fit(observations: Sequence[Observation], name: str) -> Fitted:
     )
 
 
-def _curve(scores: Floats, kinds: npt.NDArray[np.str_], chosen: float) -> Iterator[dict[str, float]]:
+def _curve(
+    scores: Floats, kinds: npt.NDArray[np.str_], chosen: float
+) -> Iterator[dict[str, float]]:
     for least in sorted({chosen, *(round(chosen + step, 2) for step in CURVE)}):
         yield {"least": least} | {
             kind: round(float((scores[kinds == kind] < least).mean()), 4)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+import numpy as np
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 from tqdm import tqdm
@@ -18,12 +19,13 @@ from palace.indexing import fact_vectors
 from palace.indexing.backfill import fill_missing
 from palace.indexing.spaces import active_space
 from palace.mining.mine import mine
-from palace.models import Evidence, Fact, Palace
+from palace.models import Drawer, Evidence, Fact, Palace
 from palace.recall.facts import fact_floor, facts_for
+from palace.recall.fusion import ranking
 from palace.recall.opening import read_opening
 from palace.recall.recipes import recipe_named
+from palace.recall.relevance import INSTRUCTION
 from palace.recall.searching import Found, search
-from palace.recall.subject import asks_for_all
 from palace.transcripts import Transcript
 
 RECIPE = recipe_named("default")
@@ -31,6 +33,8 @@ RECIPE = recipe_named("default")
 EVERYBODY = "everybody"
 # About so many palaces of a data set are each asked all the off-topic questions.
 ASKED_ALL = 5
+# An answer counts as found among so many.
+FOUND = 10
 
 
 def take_in(people: Sequence[Person]) -> dict[str, Palace]:
@@ -62,12 +66,12 @@ def observe(
         for name in (person.id, EVERYBODY):
             for kind, text, gold in _asked(person):
                 asked = ask(palaces[name], text, person.now)
-                found.append(_observation(kind, name, person.id, asked))
+                found.append(_observation(kind, palaces[name], person.id, asked, gold))
                 facts += _facts(palaces[name], asked, kind, gold)
     for name, palace in palaces.items():
         for text in off_topic:
             asked = ask(palace, text, people[0].now)
-            found.append(_observation(OFF_TOPIC, name, name, asked))
+            found.append(_observation(OFF_TOPIC, palace, name, asked, frozenset()))
             facts += _facts(palace, asked, OFF_TOPIC, frozenset())
     return found, facts
 
@@ -94,11 +98,33 @@ def ask(palace: Palace, text: str, now: datetime | None) -> Found:
     )
 
 
-def _observation(kind: str, palace: str, person: str, asked: Found) -> Observation:
-    near = asked.scored.relevance.closeness
-    exempt = bool(asked.scored.relevance.exempt) or asks_for_all(asked.question)
-    figures = (round(x, 3) for x in (near.cosine, near.deviations, near.words, near.known))
-    return Observation(kind, palace, person, exempt, *figures, number=near.number)
+def _observation(
+    kind: str, palace: Palace, person: str, asked: Found, gold: frozenset[str]
+) -> Observation:
+    scored, near = asked.scored, asked.scored.relevance.closeness
+    candidates, keys = scored.candidates, _keys(palace, gold)
+    on_gold = np.array([key in keys for key in candidates.drawers.tolist()], dtype=np.bool_)
+    first = ranking(scored.scores, candidates.drawers)[:FOUND]
+    instructs = on_gold & (candidates.preference >= INSTRUCTION)
+    advised = asked.question.intent.asks_advice and bool(instructs.any())
+    return Observation(
+        kind,
+        palace.subject,
+        person,
+        exempt=bool(scored.relevance.exempt) or advised,
+        found=bool(on_gold[first].any()) or kind != ANSWERABLE,
+        cosine=round(near.cosine, 3),
+        deviations=round(near.deviations, 3),
+        words=round(near.words, 3),
+        known=round(near.known, 3),
+        number=near.number,
+        personal=near.personal,
+    )
+
+
+def _keys(palace: Palace, gold: frozenset[str]) -> set[int]:
+    rows = Drawer.objects.within(palace).values_list("pk", "conversation", "external_id")
+    return {key for key, conversation, turn in rows if f"{conversation}/{turn}" in gold}
 
 
 def _facts(palace: Palace, asked: Found, kind: str, gold: frozenset[str]) -> Counter[str]:

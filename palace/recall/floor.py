@@ -34,6 +34,7 @@ class Closeness:
         words: The largest share of the question, 0 to 1, that one drawer's terms make up.
         known: The share of the question that any drawer's terms make up.
         number: How many drawers the palace has.
+        personal: Whether the question is about whoever asks, or about what was said.
         has_vectors: Whether anything was compared by meaning.
     """
 
@@ -42,6 +43,7 @@ class Closeness:
     words: float
     known: float
     number: int
+    personal: bool
     has_vectors: bool
 
     def features(self) -> dict[str, float]:
@@ -53,6 +55,7 @@ class Closeness:
             "deviations": self.deviations - DEVIATIONS_BY_CHANCE * more,
             "words": self.words,
             "known": self.known,
+            "personal": float(self.personal),
         }
 
 

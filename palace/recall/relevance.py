@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 
@@ -15,7 +15,7 @@ from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.rows import among
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
-from palace.recall.subject import asks_for_all, subject_of
+from palace.recall.subject import asks_for_all, is_personal, subject_of
 
 # A drawer is close with this cosine; of the embedder that recall was learnt with, words that it and
 # its neighbours share with the question count too, all of them as much as this cosine.
@@ -75,7 +75,7 @@ def relevant(
     # decided better with the question's own.
     cosines = look_up(meaning.drawers, meaning.as_asked, candidates.drawers)
     of_that_time = values["time.said"] >= MIN_SUITING
-    near = closeness(candidates, cosines, meaning, words, excluded)
+    near = _closeness(query, candidates, cosines, meaning, words, excluded)
     floor = floor_for(query, near)
     exempt = _exemption(query, near, of_that_time)
     found = Relevance(of_that_time, near, floor.log_odds(near), floor.least, exempt)
@@ -88,8 +88,13 @@ def relevant(
     return Relevance(taken, near, found.log_odds, found.least, exempt)
 
 
-def closeness(
-    candidates: Candidates, cosines: Scores, meaning: Meaning, words: Words, excluded: Mask
+def _closeness(
+    query: Query,
+    candidates: Candidates,
+    cosines: Scores,
+    meaning: Meaning,
+    words: Words,
+    excluded: Mask,
 ) -> Closeness:
     """
     Args:
@@ -106,6 +111,7 @@ def closeness(
         words=covered,
         known=known,
         number=meaning.number,
+        personal=is_personal(query),
         has_vectors=bool(cosines.any()),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from palace.indexing.analyzer import analyze
 from palace.recall.query import Query
 
@@ -9,8 +11,8 @@ from palace.recall.query import Query
 # tell you last week?", names nothing that could be near or far from what was said.
 _OF_MEMORY = frozenset(
     analyze(
-        "ask asked answer chat chatted conversation conversations discuss discussed discussion hear "
-        "heard know known mention mentioned message messages talk talked told say said speak "
+        "ask asked answer chat chatted conversation conversations discuss discussed discussion "
+        "hear heard know known mention mentioned message messages talk talked told say said speak "
         "spoke spoken remember remembered remind recall recap memory memories summary summarise "
         "summarize overview list topic topics"
     )
@@ -20,11 +22,20 @@ _PLAIN = frozenset(
     analyze(
         "hi hello hey good morning afternoon evening night day dear welcome thank thanks please ok "
         "okay yes yeah yep sure great fine nice cool right more continue go going done happen "
-        "happened last latest recent recently ago first next previous earlier later today yesterday "
-        "tell tomorrow week weekend month year time give show let again really maybe also us thing "
-        "things stuff anything something everything nothing"
+        "happened last latest recent recently ago first next previous earlier later today "
+        "yesterday tell tomorrow week weekend month year time give show let again "
+        "really maybe also us thing things stuff anything something everything nothing"
     )
 )
+
+
+_OURS = re.compile(r"\b(?:my|mine|our|ours|we|us)\b", re.IGNORECASE)
+
+
+def is_personal(query: Query) -> bool:
+    """Whether it is about whoever asks, or about what was said to them: what memories are for."""
+    intent = query.intent
+    return intent.asks_user or intent.asks_assistant or bool(_OURS.search(query.text))
 
 
 def subject_of(query: Query) -> frozenset[str]:

@@ -270,6 +270,7 @@ def _floor(relevance: Relevance) -> dict[str, Any]:
         "cosine": round(near.cosine, 3),
         "words": round(near.words, 3),
         "known": round(near.known, 3),
+        "personal": near.personal,
     }
 
 

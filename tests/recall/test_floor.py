@@ -1,4 +1,4 @@
-"""The floor: questions about nothing that was said bring nothing, and no others lose their answer."""
+"""The floor: what was never spoken of brings nothing; other questions keep their answers."""
 
 from __future__ import annotations
 
