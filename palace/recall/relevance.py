@@ -17,9 +17,9 @@ from palace.recall.rows import among
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
 from palace.recall.subject import asks_for_all, is_personal, subject_of
 
-# A drawer is close with this cosine; of the embedder that recall was learnt with, words that it and
-# its neighbours share with the question count too, all of them as much as this cosine.
-MIN_COSINE, MIN_CLOSE, WORDS_WORTH = 0.15, 0.2, 0.5
+# Where the question is close, a drawer is with this cosine or a word of it. More would cost: where
+# words that neighbours share had to make up for it, BEAM lost 1.2 points of turn@10.
+MIN_COSINE = 0.15
 # A question without a subject finds what holds this share of its words.
 MIN_COVERAGE = 0.4
 # A drawer's time, or the wish it states, suits the question from here on.
@@ -83,7 +83,7 @@ def relevant(
     if found.is_refused:
         taken = wishes >= INSTRUCTION
     else:
-        close = _close(query, candidates, cosines, values["exchange.coverage"], words)
+        close = _close(candidates, cosines, words)
         taken = close | of_that_time | (wishes >= MIN_SUITING) | (exempt == ASKS_FOR_ALL)
     return Relevance(taken, near, found.log_odds, found.least, exempt)
 
@@ -142,14 +142,9 @@ def _finds_something(near: Closeness) -> bool:
     return near.cosine >= MIN_COSINE + chance or near.words >= MIN_COVERAGE
 
 
-def _close(
-    query: Query, candidates: Candidates, cosines: Scores, coverage: Scores, words: Words
-) -> Mask:
+def _close(candidates: Candidates, cosines: Scores, words: Words) -> Mask:
     """Those close to the question themselves, and those beside them."""
-    if query.is_adapted:
-        close = cosines + WORDS_WORTH * coverage >= MIN_CLOSE
-    else:
-        close = (words.at(candidates.drawers) > 0) | (cosines >= MIN_COSINE)
+    close = (words.at(candidates.drawers) > 0) | (cosines >= MIN_COSINE)
     found = np.sort(candidates.drawers[close])
     beside = among(candidates.before, found) | among(candidates.after, found)
     return np.asarray(close | beside, dtype=np.bool_)
