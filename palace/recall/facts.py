@@ -22,6 +22,7 @@ from palace.models import EmbeddingSpace, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
+from palace.recall.subject import asks_for_all, subject_of
 from palace.recall.temporal import Period, TimeIntent
 
 # As the memory service has it: the facts it is sure enough of, and how many at most.
@@ -30,6 +31,11 @@ MOST = 20
 # What it is worth, in cosines, that the question names whom or what a fact is about; of those that
 # facts lead to from there, as much less as they are further away.
 NAMED = 0.2
+# The least score of a fact for the block, of the embedder that recall was learnt with: where the
+# question is close to what was said, where it asks for advice as well, and where nothing is close.
+LEAST, LEAST_FOR_ADVICE, LEAST_ALONE = 0.15, 0.1, 0.3
+# Standing instructions to the assistant hold whatever is asked.
+INSTRUCTIONS = "instructions"
 # What happened is no standing fact; who asks about the past gets it too.
 _STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
 
@@ -77,11 +83,56 @@ class KnownFact:
         return self.fact.text
 
 
+@dataclass(frozen=True, slots=True)
+class FactFloor:
+    """What a fact must have to come before a question; standing instructions come without.
+
+    Attributes:
+        least: Its score.
+        terms: Where cosines say nothing, a word that begins with one of these will do.
+        by_score: Whether the score says anything.
+    """
+
+    least: float = 0.0
+    terms: tuple[str, ...] = ()
+    by_score: bool = True
+
+    def holds_for(self) -> Q:
+        """The facts above it, of those that have a `score` and a `vector`."""
+        above = Q(category=INSTRUCTIONS)
+        if self.by_score:
+            above |= Q(score__gte=self.least)
+        if self.terms:
+            begun = rf"\m(?:{'|'.join(map(re.escape, self.terms))})"
+            worded = Q(text__iregex=begun)
+            above |= worded & Q(vector__embedding=None) if self.by_score else worded
+        return above
+
+
+def fact_floor(question: Query, *, is_refused: bool) -> FactFloor | None:
+    """None where the facts need not be close: what is asked for is all that is known.
+
+    Args:
+        is_refused: No drawer is close to the question.
+    """
+    if asks_for_all(question):
+        return None
+    terms = tuple(sorted(subject_of(question) - {"user"}))
+    if question.vector is None:
+        return FactFloor(NAMED / 10, terms)
+    if not question.is_adapted:  # Its cosines are on another scale.
+        return FactFloor(terms=terms, by_score=False) if is_refused else None
+    if is_refused:
+        return FactFloor(LEAST_ALONE, terms)
+    return FactFloor(LEAST_FOR_ADVICE if question.intent.asks_advice else LEAST, terms)
+
+
 def facts_for(
     palace: Palace,
     space: EmbeddingSpace,
     question: Query,
     *,
+    floor: FactFloor | None = None,
     agent: str = "",
     run: str = "",
     known_at: datetime | None = None,
@@ -97,6 +148,7 @@ def facts_for(
         as_of=question.as_of,
         known_at=known_at,
         past=past_asked(question.text, question.time, question.now),
+        floor=floor,
         agent=agent,
         run=run,
         limit=limit,
@@ -113,6 +165,7 @@ def known_facts(
     as_of: datetime | None = None,
     known_at: datetime | None = None,
     past: Past | None = None,
+    floor: FactFloor | None = None,
     agent: str = "",
     run: str = "",
     limit: int = MOST,
@@ -129,12 +182,13 @@ def known_facts(
         as_of: What was so then, and was said by then; what is so `now` unless given.
         known_at: As we knew it then, on the other clock.
         past: What of the past is asked about, if anything.
+        floor: What they must have; nothing unless given.
         agent: Facts kept for this agent, beside those kept for nobody in particular; likewise
             `run`. Facts of other agents and runs never come.
     """
     facts = _so(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
     facts = facts.filter(confidence__gte=CONFIDENT, agent__in={"", agent}, run__in={"", run})
-    ranked = _ranked(palace, space, facts, vector, near)
+    ranked = _ranked(palace, space, facts, vector, near, floor)
     return [
         KnownFact(fact, score, *cited, _dates(fact, now, known_at, asked=past is not None))
         for fact, score, cited in _with_words(palace, ranked, as_of, limit)
@@ -188,19 +242,22 @@ def _ranked(
     facts: FactQuerySet,
     vector: npt.NDArray[np.float32] | None,
     near: Mapping[int, float],
+    floor: FactFloor | None,
 ) -> Ranked:
     """Keys and scores, best first; nothing else, as all of them are sorted."""
     score: Combinable = Case(*_worth(near), default=Value(0.0), output_field=FloatField())
-    if vector is not None:
-        facts = facts.annotate(
-            vector=FilteredRelation(
-                "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
-            )
+    facts = facts.annotate(
+        vector=FilteredRelation(
+            "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
         )
+    )
+    if vector is not None:
         # What has no vector yet counts as neither close nor far.
         score -= Coalesce(MaxInnerProduct("vector__embedding", HalfVector(vector)), 0.0)
+    above = floor.holds_for() if floor else Q()
     return (
         facts.annotate(score=score)
+        .filter(above)
         .order_by("-score", "-recorded_at", "-pk")
         .values_list("pk", "score")
     )

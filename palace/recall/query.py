@@ -47,6 +47,11 @@ class Query:
     note: str = ""
 
     @property
+    def is_adapted(self) -> bool:
+        """Whether its embedder is the one that recall's parameters were learnt with."""
+        return self.aim is not self.vector
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """What kinds of question it is, by the names that recipes weigh differently."""
         intent = self.intent

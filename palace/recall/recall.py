@@ -9,13 +9,15 @@ from datetime import datetime
 
 from palace.models import Palace
 from palace.recall.conversing import Composed, Seen, Talk, compose, read_seen
-from palace.recall.facts import KnownFact, facts_for
+from palace.recall.facts import KnownFact, fact_floor, facts_for
 from palace.recall.latest import latest
 from palace.recall.lines import PackableTurn
 from palace.recall.opening import read_opening
+from palace.recall.query import Query
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
 from palace.recall.searching import Found, search
+from palace.recall.subject import is_plain, subject_of
 from palace.recall.tracing import keep_trace
 
 __all__ = ["Hit", "Recollection", "recall"]
@@ -59,8 +61,8 @@ def recall(
         session: The latest turns of the conversation, in order, to end the context block with.
         agent: Facts kept for this agent may come too; likewise `run`.
         talk: The conversation it is for: what its model has before it already is not given anew.
-            Once the block was really sent, call `injection.mark()`. Its opening message is
-            answered with what was said last where nothing fits.
+            Once the block was really sent, call `injection.mark()`. An opening message that names
+            no subject, such as "hi", is answered with what was said last where nothing fits.
         traced: Whether it goes on record; not where recall itself is tried, and nobody asked.
 
     Raises:
@@ -87,7 +89,7 @@ def recall(
     )
     known = _known(palace, found, chosen, agent, run) if with_facts else []
     hits = found.hits
-    unasked = talk is not None and talk.turn == 0 and not (hits or known)
+    unasked = _opens(talk, found.question, found_any=bool(hits or known))
     if unasked:
         hits = latest(palace, as_of, leave_out, min(chosen.opening, most))
     silent = frozenset(place for place, hit in enumerate(hits) if not hit.tells)
@@ -111,8 +113,20 @@ def recall(
     return recollection
 
 
+def _opens(talk: Talk | None, question: Query, *, found_any: bool) -> bool:
+    """Whether it opens a conversation with what was said last: "hi", or nothing fits, and no
+    subject is named that would be missed.
+    """
+    if talk is None or talk.turn != 0:
+        return False
+    return is_plain(question) or not (found_any or subject_of(question))
+
+
 def _known(palace: Palace, found: Found, recipe: Recipe, agent: str, run: str) -> list[KnownFact]:
-    return facts_for(palace, found.space, found.question, agent=agent, run=run, limit=recipe.facts)
+    floor = fact_floor(found.question, is_refused=found.scored.relevance.is_refused)
+    return facts_for(
+        palace, found.space, found.question, floor=floor, agent=agent, run=run, limit=recipe.facts
+    )
 
 
 def _notes(

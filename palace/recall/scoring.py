@@ -12,7 +12,7 @@ from palace.recall.fusion import fuse, ranking, total
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.recipes import Recipe
-from palace.recall.relevance import relevant
+from palace.recall.relevance import Relevance, relevant
 from palace.recall.semantic import Meaning, Scores
 from palace.recall.signals import features
 from palace.recall.telling import SILENT, Tells, fall
@@ -27,6 +27,7 @@ class Scored:
         order: Places among the candidates, best first; likewise the two that were cut.
         too_far: Of those that have nothing to do with the question.
         left_out: Of those that whoever asks has before them.
+        relevance: Whether anything here is close to the question, and by what figures.
     """
 
     candidates: Candidates
@@ -36,6 +37,7 @@ class Scored:
     order: list[int]
     too_far: list[int]
     left_out: list[int]
+    relevance: Relevance
 
     def signals(self, place: int) -> dict[str, float]:
         """A candidate's shares, features of one signal added up: `room.words` is `room`."""
@@ -67,10 +69,11 @@ def score(
     if weight and not telling.all():
         shares[SILENT] = values[SILENT] * np.float32(weight * fall(scores, telling))
         scores = scores + shares[SILENT]
-    taken = relevant(candidates, values["time.said"], values["preference.stated"], meaning, words)
+    known = np.isin(candidates.drawers, np.array(list(leave_out), dtype=np.int64))
+    relevance = relevant(query, candidates, values, meaning, words, known | ~telling)
+    taken = relevance.taken
     order = ranking(scores, candidates.drawers)
-    known = np.isin(candidates.drawers, np.array(list(leave_out), dtype=np.int64))[order]
-    order, left_out = order[~known], order[known]
+    order, left_out = order[~known[order]], order[known[order]]
     return Scored(
         candidates,
         shares,
@@ -79,4 +82,5 @@ def score(
         order=order[taken[order]].tolist(),
         too_far=order[~taken[order]].tolist(),
         left_out=left_out.tolist(),
+        relevance=relevance,
     )

@@ -21,6 +21,7 @@ from palace.recall.packing import without
 from palace.recall.query import Query
 from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit, Recollection
+from palace.recall.relevance import Relevance
 from palace.recall.rows import fetch_rows
 from palace.recall.scoring import Scored
 
@@ -257,6 +258,22 @@ def _figures(
         "carried": len(told.carried),
         "tokens": told.packed.tokens,
         "budget_tokens": told.packed.budget,
+        "floor": _floor(scored.relevance),
+    }
+
+
+def _floor(relevance: Relevance) -> dict[str, Any]:
+    """How close the palace came to the question, and how close it had to come."""
+    near = relevance.closeness
+    return {
+        "refused": relevance.is_refused,
+        "exempt": relevance.exempt,
+        "log_odds": round(relevance.log_odds, 3),
+        "least": relevance.least,
+        "cosine": round(near.cosine, 3),
+        "words": round(near.words, 3),
+        "known": round(near.known, 3),
+        "personal": near.personal,
     }
 
 

@@ -16,7 +16,7 @@ from palace.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.views.given_facts import given_facts
 from palace.views.shares import explained
-from palace.views.trace_rows import reading, shown, stages
+from palace.views.trace_rows import floor_sentence, reading, shown, stages
 from settings_app.access import PageRequest, signed_in_form
 
 # A longer question is no heading.
@@ -113,6 +113,7 @@ def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpRe
         "known": given_facts(trace),
         "reading": reading(trace),
         "stages": stages(trace),
+        "floor": floor_sentence(trace),
         "signals": explained(rows.accounts),
         **form,
     }

@@ -311,6 +311,19 @@ def _stretch(start: datetime, end: datetime) -> str:
     return first if first == last else f"{first} – {last}"
 
 
+def floor_sentence(trace: RecollectionTrace) -> str:
+    """How close the closest came, where the floor refused; empty where it did not."""
+    floor = trace.figures.get("floor") or {}
+    if not floor.get("refused"):
+        return ""
+    return (
+        f"The closest drawer has a cosine of {floor['cosine']:.2f} with it; one drawer holds at "
+        f"most {floor['words']:.0%} of its words, and all drawers together hold "
+        f"{floor['known']:.0%}, the rare ones counted more. Together that is "
+        f"{floor['log_odds']:.1f}; {floor['least']:.1f} is needed."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """How many drawers were left, and what they had done to be so."""

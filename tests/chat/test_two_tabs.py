@@ -197,7 +197,7 @@ def test_what_another_palace_remembered_is_not_shown(alices, conversation, bob, 
     Message.objects.filter(conversation=conversation).update(recollection=reply.recollection)
     page = alices.get(conversation.get_absolute_url()).text
     assert "What I remembered" not in page
-    assert "Nothing in the palace fitted" not in page
+    assert "Nothing close" not in page
 
 
 def test_a_conversation_deleted_in_another_tab_is_not_found(alices, conversation):

@@ -175,8 +175,8 @@ def test_any_folder_will_do(new_house, name):
             shutil.rmtree(layout.sockets)
 
 
-def test_vectors_are_at_hand(house, layout):
-    with using(house), psycopg.connect(layout.database_url, autocommit=True) as connection:
+def test_vectors_are_at_hand(new_house, layout):
+    with using(new_house), psycopg.connect(layout.database_url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
         distance = connection.execute("SELECT '[1,0]'::halfvec <=> '[0,1]'::halfvec").fetchone()
         assert distance == (1.0,)

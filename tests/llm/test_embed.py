@@ -43,9 +43,10 @@ def test_a_remembered_vector_is_the_computed_one_to_the_bit():
 
 
 def test_only_what_is_new_goes_to_the_model_and_is_metered(alice):
-    embed(TEXTS, MODEL, owner_id=alice.pk)
-    embed([*TEXTS, "And one more."], MODEL, owner_id=alice.pk)
-    embed(TEXTS, MODEL, owner_id=alice.pk)
+    with computed_afresh():
+        embed(TEXTS, MODEL, owner_id=alice.pk)
+        embed([*TEXTS, "And one more."], MODEL, owner_id=alice.pk)
+        embed(TEXTS, MODEL, owner_id=alice.pk)
     first, second = Usage.objects.order_by("pk")
     assert (first.tokens_in, second.tokens_in) == (9 + 9 - 2, 6)
     assert first.owner == alice

@@ -11,6 +11,7 @@ from llm.embedding import build, local, weights
 from llm.embedding.quantized import quantized_columns
 from llm.onnx_runtime import batches
 from tests.llm import reference
+from tests.vectors import computed_afresh
 
 TEXTS = [
     "Where did I put the blue umbrella?",
@@ -20,6 +21,12 @@ TEXTS = [
     "The tide table says high water is at six, so we leave the harbour by five. " * 6,
     "Every room of the old lighthouse had a name, and every name had a reason. " * 40,
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _afresh():
+    with computed_afresh():
+        yield
 
 
 @pytest.fixture(scope="module")

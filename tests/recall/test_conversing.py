@@ -229,8 +229,9 @@ def test_where_redis_is_away_recall_goes_on_and_says_so(lived_in, settings, tmp_
     assert outside.injection is None
 
 
-def test_a_conversation_that_nothing_fits_opens_with_what_was_said_last(lived_in):
-    question = "Quetzalcoatl zyzzyva?"
+def test_a_greeting_that_nothing_fits_opens_with_what_was_said_last(lived_in):
+    assert recall(lived_in, "Quetzalcoatl zyzzyva?", talk=Talk("off-topic", 0)).hits == ()
+    question = "Hi, how are you?"
     assert recall(lived_in, question).hits == ()
     assert recall(lived_in, question, talk=Talk("talk", 2)).hits == ()
     found = recall(lived_in, question, talk=Talk("other", 0))

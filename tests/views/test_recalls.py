@@ -189,7 +189,7 @@ def test_a_question_that_was_purged_is_told_as_that(alices, lived_in):
 def test_a_recall_that_found_nothing_says_so(alices, palace):
     found = recall(palace, "zebras")
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
-    assert "Nothing came" in text
+    assert "Nothing close" in text
     assert "There was nothing to look at" in text
 
 

@@ -63,7 +63,7 @@ def test_the_block_for_a_model_is_shown_as_it_would_be_given(alices, mined):
 
 def test_a_search_that_finds_nothing_says_what_to_try(alices, palace):
     response = alices.get("/memory/", {"q": "zebras"})
-    assert "Nothing found" in response.text
+    assert "Nothing close" in response.text
     assert "Try other words" in response.text
 
 

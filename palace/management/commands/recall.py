@@ -71,9 +71,7 @@ class Command(BaseCommand):
         if found.context:
             self.stdout.write(f"{found.context}\n({found.context_tokens} tokens)")
         else:
-            self.stdout.write(
-                "Nothing in the palace answers that; a model would be given no block."
-            )
+            self.stdout.write("Nothing close: a model would be given no block.")
         self.stdout.write(f"{found.duration_ms:.0f} ms · recollection {found.uuid}")
 
     def _show_hit(self, place: int, hit: Hit) -> None:

@@ -1,0 +1,123 @@
+"""`manage.py bench_floor`: how close a palace must come to a question, fitted and measured."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from bench.command import sha256_of
+from bench.datasets.base import BadData, Case, Dataset
+from bench.floor import fitting
+from bench.floor.fitting import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
+from bench.floor.measuring import measure, observe, take_in
+from bench.floor.reading import OFF_TOPIC as OFF_TOPIC_FILE
+from bench.floor.reading import PALACES, read_off_topic, read_people
+from bench.runs import palace_of
+from bench.schema import alone_in, drop_schema, own_schema, schemas
+from bench.training.material import SETS, add_sets
+from palace.models import Drawer
+from palace.recall.floor import PATH, kept
+
+SCHEMA = "bench_floor"
+KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)
+LINE = "{:>9}" + "{:>14}" * len(KINDS)
+
+
+class Command(BaseCommand):
+    help = (
+        "Ask made-up questions of made-up palaces, fit recall's floor to them, and show what each "
+        "threshold would refuse. With data sets: what the floor in use refuses there. Tables on "
+        "standard error, one JSON line on standard output."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_sets(parser)
+        parser.add_argument(
+            "--run-id", help="The run that took the data sets in, as their ingest step was given."
+        )
+        parser.add_argument(
+            "--write", action="store_true", help="Keep the models and the observations."
+        )
+        parser.add_argument(
+            "--kept", action="store_true", help="Fit to the observations kept; ask nothing."
+        )
+
+    def handle(self, *, write: bool, kept: bool, run_id: str | None, **options: Any) -> None:
+        paths = {name: path for name in SETS if (path := options.get(name))}
+        try:
+            report = _fitted(write=write, from_kept=kept)
+            for name, fitted in report.pop("fitted").items():
+                self.stderr.write(f"\n{name}\n" + "\n".join(_table(fitted)))
+            report["data"] = {name: _measured(name, path, run_id) for name, path in paths.items()}
+        except BadData as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(json.dumps(report))
+
+
+def _fitted(*, write: bool, from_kept: bool) -> dict[str, Any]:
+    facts: Mapping[str, int] = {}
+    if from_kept:
+        observations = fitting.read()
+    else:
+        observations, facts = _observed()
+    models = fitting.fit_all(observations)
+    fitted_on = {path.name: sha256_of(path) for path in (PALACES, OFF_TOPIC_FILE)}
+    if write:
+        fitting.write(observations)
+        content = {"fitted_on": fitted_on, "models": {n: m.model for n, m in models.items()}}
+        PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        kept.cache_clear()
+    return {
+        "fitted_on": fitted_on,
+        "questions": {kind: sum(o.kind == kind for o in observations) for kind in KINDS},
+        "models": {name: {**m.model, "curve": m.curve} for name, m in models.items()},
+        "facts": dict(facts),
+        "fitted": models,
+    }
+
+
+def _observed() -> tuple[list[fitting.Observation], Mapping[str, int]]:
+    people = read_people()
+    with alone_in(SCHEMA):
+        drop_schema(SCHEMA)
+        with own_schema(SCHEMA, keep=False):
+            return observe(people, take_in(people), list(read_off_topic()))
+
+
+def _measured(name: str, path: Path, run_id: str | None) -> dict[str, Any]:
+    """What the floor in use refuses of a data set.
+
+    Raises:
+        BadData: it has not been taken in.
+    """
+    if not path.exists():
+        raise BadData(f"{path} does not exist.")
+    schema = f"bench_{name}_{run_id}"
+    if schema not in schemas(schema):
+        how = f"manage.py {name} ingest --data {path} --run-id {run_id or 'NAME'}"
+        raise BadData(f"{path} is not taken in; run `{how}`, and name the same --run-id here.")
+    with own_schema(schema, keep=True, data=sha256_of(path)):
+        taken_in = list(_taken_in(importlib.import_module(f"bench.datasets.{name}").load(path)))
+        return measure(taken_in, list(read_off_topic()))
+
+
+def _taken_in(dataset: Dataset) -> Iterator[Case]:
+    """The cases whose palaces hold anything: a run may have been limited to the first few."""
+    for case in dataset.cases:
+        if Drawer.objects.within(palace_of(case)).exists():
+            yield case
+
+
+def _table(fitted: Fitted) -> Iterator[str]:
+    """What each threshold refuses of each kind; the chosen one is marked."""
+    yield LINE.format("threshold", *KINDS)
+    for row in fitted.curve:
+        shares = (f"{row[kind]:.1%}" for kind in KINDS)
+        mark = " *" if row["least"] == fitted.least else ""
+        yield LINE.format(f"{row['least']:.2f}", *shares) + mark

@@ -1,0 +1,56 @@
+"""Subject: what a question is about, besides the talk of talking, remembering and times of day."""
+
+from __future__ import annotations
+
+import re
+
+from palace.indexing.analyzer import analyze
+from palace.recall.query import Query
+
+# Words of questions about the memory itself. A question made of these alone, such as "What did I
+# tell you last week?", names nothing that could be near or far from what was said.
+_OF_MEMORY = frozenset(
+    analyze(
+        "ask asked answer chat chatted conversation conversations discuss discussed discussion "
+        "hear heard know known mention mentioned message messages talk talked told say said speak "
+        "spoke spoken remember remembered remind recall recap memory memories summary summarise "
+        "summarize overview list topic topics"
+    )
+)
+# Words of greetings and polite replies, and words that stand for others.
+_PLAIN = frozenset(
+    analyze(
+        "hi hello hey good morning afternoon evening night day dear welcome thank thanks please ok "
+        "okay yes yeah yep sure great fine nice cool right more continue go going done happen "
+        "happened last latest recent recently ago first next previous earlier later today "
+        "yesterday tell tomorrow week weekend month year time give show let again "
+        "really maybe also us thing things stuff anything something everything nothing"
+    )
+)
+
+
+_OURS = re.compile(r"\b(?:my|mine|our|ours|we|us)\b", re.IGNORECASE)
+
+
+def is_personal(query: Query) -> bool:
+    """Whether it is about whoever asks, or about what was said to them: what memories are for."""
+    intent = query.intent
+    return intent.asks_user or intent.asks_assistant or bool(_OURS.search(query.text))
+
+
+def subject_of(query: Query) -> frozenset[str]:
+    """The terms that name what the question is about; empty for "hi" and "what did I say?"."""
+    dated = [term for period in query.time.periods for term in analyze(period.text)]
+    return frozenset(query.terms) - _OF_MEMORY - _PLAIN - frozenset(dated)
+
+
+def asks_for_all(query: Query) -> bool:
+    """Whether it asks what is remembered, of whatever subject: "what do you know about me?"."""
+    intent = query.intent
+    of_memory = bool(_OF_MEMORY & set(query.terms)) or intent.asks_user or intent.asks_assistant
+    return of_memory and not subject_of(query)
+
+
+def is_plain(query: Query) -> bool:
+    """Whether it is a greeting or a reply that asks for nothing: "hi", "good morning", "yes"."""
+    return not (subject_of(query) or asks_for_all(query) or query.time.periods)
