@@ -9,19 +9,22 @@ from llm.providers import Endpoint
 from palace.facts.candidate import Candidate
 from palace.facts.filters import condition_of
 from palace.facts.judgement import Judgement, Known, Verdict
+from palace.facts.judging.kinds import checked
 from palace.facts.judging.local import judge_locally
 from palace.facts.judging.model import judge_with_model
 from palace.facts.judging.pronouns import is_absent, told_of
 from palace.facts.predicates import UNRESOLVED
 from palace.facts.scope import AS_EVER, Manner, Scope
 from palace.indexing.fact_vectors import Vector, nearest
-from palace.models import EmbeddingSpace, Fact, Palace
+from palace.models import EmbeddingSpace, Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.slugs import slug_of
 
 # How many of the closest by meaning a candidate is judged beside, and how many about its subject.
 CLOSEST = 5
 OF_SUBJECT = 200
+
+_TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
 
 
 class Judge:
@@ -86,9 +89,17 @@ class Judge:
             candidate = told
         known = self._known(candidate, vector)
         seen, judgement = self._ahead.get(candidate, (frozenset(), None))
-        if judgement is not None and seen == _keys(known):
-            return judgement
-        return judge_locally(candidate, known)
+        if judgement is None or seen != _keys(known):
+            judgement = judge_locally(candidate, known)
+        return checked(judgement, known, self._is_tool)
+
+    def _is_tool(self, name: str) -> bool:
+        """Whether the palace has entities of that name, all of them things or projects."""
+        named = Entity.objects.filter(
+            palace=self._palace, kind__in=Entity.Kind.values, slug=slug_of(name)
+        )
+        kinds = set(named.values_list("kind", flat=True))
+        return bool(kinds) and kinds <= _TOOLS
 
     def _known(self, candidate: Candidate, vector: Vector | None) -> list[Known]:
         """Active facts about the same subject, and the closest by meaning; closest first."""
