@@ -12,7 +12,8 @@ from django.db.models import Max
 from django.utils import timezone
 
 from palace.episodes.founding import bring_back, put_away
-from palace.facts.founding import found_again, resting_only_on, unfound
+from palace.facts.founding import found_again, reopen_ended, resting_only_on, unfound
+from palace.facts.reconciling import scopes_of
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet
 
@@ -98,8 +99,10 @@ def trash_drawers(palace: Palace, drawers: DrawerQuerySet, place: Place | None =
     palace.lock()
     at = _new_moment(palace)
     going = drawers.within(palace).kept()
+    scopes = scopes_of(palace, going)
     dropped = unfound(palace, resting_only_on(palace, going))
     count = going.update(trashed_at=at)
+    reopen_ended(palace, scopes)
     put_away(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:

@@ -130,8 +130,8 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     new.supersedes, new.recorded_at = fact, timezone.now()
     if fact.fate in Fact.WAS_TRUE:
         # It had no end after all: the row that says so would tell the same time twice.
-        new.valid_to, fact.fate = None, Fact.Fate.CORRECTED
-        fact.save(update_fields=["fate"])
+        new.valid_to, fact.fate, fact.closed_by = None, Fact.Fate.CORRECTED, None
+        fact.save(update_fields=["fate", "closed_by"])
     new.save()
     take_over_evidence(fact, new)
     take_over_vectors(fact, new)
@@ -175,11 +175,12 @@ def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
 
 
 def copy_of(fact: Fact) -> Fact:
-    """A row that says the same and is held; not saved."""
+    """A row that says the same and is held, as settled now; not saved."""
     left_out = {"id", "uuid", "retired_at", "fate", "supersedes", "recorded_at"}
+    left_out |= {"opened_by", "closed_by", "settled_at"}
     values = {
         field.attname: getattr(fact, field.attname)
         for field in Fact._meta.concrete_fields
         if field.name not in left_out
     }
-    return Fact(**values)
+    return Fact(**values, settled_at=timezone.now())

@@ -18,6 +18,7 @@ from palace.models.entities import Entity
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.passages import EmbeddingSpace
+from palace.models.statements import SaidOrder, Statement, at_moment
 from palace.storable import ID_LENGTH, LABEL_LENGTH
 
 PREDICATE_LENGTH = 64
@@ -160,6 +161,28 @@ class Fact(InPalace):
         db_index=False,
     )
 
+    opened_by = models.ForeignKey(
+        Statement,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+        help_text="What was said that it comes from; null where it was written otherwise.",
+    )
+    closed_by = models.ForeignKey(
+        Statement,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+        help_text="What was said that ended it; null where it was ended otherwise.",
+    )
+    settled_at = models.DateTimeField(
+        null=True, help_text="When it was written by hand or by a program, not learnt."
+    )
+
     objects = FactQuerySet.as_manager()
 
     class Meta:
@@ -193,6 +216,17 @@ class Fact(InPalace):
             ),
             models.Index(fields=["palace", "-recorded_at"], name="fact_by_time"),
             models.Index(fields=["palace", "supersedes"], name="fact_by_superseded"),
+            # The database looks for them when statements go with their message.
+            models.Index(
+                fields=["palace", "opened_by"],
+                name="fact_by_opening",
+                condition=Q(opened_by__isnull=False),
+            ),
+            models.Index(
+                fields=["palace", "closed_by"],
+                name="fact_by_closing",
+                condition=Q(closed_by__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -200,6 +234,13 @@ class Fact(InPalace):
 
     def get_absolute_url(self) -> str:
         return reverse("fact_detail", args=[self.memory])
+
+    @property
+    def said_order(self) -> SaidOrder:
+        """When it was said, to compare with statements; when recorded, of what was not learnt."""
+        if self.opened_by is not None:
+            return self.opened_by.order
+        return at_moment(self.settled_at or self.recorded_at)
 
     @property
     def hash(self) -> str:

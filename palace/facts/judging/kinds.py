@@ -42,8 +42,8 @@ _NO_PEOPLE = frozenset(
     " mission profession sport football mountains writing running".split()
 )
 _NO_EMPLOYERS = frozenset(
-    "scale money fun free speed pace cost random length capacity volume peace glory exposure pennies"
-    " peanuts hours minutes days weeks months weekends weekend mornings evenings nights times"
+    "scale money fun free speed pace cost random length capacity volume peace glory exposure"
+    " pennies peanuts hours minutes days weeks months weekends weekend mornings evenings nights times"
     " intersection crossroads interface edge limit limits level levels height rate desk computer"
     " laptop keyboard terminal moment present dawn dusk midnight noon best worst depth breadth"
     " change charity equity food results impact".split()

@@ -1,0 +1,158 @@
+"""In whatever order messages arrive, what is held in the end is what was said last."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from palace.facts.remember import remember
+from palace.models import Fact, FactEvent, Palace
+from palace.transcripts import Turn
+
+START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)
+
+SAYINGS = (
+    "I live in Rome.",
+    "I live in Berlin.",
+    "I no longer live in Berlin.",
+    "I moved to Porto.",
+    "My favourite colour is green.",
+    "it is blue now, not green",
+    "I have a dog named Biscuit.",
+    "Actually, it's not Biscuit but Rusk.",
+    "I work at Siemens.",
+    "I work at Bosch as an engineer.",
+    "I left Siemens.",
+    "I love coffee.",
+    "I don't like coffee any more.",
+    "I'm allergic to nuts.",
+    "We moved to Kubernetes last month.",
+    "I used to live in Rome.",
+    "I have a dog.",
+    "I smoke.",
+    "I quit smoking.",
+)
+
+# When, in which conversation, and what.
+messages = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 2), st.sampled_from(SAYINGS)),
+    min_size=2,
+    max_size=6,
+)
+
+
+def held(palace):
+    facts = Fact.objects.within(palace).active()
+    return sorted(
+        (f.text, f.predicate, f.object, str(f.valid_from), str(f.valid_to)) for f in facts
+    )
+
+
+def tell(palace, said, order, *, batches):
+    """Tell messages in this order; consecutive ones of one conversation at once in batches."""
+    turns = {
+        at: (f"talk-{talk}", Turn(f"m{at}", "user", text, START + timedelta(days=day)))
+        for at, (day, talk, text) in enumerate(said)
+    }
+    at = 0
+    while at < len(order):
+        talk, turn = turns[order[at]]
+        batch = [turn]
+        while batches and at + 1 < len(order) and turns[order[at + 1]][0] == talk:
+            at += 1
+            batch.append(turns[order[at]][1])
+        remember(palace, batch, conversation=talk if batches else f"{talk}-{turn.external_id}")
+        at += 1
+
+
+_count = iter(range(10**9))
+
+
+def someone():
+    owner = User.objects.create(username=f"in-any-order-{next(_count)}")
+    return Palace.objects.own(owner)
+
+
+@pytest.mark.django_db
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(messages, st.randoms(use_true_random=False))
+@example([(4, 0, SAYINGS[4]), (1, 1, SAYINGS[5])], None)
+@example([(0, 0, SAYINGS[6]), (3, 1, SAYINGS[6]), (1, 2, SAYINGS[7])], None)
+def test_any_order_of_arrival_ends_in_the_same(db, said, random):
+    in_order = sorted(range(len(said)), key=lambda at: (said[at][0], f"talk-{said[at][1]}-m{at}"))
+    other = list(reversed(in_order))
+    if random is not None:
+        random.shuffle(other)
+    first, second = someone(), someone()
+    tell(first, said, in_order, batches=False)
+    tell(second, said, other, batches=False)
+    assert held(first) == held(second)
+
+
+def told(palace, text, day):
+    return remember(palace, text, now=START + timedelta(days=day))
+
+
+def test_an_older_correction_overrules_nothing(palace):
+    told(palace, "My favourite colour is green.", 300)
+    told(palace, "it is blue now, not green", 1)
+    [fact] = Fact.objects.within(palace).active()
+    assert (fact.object, fact.valid_from) == ("green", START + timedelta(days=300))
+    assert FactEvent.objects.filter(palace=palace).count() == 1
+
+
+def test_an_older_denial_ends_nothing(palace):
+    told(palace, "I live in Berlin.", 300)
+    told(palace, "I no longer live in Berlin.", 1)
+    assert [row[0] for row in held(palace)] == ["User lives in Berlin"]
+
+
+def test_a_newer_denial_ends_what_is_told_later(palace):
+    told(palace, "I no longer live in Berlin.", 300)
+    assert held(palace) == []
+    [line] = told(palace, "I live in Berlin.", 1)
+    assert held(palace) == []
+    assert (line.fact.fate, line.fact.valid_to) == ("ended", START + timedelta(days=300))
+
+
+def test_between_two_homes_a_third_is_one_that_was(palace):
+    told(palace, "I live in Rome.", 0)
+    told(palace, "I live in Berlin.", 100)
+    [line] = told(palace, "I live in Paris.", 50)
+    assert (line.verdict, line.why) == ("COEXIST", "it was so before")
+    assert [row[0] for row in held(palace)] == ["User lives in Berlin"]
+    for day, home in ((10, "Rome"), (60, "Paris"), (110, "Berlin")):
+        facts = Fact.objects.within(palace).true_at(START + timedelta(days=day))
+        assert [fact.object for fact in facts] == [home]
+
+
+def test_said_earlier_too_it_has_been_so_for_longer(palace):
+    told(palace, "I live in Rome.", 100)
+    [before] = Fact.objects.within(palace).active()
+    told(palace, "I live in Rome.", 3)
+    [fact] = Fact.objects.within(palace).active()
+    assert fact.memory == before.memory
+    assert fact.valid_from == START + timedelta(days=3)
+    assert fact.evidence.count() == 2
+
+
+def test_what_was_put_by_hand_is_not_overruled_by_what_was_said_before(palace):
+    from palace.facts.editing import delete, rewrite  # noqa: PLC0415
+    from palace.facts.scope import Scope  # noqa: PLC0415
+
+    [line] = told(palace, "I live in Rome.", 100)
+    rewrite(palace, line.memory, "User lives in Rome, near the river", Scope("person"))
+    told(palace, "I live in Oslo.", 50)
+    told(palace, "I live in Rome.", 40)
+    assert [row[0] for row in held(palace)] == ["User lives in Rome, near the river"]
+    delete(palace, line.memory, Scope("person"))
+    told(palace, "I live in Bonn.", 30)
+    assert held(palace) == []
