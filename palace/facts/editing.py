@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import transaction
@@ -11,12 +12,17 @@ from django.utils import timezone
 from palace.errors import FactConflict, NoSuchFact
 from palace.facts.applying import note, retire, take_over_evidence
 from palace.facts.forgetting import delete_rows
+from palace.facts.reconciling import IN_ORDER, reconcile
+from palace.facts.replaying import ENDED_BY
 from palace.facts.scope import Scope
 from palace.indexing.fact_vectors import fill_missing, take_over_vectors
 from palace.indexing.spaces import active_space
 from palace.models import Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
 
+RESTORED = "restored"
+ENDING_DELETED = "what had ended it was deleted"
+ENDED_BY_RESTORED = "what ends it was restored"
 # Rows that one transaction deletes.
 BATCH = 500
 
@@ -82,6 +88,8 @@ def delete(
 ) -> None:
     """Hold a memory no longer. Its rows stay, for its history. `check` as of `rewrite`.
 
+    What other words said that it had ended is held again, as a memory of its own.
+
     Raises:
         NoSuchFact: as `current`.
     """
@@ -90,6 +98,8 @@ def delete(
         fact = current(palace, memory)
         check(fact)
         _drop([fact], scope, Fact.Fate.DELETED, why)
+        if _has_ended(palace, fact):
+            _reconcile(palace, fact, scope, opened=ENDING_DELETED)
 
 
 def delete_all(palace: Palace, facts: FactQuerySet, scope: Scope) -> int:
@@ -102,6 +112,7 @@ def delete_all(palace: Palace, facts: FactQuerySet, scope: Scope) -> int:
                 facts.within(palace).active().select_related("palace").order_by("pk")[:BATCH]
             )
             _drop(batch, scope, Fact.Fate.DELETED, "")
+            _end_for_good(palace, batch)
         count += len(batch)
         if len(batch) < BATCH:
             return count
@@ -118,7 +129,10 @@ def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
     """
     with transaction.atomic():
         palace.lock()
-        new = hold_again(palace, fact, scope, why="restored")
+        try:
+            new = hold_again(palace, fact, scope, why=RESTORED)
+        except FactConflict:
+            new = _hold_learnt_again(palace, fact, scope)
     fill_missing(palace, active_space(), [new])
     return new
 
@@ -131,12 +145,53 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     if fact.fate in Fact.WAS_TRUE:
         # It had no end after all: the row that says so would tell the same time twice.
         new.valid_to, fact.fate, fact.closed_by = None, Fact.Fate.CORRECTED, None
-        fact.save(update_fields=["fate", "closed_by"])
+        fact.withdrawn_at = new.recorded_at
+        fact.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(fact, new)
     take_over_vectors(fact, new)
     note(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
     return new
+
+
+def _has_ended(palace: Palace, fact: Fact) -> bool:
+    """Whether the words that the fact comes from ended another one."""
+    if fact.opened_by_id is None:
+        return False
+    closed = Fact.objects.within(palace).filter(closed_by=fact.opened_by_id, fate__in=ENDED_BY)
+    return closed.exclude(pk=fact.pk).exists()
+
+
+def _end_for_good(palace: Palace, facts: Iterable[Fact]) -> None:
+    """Former versions of deleted memories stay closed, whatever becomes of what closed them."""
+    rows = Fact.objects.within(palace).filter(memory__in=[fact.memory for fact in facts])
+    rows.exclude(closed_by=None).update(closed_by=None)
+
+
+def _hold_learnt_again(palace: Palace, fact: Fact, scope: Scope) -> Fact:
+    """What is deleted and was learnt is held again, where only what it had ended is in its place.
+
+    Raises:
+        FactConflict: as `restore`.
+    """
+    if fact.fate == Fact.Fate.DELETED and fact.opened_by_id is not None:
+        with transaction.atomic():
+            # Judged again, it is like any statement whose words are back.
+            fact.fate = Fact.Fate.UNFOUNDED
+            fact.save(update_fields=["fate"])
+            _reconcile(palace, fact, scope, opened=RESTORED, closed=ENDED_BY_RESTORED)
+            held = Fact.objects.within(palace).active().filter(opened_by=fact.opened_by_id)
+            if new := held.first():
+                return new
+            transaction.set_rollback(True)
+    return hold_again(palace, fact, scope, why=RESTORED)
+
+
+def _reconcile(
+    palace: Palace, fact: Fact, scope: Scope, *, opened: str, closed: str = IN_ORDER
+) -> None:
+    of_fact = replace(scope, agent=fact.agent, run=fact.run)
+    reconcile(palace, active_space(), of_fact, opened=opened, closed=closed)
 
 
 def forget(palace: Palace, facts: FactQuerySet) -> int:
@@ -177,7 +232,7 @@ def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
 def copy_of(fact: Fact) -> Fact:
     """A row that says the same and is held, as settled now; not saved."""
     left_out = {"id", "uuid", "retired_at", "fate", "supersedes", "recorded_at"}
-    left_out |= {"opened_by", "closed_by", "settled_at"}
+    left_out |= {"opened_by", "closed_by", "settled_at", "withdrawn_at"}
     values = {
         field.attname: getattr(fact, field.attname)
         for field in Fact._meta.concrete_fields

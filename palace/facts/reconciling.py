@@ -98,6 +98,9 @@ class Reconciled:
         self._why_opened, self._why_closed = why_opened, why_closed
         self._now = timezone.now()
         self._rows = self._stored_rows()
+        # Whoever has deleted a memory does not find it again; what is held again is another.
+        deleted = Fact.objects.within(palace).filter(fate=Fact.Fate.DELETED)
+        self._deleted = set(deleted.values_list("memory", flat=True))
         self._is: dict[int, Fact] = {}  # By row of the board: the stored one.
         self._memories: set[UUID] = set()
         self._updated: set[UUID] = set()  # Memories whose histories say what replaced it.
@@ -127,12 +130,14 @@ class Reconciled:
         for fact in self._rows.values():
             if fact.retired_at is None:
                 self._withdraw(fact)
+            elif fact.closed_by_id is not None and fact.fate in Fact.WAS_TRUE:
+                # Nothing that is there says any more that it was so.
+                self._take_back(fact, Fact.Fate.UNFOUNDED)
+                fact.closed_by = None
+                fact.save(update_fields=["fate", "withdrawn_at", "closed_by"])
         held = Fact.objects.within(self._palace).active()
-        self._memories = set(
-            held.filter(agent=self._scope.agent, run=self._scope.run).values_list(
-                "memory", flat=True
-            )
-        )
+        of_scope = {"agent": self._scope.agent, "run": self._scope.run}
+        self._memories = set(held.filter(**of_scope).values_list("memory", flat=True))
         for row, fact in pairs:
             if row.pk not in self._is:
                 self._open(row, fact)
@@ -208,10 +213,16 @@ class Reconciled:
 
     def _disown(self, fact: Fact, *fields: str) -> None:
         """Let a closed row stand for nothing any more: what it says of times was wrong."""
-        if fact.fate in (*Fact.WAS_TRUE, Fact.Fate.UNFOUNDED):
-            fact.fate = Fact.Fate.CORRECTED
+        self._take_back(fact, Fact.Fate.CORRECTED)
         fact.opened_by, fact.closed_by = None, None
-        fact.save(update_fields={"fate", "opened_by", "closed_by", *fields})
+        fact.save(update_fields={"fate", "withdrawn_at", "opened_by", "closed_by", *fields})
+
+    def _take_back(self, fact: Fact, fate: Fact.Fate) -> None:
+        """Say that a closed row was not so until its end, and since when we say it."""
+        if fact.fate in Fact.WAS_TRUE:
+            fact.withdrawn_at = self._now
+        if fact.fate in (*Fact.WAS_TRUE, Fact.Fate.UNFOUNDED):
+            fact.fate = fate
 
     def _withdraw(self, fact: Fact) -> None:
         """No statement comes to it any more."""
@@ -245,7 +256,7 @@ class Reconciled:
         return ended
 
     def _memory_for(self, before: Fact | None) -> UUID:
-        if before is None or before.memory in self._memories or before.fate == Fact.Fate.DELETED:
+        if before is None or before.memory in self._memories | self._deleted:
             return uuid4()
         return before.memory
 
@@ -290,7 +301,7 @@ def _content(fact: Fact) -> tuple[object, ...]:
 
 def _copied(row: Fact) -> Fact:
     """A row of the board, to be stored."""
-    left_out = {"id", "uuid", "memory", "supersedes", "recorded_at"}
+    left_out = {"id", "uuid", "memory", "supersedes", "recorded_at", "withdrawn_at"}
     values = {
         each.attname: getattr(row, each.attname)
         for each in Fact._meta.concrete_fields

@@ -28,6 +28,9 @@ from palace.models.facts import FactQuerySet
 from palace.models.statements import SaidOrder, at_moment
 from palace.slugs import slug_of
 
+# Closed so by a statement, a row is held again where that statement counts no longer.
+ENDED_BY = (*Fact.WAS_TRUE, Fact.Fate.CORRECTED)
+
 Stretch = tuple[int, int, int]  # A drawer's key, start and end.
 
 
@@ -66,7 +69,7 @@ class Board:
 
     def active(self) -> list[Fact]:
         """Those said last first."""
-        return list(reversed(self._active.values()))
+        return [self._active[key] for key in sorted(self._active, reverse=True)]
 
 
 def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Board:
@@ -170,13 +173,30 @@ def _opening(board: Board, fact: Fact) -> Callable[[], None]:
 
 def _closing(board: Board, fact: Fact) -> Callable[[], None]:
     def run() -> None:
-        for row in board.active():
-            if fact.opened_by_id in board.said[row.pk]:
+        for row in list(board.rows):
+            if fact.opened_by_id not in board.said[row.pk]:
+                continue
+            if row.retired_at is None:
                 row.retired_at, row.fate = fact.retired_at, fact.fate
                 row.valid_to, row.closed_by = fact.valid_to, None
                 board.note(row)
+                if fact.fate == Fact.Fate.DELETED:
+                    _reopen_ended_by(board, row)
+            elif row.opened_by_id == fact.opened_by_id:
+                # What ended it does so no longer by itself.
+                row.closed_by = None
 
     return run
+
+
+def _reopen_ended_by(board: Board, deleted: Fact) -> None:
+    """Hold again what a fact had ended that somebody has deleted."""
+    for row in board.rows:
+        ended = row.retired_at is not None and row.fate in ENDED_BY
+        by_it = row.closed_by_id == deleted.opened_by_id and row is not deleted
+        if ended and by_it and not _single_rivals(board, row):
+            row.retired_at, row.fate, row.valid_to, row.closed_by = None, "", None, None
+            board.note(row)
 
 
 def _single_rivals(board: Board, fact: Fact) -> list[Fact]:

@@ -15,6 +15,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name='fact',
+            name='withdrawn_at',
+            field=models.DateTimeField(help_text='When we dropped that it had been so until `valid_to`.', null=True),
+        ),
+        migrations.AddField(
+            model_name='fact',
             name='settled_at',
             field=models.DateTimeField(help_text='When it was written by hand or by a program, not learnt.', null=True),
         ),

@@ -58,9 +58,10 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         """
         begun = Q(valid_from=None) | Q(valid_from__lte=moment)
         held = Q(retired_at=None) | Q(retired_at__gt=known)
-        ended_since = Q(retired_at__gt=known, fate__in=Fact.WAS_TRUE)
+        was_true = Q(fate__in=Fact.WAS_TRUE) | Q(withdrawn_at__gt=known)
+        ended_since = Q(was_true, retired_at__gt=known)
         lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | ended_since
-        was_so = Q(retired_at__lte=known, fate__in=Fact.WAS_TRUE, valid_to__gt=moment)
+        was_so = Q(was_true, retired_at__lte=known, valid_to__gt=moment)
         return self.filter(Q(held, lasting) | was_so, begun, recorded_at__lte=known)
 
     def known_at(self, moment: datetime) -> Self:
@@ -181,6 +182,10 @@ class Fact(InPalace):
     )
     settled_at = models.DateTimeField(
         null=True, help_text="When it was written by hand or by a program, not learnt."
+    )
+
+    withdrawn_at = models.DateTimeField(
+        null=True, help_text="When we dropped that it had been so until `valid_to`."
     )
 
     objects = FactQuerySet.as_manager()

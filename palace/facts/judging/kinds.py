@@ -43,16 +43,13 @@ _NO_PEOPLE = frozenset(
 )
 _NO_EMPLOYERS = frozenset(
     "scale money fun free speed pace cost random length capacity volume peace glory exposure"
-    " pennies peanuts hours minutes days weeks months weekends weekend mornings evenings nights times"
-    " intersection crossroads interface edge limit limits level levels height rate desk computer"
-    " laptop keyboard terminal moment present dawn dusk midnight noon best worst depth breadth"
-    " change charity equity food results impact".split()
+    " pennies peanuts hours minutes days weeks months weekends weekend mornings evenings nights"
+    " times intersection crossroads interface edge limit limits level levels height rate desk"
+    " computer laptop keyboard terminal moment present dawn dusk midnight noon best worst"
+    " depth breadth change charity equity food results impact".split()
 )
-_PARTICLE = r"(?:Ma?c|De|La|Le|Du|Di|Da|El|Fitz|Van|San|O['’]|D['’]|L['’])"
-# "TypeScript", "k8s", "C++", "next.js": spelt as code is. "McAllen" and "LaGrange" are not.
-_SPELT_AS_CODE = re.compile(
-    rf"\A(?!{_PARTICLE}[A-ZÀ-Þ])[^\W\d_]*[a-zß-ÿ][A-Z]|\A[a-z]+\d|[+#_]|\w\.(?!Z)[a-z]{{2,}}\b"
-)
+# "k8s", "C++", "next.js": spelt as code is.
+_SPELT_AS_CODE = re.compile(r"\A[a-z]+\d|[+#_]|\w\.(?!Z)[a-z]{2,}\b")
 _HAS_FIGURE = re.compile(rf"\d|\b{NUMBER_WORD}\b|\b{MONTH}\b", re.IGNORECASE)
 _MOST_NAME_WORDS = 6
 

@@ -24,8 +24,8 @@ FALSE_HOMES = """
     the terminal|their inbox|microservice architecture|Node.js|C++|VS Code|k8s|Google Docs
 """
 TRUE_SPOUSES = """
-    Anna|Julia|Ruby|Jasper|Björn|Oyelaran|Claude|Ada|Mary Ann|doctor|nurse from Leeds|Maarten de Vries
-    Xiulan|their best friend|Siobhán|Sunny
+    Anna|Julia|Ruby|Jasper|Björn|Oyelaran|Claude|Ada|Mary Ann|doctor|nurse from Leeds
+    Maarten de Vries|Xiulan|their best friend|Siobhán|Sunny
 """
 FALSE_SPOUSES = """
     Rust|Python|Kubernetes|their job|the game|the sea|TypeScript|Emacs|Docker|Postgres|their career
