@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from palace.errors import FactConflict, NoSuchFact
 from palace.facts.applying import note, retire, take_over_evidence
-from palace.facts.forgetting import delete_rows
+from palace.facts.forgetting import delete_rows, forget_statements
 from palace.facts.reconciling import IN_ORDER, reconcile
 from palace.facts.replaying import ENDED_BY
 from palace.facts.scope import Scope
@@ -199,6 +199,7 @@ def forget(palace: Palace, facts: FactQuerySet) -> int:
     with transaction.atomic():
         palace.lock()
         rows = list(facts.within(palace))
+        forget_statements(palace, [fact.pk for fact in rows])
         delete_rows(palace, rows)
     return len(rows)
 

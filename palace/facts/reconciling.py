@@ -6,8 +6,10 @@ history says why. Rows that told of another time than the statements do stay on 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from uuid import UUID, uuid4
 
 from django.db.models import F, Q
@@ -17,7 +19,7 @@ from palace.facts.applying import CLOSING, WAS_BEFORE, Remembered, note, take_ov
 from palace.facts.judgement import Verdict
 from palace.facts.replaying import Board, replayed, written_otherwise
 from palace.facts.scope import Scope
-from palace.indexing.fact_vectors import take_over_vectors
+from palace.indexing.fact_vectors import store, take_over_vectors
 from palace.models import EmbeddingSpace, Evidence, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
@@ -76,7 +78,7 @@ def reconcile(
         opened, closed: Why rows are opened and closed, for the history.
     """
     board = replayed(palace, space, scope.agent, scope.run)
-    work = Reconciled(palace, board, scope, opened, closed)
+    work = Reconciled(palace, space, board, scope, (opened, closed))
     work.run()
     return work
 
@@ -90,14 +92,23 @@ class Reconciled:
     """
 
     def __init__(
-        self, palace: Palace, board: Board, scope: Scope, why_opened: str, why_closed: str
+        self,
+        palace: Palace,
+        space: EmbeddingSpace,
+        board: Board,
+        scope: Scope,
+        whys: tuple[str, str],
     ) -> None:
         self.closed: list[Fact] = []
         self.opened: list[Fact] = []
-        self._palace, self._board, self._scope = palace, board, scope
-        self._why_opened, self._why_closed = why_opened, why_closed
+        self._palace, self._space = palace, space
+        self._board, self._scope = board, scope
+        self._why_opened, self._why_closed = whys
         self._now = timezone.now()
         self._rows = self._stored_rows()
+        self._opened: dict[int | None, list[Fact]] = defaultdict(list)
+        for fact in self._rows.values():
+            self._opened[fact.opened_by_id].append(fact)
         # Whoever has deleted a memory does not find it again; what is held again is another.
         deleted = Fact.objects.within(palace).filter(fate=Fact.Fate.DELETED)
         self._deleted = set(deleted.values_list("memory", flat=True))
@@ -111,30 +122,26 @@ class Reconciled:
         if line is None:
             return None
         row = line.fact
-        fact = self._is.get(row.pk) if row is not None else None
-        if fact is None:
-            memory = next((f.memory for f in self.closed if f.text == line.old_text), line.memory)
-            return replace(line, memory=memory, fact=None)
+        if row is None:
+            return replace(line, memory=self._memory_of(line))
+        fact = self._is[row.pk]
         if fact.retired_at is not None and line.verdict in (Verdict.ADD, Verdict.UPDATE):
             return Remembered(
                 Verdict.COEXIST, fact.memory, fact, new_text=fact.text, why=WAS_BEFORE
             )
         return replace(line, memory=fact.memory, fact=fact)
 
+    def _memory_of(self, line: Remembered) -> UUID:
+        rows = [row for row in self._board.rows if row.memory == line.memory]
+        return self._is[rows[-1].pk].memory if rows else line.memory
+
     def run(self) -> None:
-        pairs = [(row, self._match(row)) for row in self._board.rows]
+        pairs = self._paired()
         for row, fact in pairs:
             if fact is not None:
-                self._rows.pop(fact.pk, None)
                 self._settle(row, fact)
         for fact in self._rows.values():
-            if fact.retired_at is None:
-                self._withdraw(fact)
-            elif fact.closed_by_id is not None and fact.fate in Fact.WAS_TRUE:
-                # Nothing that is there says any more that it was so.
-                self._take_back(fact, Fact.Fate.UNFOUNDED)
-                fact.closed_by = None
-                fact.save(update_fields=["fate", "withdrawn_at", "closed_by"])
+            self._leave_out(fact)
         held = Fact.objects.within(self._palace).active()
         of_scope = {"agent": self._scope.agent, "run": self._scope.run}
         self._memories = set(held.filter(**of_scope).values_list("memory", flat=True))
@@ -143,6 +150,14 @@ class Reconciled:
                 self._open(row, fact)
         self._add_words()
         self._note_closings()
+
+    def _paired(self) -> list[tuple[Fact, Fact | None]]:
+        """Each row of the board with the stored one it is, or is another version of."""
+        stored = {row.pk: self._match(row) for row in self._board.rows}
+        for row in self._board.rows:
+            if stored[row.pk] is None and row.retired_at is None:
+                stored[row.pk] = self._match_by_text(row)
+        return [(row, stored[row.pk]) for row in self._board.rows]
 
     def _stored_rows(self) -> dict[int, Fact]:
         facts: FactQuerySet = Fact.objects.within(self._palace).filter(
@@ -154,19 +169,28 @@ class Reconciled:
         return {fact.pk: fact for fact in in_order}
 
     def _match(self, row: Fact) -> Fact | None:
-        """The stored row: the same, or else one that comes from the same statements."""
-        stored = self._board.stored.get(row.pk)
-        if stored is not None:
-            return stored
-        opened = [f for f in self._rows.values() if f.opened_by_id == row.opened_by_id]
-        alike = [f for f in opened if _content(f) == _content(row)]
-        if alike or opened:
-            return (alike or opened)[-1]
-        if row.retired_at is not None:
-            return None
-        said = self._board.said[row.pk]
-        open_rows = [f for f in self._rows.values() if f.retired_at is None]
-        return next((f for f in open_rows if f.opened_by_id in said and f.text == row.text), None)
+        """The stored row that comes from the same statement, the same if there are several."""
+        if row.pk in self._board.stored:
+            return self._board.stored[row.pk]
+        opened = self._opened[row.opened_by_id]
+        alike = [fact for fact in opened if _content(fact) == _content(row)]
+        found = next(reversed(alike or opened), None)
+        return self._rows.pop(found.pk) if found else None
+
+    def _match_by_text(self, row: Fact) -> Fact | None:
+        """One that is held and says the same, though other words say so by now."""
+        key = attrgetter("subject_id", "predicate", "text", "retired_at")
+        found = next((fact for fact in self._rows.values() if key(fact) == key(row)), None)
+        return self._rows.pop(found.pk) if found else None
+
+    def _leave_out(self, fact: Fact) -> None:
+        """Nothing that is there says so any more."""
+        if fact.retired_at is None:
+            self._withdraw(fact)
+        elif fact.closed_by_id is not None and fact.fate in Fact.WAS_TRUE:
+            self._take_back(fact, Fact.Fate.UNFOUNDED)
+            fact.closed_by = None
+            fact.save(update_fields=["fate", "withdrawn_at", "closed_by"])
 
     def _settle(self, row: Fact, fact: Fact) -> None:
         """Keep the stored row, close it, or make way for another version of it."""
@@ -244,8 +268,10 @@ class Reconciled:
         self._is[row.pk] = new
         if version is not None:
             take_over_evidence(version, new)
-            if version.text == new.text:
-                take_over_vectors(version, new)
+        if version is not None and version.text == new.text:
+            take_over_vectors(version, new)
+        elif (vector := self._board.vector_of(new.text)) is not None:
+            store(self._palace, self._space, {new.pk: vector})
         self._note_opening(row, new, version)
 
     def _before(self, row: Fact, version: Fact | None) -> Fact | None:
@@ -262,7 +288,7 @@ class Reconciled:
 
     def _note_opening(self, row: Fact, new: Fact, version: Fact | None) -> None:
         if row.retired_at is not None:
-            if version is None:
+            if version is None and row.fate in Fact.WAS_TRUE:
                 self._note(FactEvent.Kind.ADD, new.memory, None, new.text, WAS_BEFORE)
             return
         line = self._board.lines.get(row.opened_by_id or 0)

@@ -44,7 +44,7 @@ class Board:
         said: By row the statements that opened, repeated or refined it.
         stored: By row the stored fact it stands for, where that was not learnt from a statement.
         lines: What became of each statement, by its key.
-        whys: By row why it was closed.
+        vector_of: The vector of a text, computed once.
     """
 
     rows: list[Fact] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Board:
     said: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     stored: dict[int, Fact] = field(default_factory=dict)
     lines: dict[int, Remembered | None] = field(default_factory=dict)
-    whys: dict[int, str] = field(default_factory=dict)
+    vector_of: Callable[[str], Vector | None] = lambda _text: None
     _active: dict[int, Fact] = field(default_factory=dict)
 
     def put(self, row: Fact) -> None:
@@ -80,6 +80,7 @@ def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Boa
     candidates = [candidate_of(statement) for statement in statements]
     texts = _Texts(palace, space)
     texts.add([candidate.text for candidate in candidates])
+    board.vector_of = texts.__getitem__
     player = _Player(palace, space, board, stored, texts)
     steps: list[tuple[SaidOrder, Callable[[], None]]] = list(stored.steps(board))
     for statement, candidate in zip(statements, candidates, strict=True):

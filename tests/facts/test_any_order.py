@@ -52,21 +52,23 @@ def held(palace):
     )
 
 
-def tell(palace, said, order, *, batches):
-    """Tell messages in this order; consecutive ones of one conversation at once in batches."""
-    turns = {
-        at: (f"talk-{talk}", Turn(f"m{at}", "user", text, START + timedelta(days=day)))
-        for at, (day, talk, text) in enumerate(said)
-    }
-    at = 0
-    while at < len(order):
-        talk, turn = turns[order[at]]
-        batch = [turn]
-        while batches and at + 1 < len(order) and turns[order[at + 1]][0] == talk:
-            at += 1
-            batch.append(turns[order[at]][1])
-        remember(palace, batch, conversation=talk if batches else f"{talk}-{turn.external_id}")
-        at += 1
+def tell(palace, said, order):
+    """Tell each message by itself, in this order."""
+    for at in order:
+        day, talk, text = said[at]
+        turn = Turn(f"m{at}", "user", text, START + timedelta(days=day))
+        remember(palace, [turn], conversation=f"talk-{talk}-m{at}")
+
+
+def tell_talks(palace, said, talks):
+    """Tell whole conversations, in this order."""
+    for talk in talks:
+        lines = sorted((day, at, text) for at, (day, of, text) in enumerate(said) if of == talk)
+        turns = [
+            Turn(f"m{at}", "user", text, START + timedelta(days=day)) for day, at, text in lines
+        ]
+        if turns:
+            remember(palace, turns, conversation=f"talk-{talk}")
 
 
 _count = iter(range(10**9))
@@ -77,24 +79,55 @@ def someone():
     return Palace.objects.own(owner)
 
 
-@pytest.mark.django_db
-@settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(messages, st.randoms(use_true_random=False))
-@example([(4, 0, SAYINGS[4]), (1, 1, SAYINGS[5])], None)
-@example([(0, 0, SAYINGS[6]), (3, 1, SAYINGS[6]), (1, 2, SAYINGS[7])], None)
-def test_any_order_of_arrival_ends_in_the_same(db, said, random):
+def tried(examples):
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+
+
+def check_messages(said, random):
     in_order = sorted(range(len(said)), key=lambda at: (said[at][0], f"talk-{said[at][1]}-m{at}"))
     other = list(reversed(in_order))
     if random is not None:
         random.shuffle(other)
     first, second = someone(), someone()
-    tell(first, said, in_order, batches=False)
-    tell(second, said, other, batches=False)
+    tell(first, said, in_order)
+    tell(second, said, other)
     assert held(first) == held(second)
+
+
+def check_talks(said, order):
+    first, second = someone(), someone()
+    tell_talks(first, said, (0, 1, 2))
+    tell_talks(second, said, order)
+    assert held(first) == held(second)
+
+
+@pytest.mark.django_db
+@tried(6)
+@given(messages, st.randoms(use_true_random=False))
+@example([(4, 0, SAYINGS[4]), (1, 1, SAYINGS[5])], None)
+@example([(0, 0, SAYINGS[6]), (3, 1, SAYINGS[6]), (1, 2, SAYINGS[7])], None)
+def test_any_order_of_arrival_ends_in_the_same(db, said, random):
+    check_messages(said, random)
+
+
+@pytest.mark.django_db
+@tried(4)
+@given(messages, st.permutations((0, 1, 2)))
+def test_any_order_of_whole_conversations_too(db, said, order):
+    check_talks(said, order)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.django_db
+@tried(150)
+@given(messages, st.randoms(use_true_random=False), st.permutations((0, 1, 2)))
+def test_any_order_at_length(db, said, random, talks):
+    check_messages(said, random)
+    check_talks(said, talks)
 
 
 def told(palace, text, day):
