@@ -9,9 +9,12 @@ from django.contrib.auth.models import User
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from palace.facts.editing import delete, forget, rewrite
 from palace.facts.remember import remember
-from palace.models import Fact, FactEvent, Palace
+from palace.facts.scope import Scope
+from palace.models import Fact, FactEvent, Palace, Statement
 from palace.transcripts import Turn
+from tests.facts.conftest import facts_answer, judgements_answer
 
 START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)
 
@@ -178,9 +181,6 @@ def test_said_earlier_too_it_has_been_so_for_longer(palace):
 
 
 def test_what_was_put_by_hand_is_not_overruled_by_what_was_said_before(palace):
-    from palace.facts.editing import delete, rewrite  # noqa: PLC0415
-    from palace.facts.scope import Scope  # noqa: PLC0415
-
     [line] = told(palace, "I live in Rome.", 100)
     rewrite(palace, line.memory, "User lives in Rome, near the river", Scope("person"))
     told(palace, "I live in Oslo.", 50)
@@ -189,3 +189,63 @@ def test_what_was_put_by_hand_is_not_overruled_by_what_was_said_before(palace):
     delete(palace, line.memory, Scope("person"))
     told(palace, "I live in Bonn.", 30)
     assert held(palace) == []
+
+
+BERLIN = {"turn": 0, "subject": "User", "predicate": "lives_in", "object": "Berlin"}
+BERLIN |= {"text": "User lives in Berlin"}
+PORTO = BERLIN | {"object": "Porto", "text": "User lives in Porto"}
+
+
+@pytest.mark.parametrize("change", ["shift", "correction", "refinement"])
+def test_nor_does_a_model_let_an_older_message_replace_a_newer_one(palace, model, change):
+    judged = judgements_answer({"new": 0, "verdict": "UPDATE", "fact": 0, "change": change})
+    model.script([facts_answer(BERLIN), facts_answer(PORTO), judged])
+    told(palace, "Berlin it is.", 300)
+    told(palace, "Porto it is.", 1)
+    assert [row[0] for row in held(palace)] == ["User lives in Berlin"]
+
+
+def test_nor_end_it(palace, model):
+    left = PORTO | {"predicate": "did", "object": "left", "text": "User has left Berlin"}
+    judged = judgements_answer({"new": 0, "verdict": "DELETE", "fact": 0})
+    model.script([facts_answer(BERLIN), facts_answer(left), judged])
+    told(palace, "Berlin it is.", 300)
+    told(palace, "I have left Berlin.", 1)
+    assert "User lives in Berlin" in [row[0] for row in held(palace)]
+
+
+def test_a_models_judgement_is_kept_when_its_statement_is_judged_again(palace, model):
+    wording = "User lives in Porto, once in Berlin"
+    judged = judgements_answer({"new": 0, "verdict": "UPDATE", "fact": 0, "text": wording})
+    cat = PORTO | {"predicate": "has_pet", "object": "Mia", "text": "User has a cat, Mia"}
+    model.script([facts_answer(BERLIN), facts_answer(PORTO), judged, facts_answer(cat)])
+    told(palace, "Berlin it is.", 1)
+    told(palace, "Porto it is.", 300)
+    model.answer(judgements_answer())
+    told(palace, "Mia is my cat.", 100)
+    assert [row[0] for row in held(palace)] == ["User has a cat, Mia", wording]
+
+
+def test_facts_from_before_statements_were_kept_are_not_overruled_either(palace):
+    told(palace, "My favourite colour is green.", 300)
+    Fact.objects.update(opened_by=None)
+    Statement.objects.all().delete()
+    told(palace, "it is blue now, not green", 1)
+    told(palace, "My favourite colour is red.", 2)
+    assert [row[2] for row in held(palace)] == ["green"]
+    told(palace, "My favourite colour is grey.", 301)
+    assert [row[2] for row in held(palace)] == ["grey"]
+
+
+def test_what_was_forgotten_does_not_come_again(palace):
+    told(palace, "I live in Berlin.", 3)
+    told(palace, "I live in Berlin.", 4)
+    forget(palace, Fact.objects.all())
+    told(palace, "I have a cat called Mia.", 1)
+    assert [row[2] for row in held(palace)] == ["Mia"]
+
+
+def test_each_agent_has_an_order_of_its_own(palace):
+    remember(palace, "I live in Berlin.", agent="one", now=START + timedelta(days=9))
+    remember(palace, "I live in Rome.", agent="two", now=START)
+    assert [row[2] for row in held(palace)] == ["Berlin", "Rome"]
