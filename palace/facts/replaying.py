@@ -161,6 +161,7 @@ def _entering(fact: Fact) -> SaidOrder:
 def _opening(board: Board, fact: Fact) -> Callable[[], None]:
     def run() -> None:
         row = copy.copy(fact)
+        row.recorded_at = _entering(fact)[0]  # Its place among the others.
         if row.retired_at is not None:
             row.retired_at, row.fate, row.valid_to, row.closed_by = None, Fact.Fate.NONE, None, None
         for rival in _single_rivals(board, row):
