@@ -114,6 +114,7 @@ class Reconciled:
         self._deleted = set(deleted.values_list("memory", flat=True))
         self._is: dict[int, Fact] = {}  # By row of the board: the stored one.
         self._memories: set[UUID] = set()
+        self._known: set[int] = set()  # Rows that say what was held already.
         self._updated: set[UUID] = set()  # Memories whose histories say what replaced it.
 
     def line_of(self, statement: Statement) -> Remembered | None:
@@ -125,6 +126,9 @@ class Reconciled:
         if row is None:
             return replace(line, memory=self._memory_of(line))
         fact = self._is[row.pk]
+        if fact.pk in self._known:
+            known = "it is known already"
+            return Remembered(Verdict.NONE, fact.memory, fact, fact.text, fact.text, known)
         if fact.retired_at is not None and line.verdict in (Verdict.ADD, Verdict.UPDATE):
             return Remembered(
                 Verdict.COEXIST, fact.memory, fact, new_text=fact.text, why=WAS_BEFORE
@@ -296,6 +300,10 @@ class Reconciled:
         before = new.supersedes
         if before is not None and before in self.closed and before.memory == new.memory:
             self._updated.add(new.memory)
+            if before.text == new.text:
+                # It is so since another day: its versions say so, and nothing else has changed.
+                self._known.add(new.pk)
+                return
             self._note(FactEvent.Kind.UPDATE, new.memory, before.text, new.text, why)
         else:
             self._note(FactEvent.Kind.ADD, new.memory, None, new.text, why)

@@ -173,11 +173,13 @@ def test_between_two_homes_a_third_is_one_that_was(palace):
 def test_said_earlier_too_it_has_been_so_for_longer(palace):
     told(palace, "I live in Rome.", 100)
     [before] = Fact.objects.within(palace).active()
-    told(palace, "I live in Rome.", 3)
+    [line] = told(palace, "I live in Rome.", 3)
+    assert line.verdict == "NONE"
     [fact] = Fact.objects.within(palace).active()
     assert fact.memory == before.memory
     assert fact.valid_from == START + timedelta(days=3)
     assert fact.evidence.count() == 2
+    assert FactEvent.objects.filter(palace=palace).count() == 1
 
 
 def test_what_was_put_by_hand_is_not_overruled_by_what_was_said_before(palace):
