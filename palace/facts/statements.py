@@ -45,7 +45,13 @@ def record(
                 judged=_decision(judgement) if judgement else None,
             )
         )
-    return Statement.objects.bulk_create(rows)
+    # What is read twice, after a process has died, is kept once.
+    held = Statement.objects.filter(palace=palace, drawer__in=list(counts)).select_related("drawer")
+    there = {(row.drawer_id, row.ordinal): row for row in held}
+    Statement.objects.bulk_create(
+        [row for row in rows if (row.drawer_id, row.ordinal) not in there]
+    )
+    return [there.get((row.drawer_id, row.ordinal), row) for row in rows]
 
 
 def candidate_of(statement: Statement) -> Candidate:
