@@ -115,12 +115,12 @@ def restore_fact(palace: Palace, fact: Fact, scope: Scope) -> tuple[Fact, Restor
     """
     with transaction.atomic():
         palace.lock()
-        active = editing.hold_again(palace, fact, scope, why=editing.RESTORED)
         went = Drawer.objects.none()
         if fact.fate == Fact.Fate.DELETED and fact.retired_at:
             words = resting_under(palace, [fact.memory])
             went = batch_of(palace, fact.retired_at).filter(pk__in=words.values("pk"))
         restored = restore_drawers(palace, went)
+        active = editing.hold_in_order(palace, fact, scope, why=editing.RESTORED)
     fill_missing(palace, active_space(), [active])
     return active, restored
 

@@ -118,11 +118,13 @@ def _revive(palace: Palace, old: Fact) -> Fact:
     new.pk, new._state.adding = None, True
     new.uuid, new.memory, new.supersedes = uuid4(), uuid4(), old
     new.retired_at, new.fate, new.recorded_at = None, Fact.Fate.NONE, timezone.now()
+    new.opened_by, new.closed_by, new.withdrawn_at = None, None, None
+    new.settled_at = new.recorded_at
     if Fact.objects.within(palace).filter(supersedes=old, valid_from=old.valid_to).exists():
         new.valid_to = None
     # It was no end of this that the other one brought: told once, it goes on.
-    old.fate = Fact.Fate.CORRECTED
-    old.save(update_fields=["fate"])
+    old.fate, old.closed_by, old.withdrawn_at = Fact.Fate.CORRECTED, None, new.recorded_at
+    old.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(old, new)
     take_over_vectors(old, new)

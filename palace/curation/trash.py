@@ -15,8 +15,16 @@ from django.utils import timezone
 
 from palace.episodes.founding import bring_back, put_away
 from palace.errors import FactConflict
-from palace.facts.editing import hold_again
-from palace.facts.founding import BACK, BY_TRASH, found_again, resting_only_on, unfound
+from palace.facts.editing import hold_in_order
+from palace.facts.founding import (
+    BACK,
+    BY_TRASH,
+    found_again,
+    reopen_ended,
+    resting_only_on,
+    unfound,
+)
+from palace.facts.reconciling import scopes_of
 from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
@@ -112,8 +120,10 @@ def trash_drawers(
     palace.lock()
     at = at or new_moment(palace)
     going = drawers.within(palace).kept()
+    scopes = scopes_of(palace, going)
     dropped = [*deleted, *unfound(palace, resting_only_on(palace, going))]
     count = going.update(trashed_at=at)
+    reopen_ended(palace, scopes)
     put_away(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:
@@ -140,7 +150,7 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
         restored = restore_drawers(palace, drawers)
         for fact in deleted:
             with suppress(FactConflict):
-                hold_again(palace, fact, BY_TRASH, why=BACK)
+                hold_in_order(palace, fact, BY_TRASH, why=BACK)
     return restored
 
 

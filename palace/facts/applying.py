@@ -9,15 +9,24 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from palace.facts.candidate import Candidate, Words
+from palace.facts.candidate import Candidate, Thing, Words
 from palace.facts.entities import entity_for
 from palace.facts.judgement import Change, Judgement, Verdict
 from palace.facts.predicates import category_of, is_single
 from palace.facts.scope import Scope
 from palace.indexing import fact_vectors
 from palace.indexing.fact_vectors import Vector
-from palace.models import Drawer, EmbeddingSpace, Evidence, Fact, FactEvent, Palace
-from palace.models.facts import PREDICATE_LENGTH
+from palace.models import (
+    Drawer,
+    EmbeddingSpace,
+    Entity,
+    Evidence,
+    Fact,
+    FactEvent,
+    Palace,
+    Statement,
+)
+from palace.models.facts import PREDICATE_LENGTH, FactQuerySet
 from palace.storable import LABEL_LENGTH
 
 _FATES = {
@@ -25,6 +34,8 @@ _FATES = {
     Change.REFINEMENT: Fact.Fate.REFINED,
     Change.CORRECTION: Fact.Fate.CORRECTED,
 }
+# Columns that closing a row writes.
+CLOSING = ("retired_at", "fate", "valid_to", "closed_by")
 WAS_BEFORE = "it was so before"
 TOOK_ITS_PLACE = "another fact took its place"
 
@@ -55,13 +66,22 @@ class Writer:
         self._palace, self._space, self._scope = palace, space, scope
         self._drawers = drawers
         self._now = timezone.now()
+        self._statement: Statement | None = None
 
-    def write(self, judgement: Judgement, text: str, vector: Vector | None) -> Remembered | None:
+    def write(
+        self,
+        judgement: Judgement,
+        text: str,
+        vector: Vector | None,
+        statement: Statement | None = None,
+    ) -> Remembered | None:
         """None where a statement takes back what was never known.
 
         Args:
             text: What `vector` was made of: a judge may have put it otherwise.
+            statement: The record of what was said; None where facts do not come from messages.
         """
+        self._statement = statement
         if judgement.candidate.text != text:
             vector = None
         if judgement.verdict is Verdict.NONE:
@@ -85,7 +105,7 @@ class Writer:
             return None
         corrected = judgement.change is Change.CORRECTION
         fate = Fact.Fate.CORRECTED if corrected else Fact.Fate.ENDED
-        retire(fact, fate, self._now, ended_at=self._since(judgement.candidate))
+        self._retire(fact, fate, self._since(judgement.candidate))
         self._note(FactEvent.Kind.DELETE, fact.memory, fact.text, None, judgement.why)
         return Remembered(Verdict.DELETE, fact.memory, None, fact.text, "", judgement.why)
 
@@ -94,6 +114,7 @@ class Writer:
         fact = self._row(candidate, uuid4())
         if _is_over(candidate, self._said_at(candidate)):
             fact.retired_at, fact.fate = self._now, Fact.Fate.ENDED
+            fact.closed_by = self._statement
         else:
             self._make_way(fact)
         self._open(fact, candidate.words, vector)
@@ -112,11 +133,11 @@ class Writer:
             new.valid_from = _earliest(old.valid_from, candidate.valid_from or old.valid_from)
         if judgement.change is Change.CORRECTION:
             new.valid_from = candidate.valid_from or old.valid_from
-        retire(old, _FATES[judgement.change], self._now, ended_at=new.valid_from)
+        self._retire(old, _FATES[judgement.change], new.valid_from)
         self._make_way(new)
         self._open(new, candidate.words, vector if new.text == candidate.text else None)
         if judgement.change is Change.REFINEMENT:
-            take_over_evidence(old, new)
+            self._take_over(old, new)
         self._note(FactEvent.Kind.UPDATE, new.memory, old.text, new.text, judgement.why)
         return Remembered(Verdict.UPDATE, new.memory, new, old.text, new.text, judgement.why)
 
@@ -127,10 +148,11 @@ class Writer:
         earlier.supersedes = None
         earlier.valid_to = now_held.valid_from
         earlier.retired_at, earlier.fate = self._now, Fact.Fate.SUPERSEDED
+        earlier.closed_by = self._statement
         self._open(earlier, candidate.words, vector)
         if now_held.supersedes_id is None:
             now_held.supersedes = earlier
-            now_held.save(update_fields=["supersedes"])
+            self._save(now_held, "supersedes")
         self._note(FactEvent.Kind.ADD, earlier.memory, None, earlier.text, WAS_BEFORE)
         return Remembered(
             Verdict.COEXIST, earlier.memory, earlier, new_text=earlier.text, why=WAS_BEFORE
@@ -143,10 +165,10 @@ class Writer:
             palace=self._palace,
             memory=memory,
             type=candidate.type,
-            subject=entity_for(self._palace, candidate.subject),
+            subject=self._entity(candidate.subject),
             predicate=predicate,
             object=candidate.object,
-            object_entity=entity_for(self._palace, thing) if thing else None,
+            object_entity=self._entity(thing) if thing else None,
             aspect=candidate.aspect[:LABEL_LENGTH],
             stance=candidate.stance,
             text=text or candidate.text,
@@ -160,27 +182,34 @@ class Writer:
             valid_from=self._since(candidate),
             valid_to=candidate.valid_to,
             recorded_at=self._now,
+            opened_by=self._statement,
+            settled_at=None if self._statement else self._now,
         )
 
     def _make_way(self, fact: Fact) -> None:
         """Of what a subject has one of, retire whatever else is held: the judge may have erred."""
         if not fact.single:
             return
-        others = (
-            Fact.objects.within(self._palace)
-            .active()
-            .filter(
-                subject=fact.subject,
-                predicate=fact.predicate,
-                aspect=fact.aspect,
-                agent=fact.agent,
-                run=fact.run,
-                single=True,
-            )
-        )
-        for other in others:
-            retire(other, Fact.Fate.SUPERSEDED, self._now, ended_at=fact.valid_from)
+        for other in self._rivals(fact):
+            self._retire(other, Fact.Fate.SUPERSEDED, fact.valid_from)
             self._note(FactEvent.Kind.DELETE, other.memory, other.text, None, TOOK_ITS_PLACE)
+
+    def _rivals(self, fact: Fact) -> Sequence[Fact]:
+        return list(rivals_of(self._palace, fact))
+
+    def _entity(self, thing: Thing) -> Entity:
+        return entity_for(self._palace, thing)
+
+    def _retire(self, fact: Fact, fate: Fact.Fate, ended_at: datetime | None) -> None:
+        close(fact, fate, self._now, ended_at=ended_at)
+        fact.closed_by = self._statement
+        self._save(fact, *CLOSING)
+
+    def _save(self, fact: Fact, *fields: str) -> None:
+        fact.save(update_fields=list(fields))
+
+    def _take_over(self, old: Fact, new: Fact) -> None:
+        take_over_evidence(old, new)
 
     def _open(self, fact: Fact, words: Sequence[Words], vector: Vector | None) -> None:
         fact.save()
@@ -219,13 +248,35 @@ class Writer:
         note(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
 
 
+def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
+    """Active facts in the place of a single-valued one."""
+    return (
+        Fact.objects.within(palace)
+        .active()
+        .filter(
+            subject=fact.subject,
+            predicate=fact.predicate,
+            aspect=fact.aspect,
+            agent=fact.agent,
+            run=fact.run,
+            single=True,
+        )
+    )
+
+
 def retire(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | None = None) -> None:
     """Hold a fact no longer. What was true ends at `ended_at`, unless it had ended before."""
+    close(fact, fate, at, ended_at=ended_at)
+    fact.closed_by = None
+    fact.save(update_fields=CLOSING)
+
+
+def close(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | None = None) -> None:
+    """`retire` without writing it."""
     fact.retired_at, fact.fate = at, fate
     if fate in Fact.WAS_TRUE:
         ends = [moment for moment in (fact.valid_to, ended_at or at) if moment is not None]
         fact.valid_to = max(min(ends), fact.valid_from) if fact.valid_from else min(ends)
-    fact.save(update_fields=["retired_at", "fate", "valid_to"])
 
 
 def note(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -12,8 +12,10 @@ from django.utils import timezone
 
 from palace.errors import FactConflict, NoSuchFact
 from palace.facts.applying import event, note, retire, take_over_evidence
-from palace.facts.forgetting import delete_rows
+from palace.facts.forgetting import delete_rows, forget_statements
 from palace.facts.reading import Reader
+from palace.facts.reconciling import IN_ORDER, reconcile
+from palace.facts.replaying import ENDED_BY
 from palace.facts.rereading import follow, says_same
 from palace.facts.scope import Scope
 from palace.indexing.fact_vectors import fill_missing, take_over_vectors
@@ -22,9 +24,11 @@ from palace.models import Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
 from palace.transcripts import Turn
 
+RESTORED = "restored"
+ENDING_DELETED = "what had ended it was deleted"
+ENDED_BY_RESTORED = "what ends it was restored"
 # Rows that one transaction deletes.
 BATCH = 500
-RESTORED = "restored"
 
 
 def as_it_may_be(fact: Fact) -> None:
@@ -120,6 +124,8 @@ def delete(
 ) -> None:
     """Retire a memory. Its rows stay, for its history. `check` as of `rewrite`.
 
+    What it had ended by other words is active again, as a memory of its own.
+
     Args:
         at: When it is deleted; now unless given.
 
@@ -131,6 +137,8 @@ def delete(
         fact = current(palace, memory)
         check(fact)
         _drop(palace, [fact], scope, at or timezone.now(), why)
+        if _has_ended(palace, fact):
+            _reconcile(palace, fact, scope, opened=ENDING_DELETED)
 
 
 def delete_all(
@@ -144,6 +152,7 @@ def delete_all(
             palace.lock()
             batch = list(facts.within(palace).active().order_by("pk")[:BATCH])
             _drop(palace, batch, scope, moment, "")
+            _end_for_good(palace, batch)
         count += len(batch)
         if len(batch) < BATCH:
             return count
@@ -160,7 +169,7 @@ def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
     """
     with transaction.atomic():
         palace.lock()
-        new = hold_again(palace, fact, scope, why=RESTORED)
+        new = hold_in_order(palace, fact, scope, why=RESTORED)
     fill_missing(palace, active_space(), [new])
     return new
 
@@ -172,8 +181,9 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     new.supersedes, new.recorded_at = fact, timezone.now()
     if fact.fate in Fact.WAS_TRUE:
         # It had no end after all: the row that says so would tell the same time twice.
-        new.valid_to, fact.fate = None, Fact.Fate.CORRECTED
-        fact.save(update_fields=["fate"])
+        new.valid_to, fact.fate, fact.closed_by = None, Fact.Fate.CORRECTED, None
+        fact.withdrawn_at = new.recorded_at
+        fact.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(fact, new)
     take_over_vectors(fact, new)
@@ -181,11 +191,59 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     return new
 
 
+def _has_ended(palace: Palace, fact: Fact) -> bool:
+    """Whether the words that the fact comes from ended another one."""
+    if fact.opened_by_id is None:
+        return False
+    closed = Fact.objects.within(palace).filter(closed_by=fact.opened_by_id, fate__in=ENDED_BY)
+    return closed.exclude(pk=fact.pk).exists()
+
+
+def _end_for_good(palace: Palace, facts: Iterable[Fact]) -> None:
+    """Former versions of deleted memories stay closed, whatever becomes of what closed them."""
+    rows = Fact.objects.within(palace).filter(memory__in=[fact.memory for fact in facts])
+    rows.exclude(closed_by=None).update(closed_by=None)
+
+
+def hold_in_order(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
+    """`hold_again`, where what it had ended may be in its place: that ends once more.
+
+    Raises:
+        FactConflict: as `restore`.
+    """
+    try:
+        return hold_again(palace, fact, scope, why=why)
+    except FactConflict:
+        return _hold_learnt_again(palace, fact, scope, why=why)
+
+
+def _hold_learnt_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
+    if fact.fate == Fact.Fate.DELETED and fact.opened_by_id is not None:
+        with transaction.atomic():
+            # Judged again, it is like any statement whose words are back.
+            fact.fate = Fact.Fate.UNFOUNDED
+            fact.save(update_fields=["fate"])
+            _reconcile(palace, fact, scope, opened=why, closed=ENDED_BY_RESTORED)
+            held = Fact.objects.within(palace).active().filter(opened_by=fact.opened_by_id)
+            if new := held.first():
+                return new
+            transaction.set_rollback(True)
+    return hold_again(palace, fact, scope, why=why)
+
+
+def _reconcile(
+    palace: Palace, fact: Fact, scope: Scope, *, opened: str, closed: str = IN_ORDER
+) -> None:
+    of_fact = replace(scope, agent=fact.agent, run=fact.run)
+    reconcile(palace, active_space(), of_fact, opened=opened, closed=closed)
+
+
 def forget(palace: Palace, facts: FactQuerySet) -> int:
     """Delete facts with their history, as if they had never been; returns how many rows went."""
     with transaction.atomic():
         palace.lock()
         rows = list(facts.within(palace))
+        forget_statements(palace, [fact.pk for fact in rows])
         delete_rows(palace, rows)
     return len(rows)
 
@@ -193,7 +251,7 @@ def forget(palace: Palace, facts: FactQuerySet) -> int:
 def _drop(palace: Palace, facts: Sequence[Fact], scope: Scope, at: datetime, why: str) -> None:
     keys = [fact.pk for fact in facts]
     dropped = Fact.objects.within(palace).filter(pk__in=keys)
-    dropped.update(retired_at=at, fate=Fact.Fate.DELETED)
+    dropped.update(retired_at=at, fate=Fact.Fate.DELETED, closed_by=None)
     notes = [
         event(palace, scope, FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why, at=at)
         for fact in facts
@@ -219,11 +277,12 @@ def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
 
 
 def copy_of(fact: Fact) -> Fact:
-    """A row that says the same and is held; not saved."""
+    """A row that says the same and is held, as settled now; not saved."""
     left_out = {"id", "uuid", "retired_at", "fate", "supersedes", "recorded_at"}
+    left_out |= {"opened_by", "closed_by", "settled_at", "withdrawn_at"}
     values = {
         field.attname: getattr(fact, field.attname)
         for field in Fact._meta.concrete_fields
         if field.name not in left_out
     }
-    return Fact(**values)
+    return Fact(**values, settled_at=timezone.now())

@@ -8,7 +8,7 @@ from django.db import connection
 
 from palace.indexing.fact_vectors import forget_texts
 from palace.indexing.vector_index import index_in_use
-from palace.models import Fact, FactEvent, Palace
+from palace.models import Evidence, Fact, FactEvent, Palace, Statement
 
 
 def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
@@ -31,6 +31,22 @@ def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     forget_texts(texts)
     lasting.filter(old_text__in=texts).update(old_text=None)
     lasting.filter(new_text__in=texts).update(new_text=None)
+
+
+def forget_statements(palace: Palace, facts: Collection[int]) -> None:
+    """Delete the statements that facts come from, by their keys: else they would come again."""
+    words = Evidence.objects.filter(palace=palace, fact__in=facts)
+    stretches = set(words.values_list("drawer_id", "start", "end"))
+    told = Statement.objects.filter(palace=palace, drawer__in={key for key, *_ in stretches})
+    gone = [
+        statement.pk
+        for statement in told
+        if any((statement.drawer_id, *span) in stretches for _, *span in statement.content["words"])
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM palace_statement WHERE palace_id = %s AND id = ANY(%s)", [palace.pk, gone]
+        )
 
 
 def forget_proposals(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -11,14 +12,19 @@ from palace.errors import FactConflict
 from palace.facts.applying import note, retire
 from palace.facts.editing import hold_again
 from palace.facts.forgetting import delete_rows, forget_proposals
+from palace.facts.reconciling import reconcile, scopes_of
 from palace.facts.scope import Scope
-from palace.models import Drawer, Evidence, Fact, FactEvent, Palace
+from palace.indexing.fact_vectors import forget_texts
+from palace.indexing.spaces import active_space
+from palace.models import Drawer, Evidence, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
 
 BY_TRASH = Scope("trash")
 GONE = "the words it rested on were moved to the trash"
 BACK = "the words it rests on are back"
+OPEN_AGAIN = "the words that had ended it were moved to the trash"
+ENDED_AGAIN = "the words that end it are back"
 
 
 def resting_on(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
@@ -51,20 +57,47 @@ def unfound(palace: Palace, facts: FactQuerySet) -> list[Fact]:
     return dropped
 
 
+def reopen_ended(palace: Palace, scopes: Iterable[tuple[str, str]]) -> None:
+    """Hold again what words ended that are in the trash now. Call it holding the palace.
+
+    Args:
+        scopes: Agents and runs of what was read from them.
+    """
+    for agent, run in scopes:
+        scope = replace(BY_TRASH, agent=agent, run=run)
+        reconcile(palace, active_space(), scope, opened=OPEN_AGAIN, closed=GONE)
+
+
 def found_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
     """Hold again what was dropped with these drawers, by their keys, which are back.
 
-    What has been replaced meanwhile stays as it is. Call it holding the palace.
+    What they had ended ends again. What has been replaced meanwhile stays as it is. Call it
+    holding the palace.
     """
+    held: list[Fact] = []
+    for agent, run in scopes_of(palace, Drawer.objects.filter(pk__in=drawers)):
+        scope = replace(BY_TRASH, agent=agent, run=run)
+        work = reconcile(palace, active_space(), scope, opened=BACK, closed=ENDED_AGAIN)
+        held += work.opened
+    return held + _written_by_hand_again(palace, drawers)
+
+
+def _written_by_hand_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
+    """Those that come from no statement."""
     words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"), drawer__in=drawers)
-    dropped = Fact.objects.within(palace).filter(Exists(words), fate=Fact.Fate.UNFOUNDED)
+    dropped = Fact.objects.within(palace).filter(
+        Exists(words), fate=Fact.Fate.UNFOUNDED, opened_by=None
+    )
     newest = dropped.order_by("memory", "-recorded_at", "-pk").distinct("memory")
     held: list[Fact] = []
     for fact in newest:
         try:
-            held.append(hold_again(palace, fact, BY_TRASH, why=BACK))
+            again = hold_again(palace, fact, BY_TRASH, why=BACK)
         except FactConflict:
             continue
+        again.settled_at = fact.settled_at
+        again.save(update_fields=["settled_at"])
+        held.append(again)
     return held
 
 
@@ -77,6 +110,8 @@ def forget_resting_on(palace: Palace, drawers: Collection[int]) -> list[int]:
         Keys of the entities that the facts were about.
     """
     forget_proposals(palace, drawers=drawers)
+    statements = Statement.objects.filter(palace=palace, drawer__in=drawers)
+    forget_texts({statement.content["text"] for statement in statements})
     words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"))
     doomed = Fact.objects.within(palace).filter(
         Exists(words.filter(drawer__in=drawers)), ~Exists(words.exclude(drawer__in=drawers))

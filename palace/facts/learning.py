@@ -14,9 +14,11 @@ from palace.facts.applying import Remembered, Writer
 from palace.facts.candidate import Candidate
 from palace.facts.judging.judge import Judge
 from palace.facts.reading import Reader
+from palace.facts.reconciling import arrived_late, reconcile
 from palace.facts.scope import AS_EVER, Manner, Scope
+from palace.facts.statements import record
 from palace.facts.tellings import settle, told_alike
-from palace.indexing.fact_vectors import embed_texts, fill_missing
+from palace.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.indexing.spaces import active_space
 from palace.models import Drawer, Palace, Room
 from palace.models.locks import held_if_free
@@ -28,6 +30,8 @@ WINDOW = 10
 CHUNK = 200
 
 BY_MINING = Scope("mining")
+
+Told = tuple[Candidate, Vector | None]
 
 
 def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
@@ -109,16 +113,36 @@ def write_read(
     with transaction.atomic():
         palace.lock()
         kept = _mark_read(palace, drawers)
-        writer = Writer(palace, space, scope, drawers)
-        lines = [
-            line
+        told = [
+            (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
             if all(drawers[span.turn].pk in kept for span in candidate.words)
-            and (line := writer.write(judge.judge(candidate, vector), candidate.text, vector))
         ]
+        lines = _written(judge, Writer(palace, space, scope, drawers), told, drawers)
     # What was merged says something else than the statement whose vector there is.
     fill_missing(palace, space, [line.fact for line in lines if line.fact])
     return lines
+
+
+def _written(
+    judge: Judge, writer: Writer, told: Sequence[Told], drawers: Sequence[Drawer]
+) -> list[Remembered]:
+    """Judge and write in the order of saying: with what is known, or all of the scope again."""
+    palace, scope = judge.palace, judge.scope
+    if judge.manner.filters is not None:
+        # Judged beside a part of what is known, it cannot be judged again among all of it.
+        lines = [writer.write(judge.judge(*one), one[0].text, one[1]) for one in told]
+        return [line for line in lines if line]
+    statements = record(palace, drawers, [(one, judge.ahead(one)) for one, _ in told], scope)
+    if arrived_late(palace, statements):
+        work = reconcile(palace, judge.space, scope)
+        lines = [work.line_of(statement) for statement in statements]
+    else:
+        lines = [
+            writer.write(judge.judge(*one), one[0].text, one[1], statement)
+            for one, statement in zip(told, statements, strict=True)
+        ]
+    return [line for line in lines if line]
 
 
 def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:

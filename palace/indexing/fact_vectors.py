@@ -109,5 +109,7 @@ def nearest(
 ) -> list[tuple[Fact, float]]:
     """Those of `facts` whose texts are closest, best first, each with its cosine."""
     cosines = dict(index_in_use().search(palace, space, vector, facts, limit=limit))
-    found = Fact.objects.select_related("subject", "object_entity").in_bulk(list(cosines))
+    found = Fact.objects.select_related("subject", "object_entity", "opened_by__drawer").in_bulk(
+        list(cosines)
+    )
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]

@@ -18,6 +18,7 @@ from palace.models.entities import Entity
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.passages import EmbeddingSpace
+from palace.models.statements import SaidOrder, Statement, at_moment
 from palace.storable import ID_LENGTH, LABEL_LENGTH
 
 PREDICATE_LENGTH = 64
@@ -66,9 +67,10 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         """
         begun = Q(valid_from=None) | Q(valid_from__lte=moment)
         held = Q(retired_at=None) | Q(retired_at__gt=known)
-        ended_since = Q(retired_at__gt=known, fate__in=Fact.WAS_TRUE)
+        was_true = Q(fate__in=Fact.WAS_TRUE) | Q(withdrawn_at__gt=known)
+        ended_since = Q(was_true, retired_at__gt=known)
         lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | ended_since
-        was_so = Q(retired_at__lte=known, fate__in=Fact.WAS_TRUE, valid_to__gt=moment)
+        was_so = Q(was_true, retired_at__lte=known, valid_to__gt=moment)
         return self.filter(Q(held, lasting) | was_so, begun, recorded_at__lte=known)
 
     def known_at(self, moment: datetime) -> Self:
@@ -169,6 +171,32 @@ class Fact(InPalace):
         db_index=False,
     )
 
+    opened_by = models.ForeignKey(
+        Statement,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+        help_text="What was said that it comes from; null where it was written otherwise.",
+    )
+    closed_by = models.ForeignKey(
+        Statement,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+        help_text="What was said that ended it; null where it was ended otherwise.",
+    )
+    settled_at = models.DateTimeField(
+        null=True, help_text="When it was written by hand or by a program, not learnt."
+    )
+
+    withdrawn_at = models.DateTimeField(
+        null=True, help_text="When we dropped that it had been so until `valid_to`."
+    )
+
     objects = FactQuerySet.as_manager()
 
     class Meta:
@@ -202,6 +230,17 @@ class Fact(InPalace):
             ),
             models.Index(fields=["palace", "-recorded_at"], name="fact_by_time"),
             models.Index(fields=["palace", "supersedes"], name="fact_by_superseded"),
+            # The database looks for them when statements go with their message.
+            models.Index(
+                fields=["palace", "opened_by"],
+                name="fact_by_opening",
+                condition=Q(opened_by__isnull=False),
+            ),
+            models.Index(
+                fields=["palace", "closed_by"],
+                name="fact_by_closing",
+                condition=Q(closed_by__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -209,6 +248,13 @@ class Fact(InPalace):
 
     def get_absolute_url(self) -> str:
         return reverse("fact_detail", args=[self.memory])
+
+    @property
+    def said_order(self) -> SaidOrder:
+        """When it was said, to compare with statements; when recorded, of what was not learnt."""
+        if self.opened_by is not None:
+            return self.opened_by.order
+        return at_moment(self.settled_at or self.recorded_at)
 
     @property
     def hash(self) -> str:

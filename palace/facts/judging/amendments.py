@@ -79,7 +79,7 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
 
 
 def _latest_first(facts: Sequence[Fact]) -> list[Fact]:
-    return sorted(facts, key=lambda fact: (fact.recorded_at, fact.pk or 0), reverse=True)
+    return sorted(facts, key=lambda fact: (fact.said_order, fact.pk or 0), reverse=True)
 
 
 def _dropped(candidate: Candidate) -> Judgement:

@@ -207,6 +207,7 @@ def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
         alike,
         key=lambda fact: (
             spelt_alike(fact.object, candidate.object),
+            fact.said_order,
             fact.pk or 0,
         ),
     )

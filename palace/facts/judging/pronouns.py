@@ -26,7 +26,7 @@ def told_of(candidate: Candidate, latest: Sequence[Fact]) -> Candidate | None:
     """The same, said of whom the latest facts tell; None where it may be one of two, or nobody.
 
     Args:
-        latest: Active facts of the same scope, those recorded last first.
+        latest: Active facts of the same scope, those said last first.
     """
     feminine = candidate.subject.name == ABSENT[0]
     people = _named(latest)
@@ -39,11 +39,19 @@ def told_of(candidate: Candidate, latest: Sequence[Fact]) -> Candidate | None:
     if not fitting:
         return None
     first = fitting[0]
-    others = {one.name for one in fitting if one.fact.recorded_at == first.fact.recorded_at}
+    others = {one.name for one in fitting if _conversation(one.fact) == _conversation(first.fact)}
     if len(others) > 1:
         return None
     text = candidate.text.replace(candidate.subject.name, first.name, 1)
     return replace(candidate, subject=Thing(first.name, "person"), text=text)
+
+
+def _conversation(fact: Fact) -> object:
+    """Where it was said; of what was not learnt from messages, when it was recorded."""
+    statement = fact.opened_by
+    if statement is None:
+        return fact.recorded_at
+    return statement.drawer.source, statement.drawer.conversation
 
 
 def _named(facts: Sequence[Fact]) -> dict[str, Relation]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from palace.mining.extraction.lexicon import words
+from palace.lexicon import words
 
 _ENDINGS = {
     ending: kind

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from palace.lexicon import words
 from palace.mining.extraction.base import Context, EntityFound
 from palace.mining.extraction.cues import cues, is_greeted, opens_sentence
 from palace.mining.extraction.kinds import Evidence, is_word_too, kind_of, listed_kind
-from palace.mining.extraction.lexicon import words
 from palace.mining.extraction.mentions import located
 from palace.mining.extraction.speakers import is_personal
 from palace.mining.extraction.titles import Read

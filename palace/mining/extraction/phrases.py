@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
-from palace.mining.extraction.lexicon import stem, stems, words
+from palace.lexicon import stem, stems, words
 
 # Beyond this a message is pasted matter more than its writer's own words.
 READ_CHARS = 1500

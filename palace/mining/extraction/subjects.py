@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from palace.lexicon import stem_all, words
 from palace.mining.extraction.base import Context, Embed, Vectors, WingFound
-from palace.mining.extraction.lexicon import stem_all, words
 from palace.mining.extraction.segments import normalised
 from palace.mining.extraction.speakers import is_personal, is_program
 from palace.mining.extraction.titles import Read, is_real_title

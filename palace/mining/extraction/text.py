@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from palace.mining.extraction.lexicon import words
+from palace.lexicon import words
 
 _BLOCKS = re.compile(
     r"```.*?(?:```|\Z)"  # A block of code, also one that was cut off.

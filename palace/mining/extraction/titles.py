@@ -10,8 +10,8 @@ from math import log1p
 
 import numpy as np
 
+from palace.lexicon import stem_all, stems
 from palace.mining.extraction.base import Context, Embed, TopicFound, Vectors
-from palace.mining.extraction.lexicon import stem_all, stems
 from palace.mining.extraction.phrases import Phrase, candidate_phrases
 from palace.mining.extraction.segments import normalised
 from palace.mining.extraction.text import first_words, is_english, prose

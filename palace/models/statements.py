@@ -1,0 +1,63 @@
+"""Statements: what messages were found to say, kept so that it can be judged again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import models
+
+from palace.models.hierarchy import Drawer
+from palace.models.palace import Palace
+from palace.storable import ID_LENGTH
+
+
+class Statement(models.Model):
+    """One candidate as it was read from a message; facts are what all statements come to.
+
+    A message may arrive after others that were said later. The statements of its scope are then
+    judged again in the order in which they were said, so that the order of arrival has no effect.
+    They go with the message.
+    """
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    ordinal = models.PositiveIntegerField(help_text="Order within the message, from 0.")
+    by = models.CharField(max_length=20, help_text="Which door brought it: mining, api, sdk …")
+    agent = models.CharField(max_length=ID_LENGTH, blank=True)
+    run = models.CharField(max_length=ID_LENGTH, blank=True)
+    metadata = models.JSONField(default=dict, help_text="The caller's own.")
+    content = models.JSONField(help_text="The candidate; its words by message and offsets.")
+    judged = models.JSONField(null=True, help_text="What a model decided; null: rules judge.")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="statement_in_palace"),
+            models.UniqueConstraint(
+                fields=["palace", "drawer", "ordinal"], name="statement_of_drawer"
+            ),
+        ]
+        indexes = [models.Index(fields=["palace", "agent", "run"], name="statement_by_scope")]
+
+    def __str__(self) -> str:
+        return f"statement {self.ordinal} of {self.drawer_id}"
+
+    @property
+    def order(self) -> SaidOrder:
+        """Its place among all statements; of one instant, by conversation and place in it."""
+        drawer = self.drawer
+        return (
+            *(drawer.said_at, drawer.conversation, drawer.source),
+            *(drawer.position, self.ordinal),
+        )
+
+
+SaidOrder = tuple[datetime, str, str, int, int]
+
+
+def at_moment(moment: datetime) -> SaidOrder:
+    """The place of what happened at a moment outside of any conversation."""
+    return (moment, "", "", 0, 0)
