@@ -30,7 +30,7 @@ FIELDS = frozenset(
     " memory hash updated_at user_id agent_id run_id type subject predicate object key value aspect"
     " stance category confidence valid_from valid_to recorded_at held active pointers score"
     " source_session source_turn supersedes memory_id event old_memory new_memory old_value"
-    " new_value timestamp is_deleted why by deleted message"
+    " new_value timestamp is_deleted why by deleted message note changed kept kept_total trashed"
     # An episode.
     " summary key_decisions entities started_at ended_at".split()
 )

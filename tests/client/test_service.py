@@ -69,6 +69,7 @@ def test_ids_are_quoted(memory, user):
     assert memory.user_memories("another")["total"] == 1
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kind", ["memory", "embedded"])
 def test_what_is_deleted_says_which_words_stay(request, kind):
     memory = request.getfixturevalue(kind)
