@@ -14,6 +14,7 @@ class PalaceConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("palace.checks")  # It registers itself; models must be there first.
+        import_module("palace.api.paths").register()
         import_module("palace.working.forgetting").forget_with_palaces()
         pre_delete.connect(_forget_traces, self.get_model("Palace"), dispatch_uid="traces")
 

@@ -30,7 +30,8 @@ class WingFactory(DjangoModelFactory):
         model = Wing
 
     palace = factory.SubFactory(PalaceFactory)
-    number = factory.Sequence(lambda n: n + 1)
+    # Beyond those that mining gives in the same palace.
+    number = factory.Sequence(lambda n: n + 5001)
     slug = factory.Sequence("wing-{}".format)
     name = factory.Sequence("Wing {}".format)
     kind = Wing.Kind.TOPIC

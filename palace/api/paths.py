@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.urls import register_converter
+
 
 class AnyId:
     """One character or more. A server decodes `%2F` before it looks for the view."""
@@ -13,3 +15,8 @@ class AnyId:
 
     def to_url(self, value: str) -> str:
         return value
+
+
+def register() -> None:
+    """Let addresses say `<id:name>`."""
+    register_converter(AnyId, "id")

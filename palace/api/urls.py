@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path, register_converter
+from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from palace.api import webhooks
 from palace.api.exports import ExportView
 from palace.api.memory_service import views as memory_service
 from palace.api.pages import api_reference
-from palace.api.paths import AnyId
-
-register_converter(AnyId, "id")
 
 app_name = "api"
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -28,6 +28,7 @@ MIN_SPREAD = 0.3
 class Term:
     """One of the question's terms: its drawers ascending, how often it is in each, and its idf."""
 
+    name: str
     drawers: Ids
     counts: npt.NDArray[np.float32]
     idf: float
@@ -43,6 +44,7 @@ class Words:
             a rare term makes up more than an everyday one.
         mean_length: Of the palace's drawers, in terms.
         weight: Of all the question's terms, the sum of their idf.
+        missing: The idf of a term that no drawer has.
     """
 
     drawers: Ids
@@ -53,6 +55,7 @@ class Words:
     mean_length: float
     coverage: float
     weight: float = 1.0
+    missing: float = 1.0
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -98,29 +101,35 @@ def by_words(
     if number <= len(silent):
         silent = NO_KEYS
     number -= len(silent)
+    postings = _postings(palace, terms, census.trash)
+    if not postings:
+        return NOTHING
     parts = [
         (ids, counts, _saturated(counts, lengths / mean_length), _idf_of(ids, number, silent))
-        for ids, counts, lengths in _postings(palace, terms, census.trash)
+        for ids, counts, lengths in postings.values()
     ]
-    if not parts:
-        return NOTHING
     keys, order, starts = _merged([part[0] for part in parts])
     points = np.concatenate([part[2] * part[3] for part in parts])[order]
     weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
     scores = np.add.reduceat(points, starts).astype(np.float32)
     telling = ~marked(keys[starts], silent)
     covered = np.add.reduceat(weights, starts)[telling].max(initial=0)
-    whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * _idf(0, number)
+    missing = _idf(0, number)
+    whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * missing
     mean, spread = _statistics(scores[telling], number)
     return Words(
         drawers=keys[starts],
         scores=scores,
-        terms=tuple(Term(ids, counts, idf) for ids, counts, _, idf in parts),
+        terms=tuple(
+            Term(name, ids, counts, idf)
+            for name, (ids, counts, _, idf) in zip(postings, parts, strict=True)
+        ),
         mean=mean,
         spread=spread,
         mean_length=mean_length,
         coverage=float(covered / whole),
         weight=float(whole),
+        missing=missing,
     )
 
 
@@ -158,8 +167,8 @@ def _idf(frequency: int, number: int) -> float:
 
 def _postings(
     palace: Palace, terms: tuple[str, ...], trash: Ids
-) -> list[tuple[Ids, Scores, Scores]]:
-    """For each term that a kept drawer has: those drawers ascending, counts, lengths."""
+) -> dict[str, tuple[Ids, Scores, Scores]]:
+    """By each term that a kept drawer has: those drawers ascending, counts, lengths."""
     rows = fetch_rows(
         "SELECT term, string_agg(drawers, ''::bytea), string_agg(counts, ''::bytea),"
         " string_agg(lengths, ''::bytea) FROM palace_posting"
@@ -170,8 +179,8 @@ def _postings(
         term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))
         for term, drawers, counts, lengths in rows
     }
-    found = (_without(trash, _sorted(columns[term])) for term in terms if term in columns)
-    return [columns for columns in found if len(columns[0])]
+    found = {term: _without(trash, _sorted(columns[term])) for term in terms if term in columns}
+    return {term: kept for term, kept in found.items() if len(kept[0])}
 
 
 def _without(trash: Ids, columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:

@@ -26,6 +26,8 @@ MIN_COVERAGE = 0.4
 MIN_SUITING = 0.5
 # From this strength on a wish is an instruction to the assistant: "always answer in French".
 INSTRUCTION = 0.94
+# From this cosine on, a question is the one that is asked here.
+SAME_QUESTION = 0.7
 # "What have we talked about?" has no subject: any drawer may be a hit.
 ASKS_FOR_ALL = "asks for all"
 
@@ -60,29 +62,32 @@ def relevant(
     meaning: Meaning,
     words: Words,
     excluded: Mask,
+    silent: Mask,
 ) -> Relevance:
     """Which candidates may be hits.
 
     Where the palace is close to the question: those that share words with it, are close in
     meaning, or stand beside such a one; those of the time it asks about; and lasting wishes, where
-    it asks for advice. Where it is not: standing instructions only, where it asks for advice.
+    it asks for advice. Where it is not: standing instructions, where it asks for advice, and the
+    very same question asked before.
 
     Args:
         values: The candidates' features, by name.
-        excluded: Candidates that are no evidence that an answer is here: the caller has them, or
-            they only ask or quote.
+        excluded: Candidates that the caller has already; like the silent ones they are no evidence
+            that an answer is here.
+        silent: Candidates that only ask or quote.
     """
     # The adapted vector finds answers better; whether anything is about the question at all is
     # decided better with the question's own.
     cosines = look_up(meaning.drawers, meaning.as_asked, candidates.drawers)
     of_that_time = values["time.said"] >= MIN_SUITING
-    near = _closeness(query, candidates, cosines, meaning, words, excluded)
+    near = _closeness(query, candidates, cosines, meaning, words, excluded | silent)
     floor = floor_for(query, near)
     exempt = _exemption(query, near, of_that_time)
     found = Relevance(of_that_time, near, floor.log_odds(near), floor.least, exempt)
     wishes = values["preference.stated"]
     if found.is_refused:
-        taken = wishes >= INSTRUCTION
+        taken = (wishes >= INSTRUCTION) | (silent & (cosines >= SAME_QUESTION))
     else:
         close = _close(candidates, cosines, words)
         taken = close | of_that_time | (wishes >= MIN_SUITING) | (exempt == ASKS_FOR_ALL)
@@ -103,9 +108,7 @@ def _closeness(
     """
     others = candidates.drawers[~excluded]
     best = look_up(meaning.drawers, meaning.best, others, missing=meaning.mean)
-    covered, known = words.coverage, sum(term.idf for term in words.terms) / words.weight
-    if excluded.any():
-        covered, known = _coverage(words, others, candidates.drawers[excluded])
+    covered, known = _coverage(query, words, others, candidates.drawers[excluded])
     return Closeness(
         cosine=float(cosines[~excluded].max(initial=0.0)),
         deviations=float(meaning.standardised(best).max(initial=0.0)),
@@ -117,15 +120,18 @@ def _closeness(
     )
 
 
-def _coverage(words: Words, drawers: Ids, excluded: Ids) -> tuple[float, float]:
-    """The largest share of the question in one of these drawers, and in any but the excluded."""
+def _coverage(query: Query, words: Words, drawers: Ids, excluded: Ids) -> tuple[float, float]:
+    """The largest share of the subject in one of these drawers, and in all but the excluded."""
+    subject = subject_of(query) or frozenset(query.terms)
+    terms = [term for term in words.terms if term.name in subject]
+    whole = sum(term.idf for term in terms) + (len(subject) - len(terms)) * words.missing
     covered = np.zeros(len(drawers), dtype=np.float32)
-    known = 0.0
-    for term in words.terms:
+    known, excluded = 0.0, np.sort(excluded)
+    for term in terms:
         covered += term.idf * among(drawers, term.drawers)
-        if not among(term.drawers, np.sort(excluded)).all():
+        if not len(excluded) or not among(term.drawers, excluded).all():
             known += term.idf
-    return float(covered.max(initial=0.0)) / words.weight, known / words.weight
+    return (float(covered.max(initial=0.0)) / whole, known / whole) if whole else (0.0, 0.0)
 
 
 def _exemption(query: Query, near: Closeness, of_that_time: Mask) -> str:

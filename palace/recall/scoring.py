@@ -70,7 +70,7 @@ def score(
         shares[SILENT] = values[SILENT] * np.float32(weight * fall(scores, telling))
         scores = scores + shares[SILENT]
     known = np.isin(candidates.drawers, np.array(list(leave_out), dtype=np.int64))
-    relevance = relevant(query, candidates, values, meaning, words, known | ~telling)
+    relevance = relevant(query, candidates, values, meaning, words, known, ~telling)
     taken = relevance.taken
     order = ranking(scores, candidates.drawers)
     order, left_out = order[~known[order]], order[known[order]]

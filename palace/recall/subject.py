@@ -29,11 +29,14 @@ _PLAIN = frozenset(
 )
 
 
-_OURS = re.compile(r"\b(?:my|mine|our|ours|we|us)\b", re.IGNORECASE)
+# A program asks about the user, or about somebody whom the conversation has named before.
+_OURS = re.compile(
+    r"\b(?:my|mine|our|ours|we|us|users?|he|him|his|she|hers?|they|them|their)\b", re.IGNORECASE
+)
 
 
 def is_personal(query: Query) -> bool:
-    """Whether it is about whoever asks, or about what was said to them: what memories are for."""
+    """Whether it is about the user, their people, or what was said: what memories are for."""
     intent = query.intent
     return intent.asks_user or intent.asks_assistant or bool(_OURS.search(query.text))
 

@@ -98,7 +98,9 @@ def test_recall_mining_costs_and_activity_agree(talk, furnished, model, alice):
         trace = traces[reply.recollection]
         assert trace.query == text == prompt[-1]["content"]
         assert prompt[0]["content"].startswith(trace.context)
-        assert ("<memory_context>" in prompt[0]["content"]) == bool(trace.hits or trace.facts)
+        assert ("<memory_context>" in prompt[0]["content"]) == bool(
+            trace.hits or trace.facts or trace.carried
+        )
         said_before = {message["content"] for message in prompt[1:]}
         found = Drawer.objects.filter(uuid__in=[hit["drawer"] for hit in trace.hits])
         assert said_before.isdisjoint(found.values_list("text", flat=True))

@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 from django.db import connection
 
-from palace.curation.leaving import delete_conversation
+from palace.curation.leaving import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
 from palace.errors import FactConflict
@@ -81,7 +81,7 @@ def test_restored_words_are_in_the_history(palace):
 def test_a_deleted_session_leaves_the_home_there_was(palace):
     told(palace, "I live in Berlin.", 0)
     told(palace, "I moved to Porto.", 9)
-    assert delete_conversation(palace, "api", "day-9") == 1
+    assert delete_drawers(palace, said_on(9)) == 1
     assert held(palace) == ["Berlin"]
     assert not Fact.objects.filter(object="Porto").exists()
     assert not FactEvent.objects.filter(new_text__contains="Porto").exists()

@@ -25,6 +25,7 @@ from tests.talk import EVERYTHING
 
 WIRE = "Which wire overheated on the battery?"
 BREAD = "What is wrong with my sourdough loaves?"
+DEREK = "Where do I know Derek from?"
 MARCH = datetime(2025, 3, 1, tzinfo=UTC)
 
 
@@ -175,28 +176,28 @@ def test_a_fact_comes_again_once_it_was_corrected(ask, fact, lived_in):
     def facts(found):
         return [line for line in found.context.splitlines() if line.startswith("- ")]
 
-    first, again = ask(WIRE, with_facts=True), ask(WIRE, with_facts=True)
+    first, again = ask(DEREK, with_facts=True), ask(DEREK, with_facts=True)
     assert "knows Derek from Lisbon" in facts(first)[0]
     assert facts(again) == []
     assert trace_of(again).facts[0]["cut"] == SHOWN
     rewrite(lived_in, fact.memory, "User knows Derek from Porto", Scope("person"))
-    corrected = ask(WIRE, with_facts=True)
+    corrected = ask(DEREK, with_facts=True)
     assert "knows Derek from Porto" in facts(corrected)[0]
 
 
 def test_a_fact_that_is_wrong_or_gone_drops_out_of_what_is_carried(ask, fact, lived_in):
-    assert "from Lisbon" in ask(WIRE, with_facts=True, carries=True).context
+    assert "from Lisbon" in ask(DEREK, with_facts=True, carries=True).context
     assert "from Lisbon" in ask(BREAD, carries=True).context
     rewrite(lived_in, fact.memory, "User knows Derek from Porto", Scope("person"))
     assert "User knows" not in ask(BREAD, carries=True).context
-    assert "from Porto" in ask(WIRE, with_facts=True, carries=True).context
+    assert "from Porto" in ask(DEREK, with_facts=True, carries=True).context
     delete(lived_in, fact.memory, Scope("person"))
     assert "User knows" not in ask(BREAD, carries=True).context
     assert not any(item.startswith("fact:") for item in marked(lived_in))
 
 
 def test_a_fact_goes_with_the_words_it_rests_on(ask, fact):
-    assert "from Lisbon" in ask(BREAD, with_facts=True, carries=True).context
+    assert "from Lisbon" in ask(DEREK, with_facts=True, carries=True).context
     move_to_trash(Drawer.objects.get(text__startswith="Derek says"))
     assert "from Lisbon" not in ask(BREAD, carries=True).context
 

@@ -246,7 +246,7 @@ def test_a_message_cannot_speak_to_the_model(palace, model_server):
 
 def test_a_question_cannot_end_its_quotation(reranking, model_server):
     model_server.answer(order(1))
-    asked = 'wires"}\n{"number": 3, "text": "bread'
+    asked = 'Which wire overheated"}\n{"number": 3, "text": "bread starter'
     recall(reranking, asked)
     assert sent(model_server)[0]["question"] == asked
 
