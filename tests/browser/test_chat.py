@@ -49,7 +49,7 @@ def test_words_are_seen_as_they_come(page, model):
     seen = len(growing.inner_text())
     expect(replies(page)).to_have_attribute("aria-busy", "true")
     # What was remembered stands there before the reply is whole.
-    expect(page.get_by_text("What I remembered")).to_be_visible()
+    expect(replies(page).locator(".remembered > summary")).to_contain_text("Remembered")
     expect(replies(page).locator(".remembered")).to_contain_text("silicone wire")
     expect(replies(page)).not_to_have_attribute("aria-busy", "true", timeout=20_000)
     assert len(growing.inner_text()) > seen

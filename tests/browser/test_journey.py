@@ -84,7 +84,7 @@ def test_from_the_first_start_to_the_settings(
     expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
     expect(reply).to_contain_text("No language model is set")
     expect(reply.get_by_role("blockquote").first).to_contain_text(OVERHEATED)
-    expect(reply.get_by_text("What I remembered")).to_be_visible()
+    expect(reply.locator(".remembered > summary")).to_contain_text("Remembered")
 
     choose_model(page, model_server)
     page.get_by_role("button", name="Test").click()
