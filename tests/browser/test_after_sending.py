@@ -64,8 +64,7 @@ def last_reply(page):
 
 
 def wait_for_first_part(page):
-    # The server keeps the newest word back until more comes or some time has passed.
-    expect(last_reply(page).locator(".prose > p").nth(10)).to_be_visible()
+    expect(last_reply(page).locator(".prose > p").nth(11)).to_be_visible()
 
 
 def positions(page):
@@ -91,7 +90,9 @@ def is_in_view(page):
     return 0 <= asked < end and asked < replied < end - LINE
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+@pytest.mark.parametrize(
+    "motion", [pytest.param("no-preference", marks=pytest.mark.exhaustive), "reduce"]
+)
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_question_stays_at_the_top_while_a_long_reply_grows(
     signed_in, talk, model, size, motion
@@ -120,6 +121,7 @@ def test_the_question_stays_at_the_top_while_a_long_reply_grows(
     assert line["y"] < prose["y"] < size["height"] / 2
 
 
+@pytest.mark.exhaustive
 def test_a_short_reply_leaves_the_question_where_it_is(signed_in, talk, model):
     page = signed_in(viewport=DESK, reduced_motion="reduce")
     page.goto(talk.get_absolute_url())
@@ -135,6 +137,7 @@ def test_a_short_reply_leaves_the_question_where_it_is(signed_in, talk, model):
     assert is_in_view(page)
 
 
+@pytest.mark.exhaustive
 def test_the_end_of_a_very_long_question_leaves_room_for_the_reply(signed_in, talk, model):
     page = signed_in(viewport=PHONE, reduced_motion="reduce")
     page.goto(talk.get_absolute_url())
@@ -171,6 +174,7 @@ def test_a_reader_who_scrolls_is_left_alone_and_who_goes_to_the_end_reads_along(
     assert page.evaluate(left) < LINE
 
 
+@pytest.mark.exhaustive
 def test_what_was_unfolded_stays_so_when_the_reply_is_whole(signed_in, talk, model):
     page = signed_in(viewport=DESK, reduced_motion="reduce")
     page.goto(talk.get_absolute_url())

@@ -69,6 +69,7 @@ def answer_from_memory(request):
     return f"The **12-AWG** one, as you said [§ {pointers[0]}]." if pointers else "I cannot know."
 
 
+@pytest.mark.exhaustive
 def test_from_the_first_start_to_the_settings(
     open_context, loci_worker, alice, palace, model_server, file
 ):
@@ -127,6 +128,7 @@ def test_from_the_first_start_to_the_settings(
     assert not Drawer.objects.within(palace).filter(text="Which wire was it again?").exists()
 
 
+@pytest.mark.exhaustive
 def test_the_same_without_javascript(open_context, loci_worker, alice, palace, model_server, file):
     model_server.answer(answer_from_memory)
     page = open_context(java_script_enabled=False).new_page()

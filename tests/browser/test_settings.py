@@ -57,6 +57,7 @@ def test_how_to_look_is_chosen_by_the_arrow_keys(signed_in, alice):
     assert settings_of(alice.pk).recipe == "keyword"
 
 
+@pytest.mark.exhaustive
 def test_the_focus_stays_where_a_button_was_pressed(signed_in, model_server):
     page = signed_in()
     page.goto("/settings/")
@@ -82,6 +83,7 @@ def test_the_page_shows_what_belongs_to_the_provider(signed_in):
     expect(page.get_by_text("Left empty: gpt-5-nano")).to_be_hidden()
 
 
+@pytest.mark.exhaustive
 def test_all_of_it_works_without_javascript(signed_in, alice, model_server):
     page = signed_in(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page.goto("/settings/")
