@@ -5,8 +5,8 @@ const thread = document.getElementById("thread");
 
 // Pixels between the top of the window and the last question.
 const GAP = 16;
-// Pixels: a reader this close to the end of the page reads along.
-const AT_THE_END = 40;
+// Pixels. A reader who went down by more than this, to this close to the end, reads along.
+const NEAR_THE_END = 160;
 
 // Where the last question was put, and whether the reader has gone on to the end since.
 let placed = 0;
@@ -49,8 +49,8 @@ function isTouched() {
 
 addEventListener("scroll", () => {
   const { scrollHeight } = document.documentElement;
-  const isAtTheEnd = scrollHeight - (scrollY + innerHeight) < AT_THE_END;
-  follows = isAtTheEnd && scrollY > placed + AT_THE_END;
+  const isNearTheEnd = scrollHeight - (scrollY + innerHeight) < NEAR_THE_END;
+  follows = isNearTheEnd && scrollY > placed + NEAR_THE_END;
 }, { passive: true });
 
 document.addEventListener("keydown", (event) => {

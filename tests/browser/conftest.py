@@ -197,7 +197,7 @@ def open_context(_windows, loci_server):
 def signed_in(open_context, alice, loci_server):
     """Opens a page for Alice, who is signed in already."""
 
-    def sign_in(**options):
+    def sign_in(at="/memory/", **options):
         context = open_context(**options)
         client = Client()
         client.force_login(alice)
@@ -205,7 +205,7 @@ def signed_in(open_context, alice, loci_server):
         cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": loci_server.url}
         context.add_cookies([cookie])
         page = context.new_page()
-        page.goto("/memory/")
+        page.goto(at)
         return page
 
     return sign_in

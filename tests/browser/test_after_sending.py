@@ -51,8 +51,11 @@ def talk(furnished):
 
 
 def send(page, text=QUESTION):
+    replies = page.locator(".said-by-agent")
+    before = replies.count()
     page.get_by_label("Your message").fill(text)
     page.get_by_role("button", name="Send").click()
+    expect(replies).to_have_count(before + 1)
 
 
 def last_question(page):
@@ -97,8 +100,7 @@ def is_in_view(page):
 def test_the_question_stays_at_the_top_while_a_long_reply_grows(
     signed_in, talk, model, size, motion
 ):
-    page = signed_in(viewport=size, reduced_motion=motion)
-    page.goto(talk.get_absolute_url())
+    page = signed_in(at=talk.get_absolute_url(), viewport=size, reduced_motion=motion)
     assert is_in_view(page)
     with Gated(FIRST, REST) as reply:
         model.answer(reply)
@@ -123,11 +125,9 @@ def test_the_question_stays_at_the_top_while_a_long_reply_grows(
 
 @pytest.mark.exhaustive
 def test_a_short_reply_leaves_the_question_where_it_is(signed_in, talk, model):
-    page = signed_in(viewport=DESK, reduced_motion="reduce")
-    page.goto(talk.get_absolute_url())
-    for said in (13, 14):
+    page = signed_in(at=talk.get_absolute_url(), viewport=DESK, reduced_motion="reduce")
+    for _ in range(2):
         send(page, "And?")
-        expect(page.locator(".said-by-agent")).to_have_count(said)
         expect(last_reply(page).locator(".prose")).to_have_text("OK.")
         expect(last_reply(page)).not_to_have_attribute("aria-busy", "true")
         assert is_in_view(page)
@@ -139,8 +139,7 @@ def test_a_short_reply_leaves_the_question_where_it_is(signed_in, talk, model):
 
 @pytest.mark.exhaustive
 def test_the_end_of_a_very_long_question_leaves_room_for_the_reply(signed_in, talk, model):
-    page = signed_in(viewport=PHONE, reduced_motion="reduce")
-    page.goto(talk.get_absolute_url())
+    page = signed_in(at=talk.get_absolute_url(), viewport=PHONE, reduced_motion="reduce")
     send(page, f"{PARAGRAPH}\n\n" * 20)
     expect(last_reply(page).locator(".prose")).to_have_text("OK.")
     _asked, replied, end = positions(page)
@@ -150,8 +149,7 @@ def test_the_end_of_a_very_long_question_leaves_room_for_the_reply(signed_in, ta
 def test_a_reader_who_scrolls_is_left_alone_and_who_goes_to_the_end_reads_along(
     signed_in, talk, model
 ):
-    page = signed_in(viewport=DESK, reduced_motion="reduce")
-    page.goto(talk.get_absolute_url())
+    page = signed_in(at=talk.get_absolute_url(), viewport=DESK, reduced_motion="reduce")
     with Gated(FIRST, REST) as reply:
         model.answer(reply)
         send(page)
@@ -176,8 +174,7 @@ def test_a_reader_who_scrolls_is_left_alone_and_who_goes_to_the_end_reads_along(
 
 @pytest.mark.exhaustive
 def test_what_was_unfolded_stays_so_when_the_reply_is_whole(signed_in, talk, model):
-    page = signed_in(viewport=DESK, reduced_motion="reduce")
-    page.goto(talk.get_absolute_url())
+    page = signed_in(at=talk.get_absolute_url(), viewport=DESK, reduced_motion="reduce")
     with Gated(FIRST, REST) as reply:
         model.answer(reply)
         send(page)
@@ -189,6 +186,7 @@ def test_what_was_unfolded_stays_so_when_the_reply_is_whole(signed_in, talk, mod
     expect(last_reply(page).locator(".remembered > summary")).to_be_focused()
 
 
+@pytest.mark.exhaustive
 def test_without_javascript_the_page_lands_at_the_question(open_context, talk, alice, model):
     page = open_context(java_script_enabled=False, viewport=DESK).new_page()
     page.goto(one_time_link(alice))

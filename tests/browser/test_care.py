@@ -28,6 +28,7 @@ def open_branches(page, drawer):
         page.locator("summary", has=page.get_by_text(name, exact=True)).last.click()
 
 
+@pytest.mark.exhaustive
 def test_a_leaf_goes_and_comes_back_in_place(signed_in, drawer):
     page = signed_in()
     open_branches(page, drawer)

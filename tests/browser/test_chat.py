@@ -27,9 +27,7 @@ def model(alice, model_server):
 
 @pytest.fixture
 def page(signed_in, furnished):
-    page = signed_in(viewport={"width": 1280, "height": 900})
-    page.goto("/chat/")
-    return page
+    return signed_in(at="/chat/", viewport={"width": 1280, "height": 900})
 
 
 def begin(page, text):
@@ -211,6 +209,7 @@ def test_words_arrive_as_they_were_typed(page, model):
     assert Message.objects.filter(role="user").last().text == text
 
 
+@pytest.mark.exhaustive
 def test_a_double_click_says_it_once(page, model):
     page.get_by_label("A new conversation").fill(QUESTION)
     page.get_by_role("button", name="Send").dblclick()

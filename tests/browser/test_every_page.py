@@ -105,7 +105,8 @@ def test_enlarged_four_times_no_page_scrolls_sideways(signed_in, drawer):
     assert sideways == []
 
 
-@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.exhaustive), 390])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wrong_with_what_strangers_see(open_context, furnished, width):
     page = open_context(
         viewport={"width": width, "height": 844}, reduced_motion="reduce"

@@ -113,6 +113,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1
 
 
+@pytest.mark.exhaustive
 def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact):
     page = signed_in()
     page.get_by_role("link", name="People and things").click()

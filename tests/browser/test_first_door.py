@@ -53,6 +53,7 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     expect(page.get_by_role("banner")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_the_tree_opens_branch_by_branch(signed_in, furnished):
     page = signed_in()
     drawer = Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
@@ -147,6 +148,7 @@ def test_the_pointer_is_copied(signed_in, palace):
     assert page.evaluate("navigator.clipboard.readText()") == str(drawer.pointer)
 
 
+@pytest.mark.exhaustive
 def test_a_branch_that_is_gone_is_told_in_a_sentence(signed_in, palace):
     wing = WingFactory(palace=palace)
     DrawerFactory(room=RoomFactory(wing=wing))

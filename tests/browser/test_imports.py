@@ -89,6 +89,7 @@ def test_from_a_file_to_its_receipt(signed_in, export, palace, loci_worker):
 @pytest.mark.exhaustive
 def test_the_bar_moves_by_itself_and_a_second_tab_shows_the_same(signed_in, long_export):
     page = signed_in()
+    page.clock.install()
     job = previewed(page, long_export)
     page.get_by_role("button", name="Start the import").click()
     bar = page.get_by_role("progressbar", name="0 of 800 messages")
@@ -114,7 +115,7 @@ def test_the_bar_moves_by_itself_and_a_second_tab_shows_the_same(signed_in, long
         assert each.evaluate("window.sameDocument")
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(1500)
+    page.clock.run_for(10_000)
     assert asked == []
 
 
@@ -149,6 +150,7 @@ def test_pause_go_on_and_discard_the_rest(signed_in, long_export):
 @pytest.mark.exhaustive
 def test_a_page_whose_import_was_discarded_elsewhere_stops_asking(signed_in, long_export):
     page = signed_in()
+    page.clock.install()
     choose(page, long_export)
     page.get_by_role("button", name="Start the import").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
@@ -156,7 +158,7 @@ def test_a_page_whose_import_was_discarded_elsewhere_stops_asking(signed_in, lon
     expect(page.get_by_text("This import has been discarded.")).to_be_visible()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(1500)
+    page.clock.run_for(10_000)
     assert asked == []
 
 
@@ -175,6 +177,7 @@ def test_a_bad_file_is_told_beside_the_field(signed_in, tmp_path):
     expect(page.get_by_text("Choose a file first")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_too_large_is_told_before_it_is_sent(signed_in, tmp_path, settings):
     settings.MAX_UPLOAD_MB = 1
     page = signed_in()
@@ -191,8 +194,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent(signed_in, tmp_path,
 
 @pytest.mark.exhaustive
 def test_a_dropped_file_is_chosen(signed_in):
-    page = signed_in()
-    page.goto(reverse("imports"))
+    page = signed_in(at=reverse("imports"))
     dropped = page.evaluate_handle(
         """() => {
             const transfer = new DataTransfer();
