@@ -5,7 +5,7 @@ BIN := .venv/bin/
 PY := $(BIN)python
 CODE := manage.py $(wildcard config llm settings_app palace chat bench loci_client/src)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
-PYTEST := $(PY) -m pytest -n logical --maxprocesses 4 --dist worksteal
+PYTEST := $(PY) -m pytest -n auto --dist worksteal
 UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links pyproject.toml
 

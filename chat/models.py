@@ -169,5 +169,10 @@ class Message(InPalace):
         return f"{self.role} {self.position}"
 
     @property
+    def anchor(self) -> str:
+        """The id of its element in the conversation's page."""
+        return f"m-{self.uuid}"
+
+    @property
     def is_writing(self) -> bool:
         return self.status == self.Status.WRITING

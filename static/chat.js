@@ -3,26 +3,59 @@
 const box = () => document.getElementById("text");
 const thread = document.getElementById("thread");
 
-// Whoever reads further up is not pulled down by what is being written.
+// Pixels between the top of the window and the last question.
+const GAP = 16;
+// Pixels. A reader who went down by more than this, to this close to the end, reads along.
 const NEAR_THE_END = 160;
-let follows = true;
+
+// Where the last question was put, and whether the reader has gone on to the end since.
+let placed = 0;
+let follows = false;
 // What was in the box when it was sent.
 let sent = "";
 
 function toTheEnd() {
-  window.scrollTo({ top: document.documentElement.scrollHeight });
+  scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+}
+
+// Shows the last question at the top of the window and its reply below. A question that would
+// leave no room for the reply is shown by its end. With `room` the page is at once as long as
+// that takes, so that the reply grows without moving anything.
+function showLastQuestion({ room, behavior }) {
+  const question = [...thread.querySelectorAll(".said-by-user")].at(-1);
+  if (!question) return;
+  const asked = question.getBoundingClientRect();
+  const reply = (question.nextElementSibling ?? question).getBoundingClientRect();
+  const start = question.nextElementSibling ? reply.top : asked.bottom;
+  const above = Math.min(start - asked.top + GAP, innerHeight / 2);
+  if (room) {
+    const below = document.documentElement.scrollHeight - scrollY - reply.bottom;
+    thread.style.setProperty("--beside-reply", `${Math.floor(above + below)}px`);
+  }
+  const { scrollHeight } = document.documentElement;
+  placed = Math.min(scrollY + start - above, scrollHeight - innerHeight);
+  follows = false;
+  scrollTo({ top: placed, behavior });
+}
+
+function isCalm() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// Keyboards on a screen have no other way to begin a line, and cover the reply.
+function isTouched() {
+  return matchMedia("(pointer: coarse)").matches;
 }
 
 addEventListener("scroll", () => {
   const { scrollHeight } = document.documentElement;
-  follows = scrollHeight - (scrollY + innerHeight) < NEAR_THE_END;
+  const isNearTheEnd = scrollHeight - (scrollY + innerHeight) < NEAR_THE_END;
+  follows = isNearTheEnd && scrollY > placed + NEAR_THE_END;
 }, { passive: true });
 
 document.addEventListener("keydown", (event) => {
   if (event.target !== box() || event.key !== "Enter") return;
-  if (event.shiftKey || event.isComposing) return;
-  // Keyboards on a screen have no other way to begin a line; the button is near.
-  if (matchMedia("(pointer: coarse)").matches) return;
+  if (event.shiftKey || event.isComposing || isTouched()) return;
   event.preventDefault();
   if (event.target.value.trim()) event.target.form.requestSubmit();
 });
@@ -40,17 +73,31 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   event.detail.fragment.querySelector("textarea").value = rest;
 });
 
-document.addEventListener("htmx:sseMessage", () => {
-  if (follows) toTheEnd();
+// What the reader has unfolded stays open in the picture that takes its place, and whoever reads
+// along at the end stays there. The swap follows this event before anything is painted.
+document.addEventListener("htmx:sseBeforeMessage", (event) => {
+  const unfolded = event.target.querySelectorAll("details[open] > summary[id]");
+  const ids = [...unfolded].map((summary) => summary.id);
+  queueMicrotask(() => {
+    for (const id of ids) document.getElementById(id)?.parentElement.setAttribute("open", "");
+    if (follows) toTheEnd();
+  });
+});
+
+// Before the outcome of a request is painted.
+document.addEventListener("htmx:afterOnLoad", (event) => {
+  const { elt } = event.detail.requestConfig;
+  if (event.detail.xhr.status !== 200 || !elt.matches("#composer, .retry") || !thread) return;
+  showLastQuestion({ room: true, behavior: isCalm() ? "instant" : "smooth" });
 });
 
 document.addEventListener("htmx:afterSettle", (event) => {
-  if (event.detail.requestConfig?.verb !== "post") return;
-  if (event.detail.requestConfig.elt.id === "composer") {
-    follows = true;
-    toTheEnd();
-    box()?.focus({ preventScroll: true });
-  }
+  if (event.detail.requestConfig?.elt.id !== "composer") return;
+  const goal = isTouched() ? document.querySelector("#composer button") : box();
+  goal?.focus({ preventScroll: true });
 });
 
-if (thread && thread.children.length && !location.hash) toTheEnd();
+if (thread && !location.hash) {
+  const isWriting = thread.querySelector("[aria-busy]") !== null;
+  showLastQuestion({ room: isWriting, behavior: "instant" });
+}

@@ -58,7 +58,9 @@ class AsgiServer:
         self.url = f"http://{HOST}:{self._socket.getsockname()[1]}"
         self._thread = threading.Thread(target=self._run, name="uvicorn")
         connection_created.connect(self._note_misplaced)
+        self._serving = threading.Event()
         self._thread.start()
+        self._serving.wait()
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -68,8 +70,22 @@ class AsgiServer:
         if self._thread.is_alive():
             raise RuntimeError(f"The server did not stop within {STOP_TIMEOUT_S} s.")
 
+    def hang_up(self) -> None:
+        """Close every connection; returns when nothing is being answered any more."""
+        asyncio.run_coroutine_threadsafe(self._hang_up(), self._loop).result(STOP_TIMEOUT_S)
+
+    async def _hang_up(self) -> None:
+        state = self._server.server_state
+        for connection in list(state.connections):
+            connection.transport.close()
+        while state.tasks:
+            await asyncio.wait(list(state.tasks))
+
     def _run(self) -> None:
-        asyncio.run(self._server.serve(sockets=[self._socket]))
+        with asyncio.Runner() as runner:
+            self._loop = runner.get_loop()
+            self._serving.set()
+            runner.run(self._server.serve(sockets=[self._socket]))
 
     def _note_misplaced(self, connection: Any, **_more: Any) -> None:
         if threading.current_thread() is self._thread:

@@ -32,6 +32,11 @@ os.environ["LOCI_MODELS_DIR"] = str(PROJECT / ".loci" / "models")
 os.environ["LOCI_EMBEDDED_FSYNC"] = "off"
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes a core, up to four: half of the time a test waits for what it has started."""
+    return min(4, 2 * (os.cpu_count() or 1))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     only_hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     if only_hands_out or config.option.collectonly:

@@ -31,7 +31,7 @@ from chat.views.composing import (
     refusal,
     text_of,
 )
-from chat.views.showing import stretch
+from chat.views.showing import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
@@ -68,7 +68,7 @@ def chat(request: PageRequest) -> HttpResponse:
         return _not_begun(request, palace, AWAY, 503)
     if request.htmx:
         return HttpResponseClientRedirect(conversation.get_absolute_url())
-    return redirect(conversation)
+    return redirect(question_url(conversation))
 
 
 def _not_begun(request: PageRequest, palace: Palace, error: str, status: int) -> HttpResponse:

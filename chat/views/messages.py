@@ -15,7 +15,7 @@ from chat.errors import ChatError
 from chat.models import Conversation, Message
 from chat.views.composing import AWAY, key_of, place_of, refusal, reply_of, text_of
 from chat.views.conversations import show_conversation, the_conversation
-from chat.views.showing import PAGE_SIZE, row, rows
+from chat.views.showing import PAGE_SIZE, question_url, row, rows
 from palace.models import Palace
 from settings_app.access import PageRequest, signed_in_action
 
@@ -62,7 +62,7 @@ def _answer(
         raise Http404 from None
     if request.htmx:
         return show(request, conversation, reply)
-    return redirect(f"{conversation.get_absolute_url()}#latest")
+    return redirect(question_url(reply.conversation))
 
 
 def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
@@ -105,7 +105,7 @@ def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
         return _refused(request, reply.conversation, CANNOT_STOP, 503)
     if request.htmx:
         return HttpResponse(status=204)  # Who looks on is told by the stream.
-    return redirect(f"{reply.conversation.get_absolute_url()}#latest")
+    return redirect(question_url(reply.conversation))
 
 
 def the_reply(request: PageRequest, uuid: UUID) -> Message:

@@ -83,6 +83,23 @@ class Stretch:
     def last(self) -> int | None:
         return self.rows[-1].message.position if self.rows else None
 
+    @property
+    def question(self) -> Message | None:
+        """The last one of these messages that the user said."""
+        return next((r.message for r in reversed(self.rows) if r.message.role == "user"), None)
+
+    @property
+    def is_growing(self) -> bool:
+        return any(each.message.is_writing for each in self.rows)
+
+
+def question_url(conversation: Conversation) -> str:
+    """The conversation's page at its last question, for browsers without scripts."""
+    messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    question = messages.filter(role="user").order_by("-position").first()
+    anchor = f"#{question.anchor}" if question else ""
+    return f"{conversation.get_absolute_url()}{anchor}"
+
 
 def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
     """The last messages, or the last ones before the position given."""

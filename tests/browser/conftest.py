@@ -10,11 +10,12 @@ import threading
 import time
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from playwright.sync_api import expect, sync_playwright
 
-from settings_app.sign_in import one_time_link
 from tests.asgi_server import AsgiServer
 from tests.browser.conversations import CONVERSATIONS
 from tests.browser.worker import Worker
@@ -53,12 +54,22 @@ def browser():
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
-@pytest.fixture
-def loci_server(transactional_db):
-    """The product's own server, on the test's database; what it began has ended after the test."""
-    before = database_sessions()
+@pytest.fixture(scope="package")
+def _server(django_db_setup):
     with AsgiServer() as server:
         yield server
+
+
+@pytest.fixture
+def loci_server(_server, transactional_db):
+    """The product's own server, on the test's database; what it began has ended after the test.
+
+    One server serves all tests, so that browsers keep styles and scripts from page to page.
+    """
+    before = database_sessions()
+    _server.misplaced_queries.clear()
+    yield _server
+    _server.hang_up()
     for thread in threading.enumerate():
         if thread.name.startswith("reply "):
             thread.join(REPLY_S)
@@ -66,7 +77,7 @@ def loci_server(transactional_db):
     while (left := database_sessions() - before) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not left, "Connections to the database were left open."
-    assert server.misplaced_queries == []
+    assert _server.misplaced_queries == []
 
 
 def database_sessions():
@@ -109,20 +120,43 @@ expect.set_options(timeout=30_000)
 
 
 class Windows:
-    """Browser windows on one server, and what they had to complain of."""
+    """Browser contexts on one server, and what they had to complain of.
+
+    A context serves one test after the other, without cookies, permissions and pages of the one
+    before: its cache keeps styles and scripts.
+    """
 
     def __init__(self, browser, url):
         self._browser, self._url = browser, url
-        self.contexts, self.faults = [], []
+        self._idle, self._open, self.faults = {}, [], []
 
     def open(self, **options):
+        key = repr(sorted(options.items()))
+        idle = self._idle.setdefault(key, [])
+        context = idle.pop() if idle else self._new(options)
+        self._open.append((key, context))
+        return context
+
+    def tidy(self):
+        """Close all pages; returns what was complained of since the last time."""
+        while self._open:
+            key, context = self._open.pop()
+            for page in context.pages:
+                page.close()
+            context.clear_cookies()
+            context.clear_permissions()
+            context.set_offline(False)
+            self._idle[key].append(context)
+        faults, self.faults = self.faults, []
+        return faults
+
+    def _new(self, options):
         context = self._browser.new_context(base_url=self._url, **options)
         context.set_default_timeout(60_000)
         context.on("request", self._note_foreign)
         context.on("response", self._note_failure)
         context.on("console", self._note_complaint)
         context.on("weberror", lambda fault: self.faults.append(str(fault.error)))
-        self.contexts.append(context)
         return context
 
     def _note_foreign(self, request):
@@ -146,26 +180,32 @@ class Windows:
             self.faults.append(message.text)
 
 
+@pytest.fixture(scope="package")
+def _windows(browser, _server):
+    return Windows(browser, _server.url)
+
+
 @pytest.fixture
-def open_context(browser, loci_server):
+def open_context(_windows, loci_server):
     """Opens browser windows. They may ask this server only, and must have nothing to complain of:
     no breach of the policy, no error in a script, nothing that the server failed at."""
-    windows = Windows(browser, loci_server.url)
-    yield windows.open
-    for context in windows.contexts:
-        context.close()
-    assert windows.faults == []
+    yield _windows.open
+    assert _windows.tidy() == []
 
 
 @pytest.fixture
 def signed_in(open_context, alice, loci_server):
-    """Opens a page for Alice, who comes by a one-time link."""
+    """Opens a page for Alice, who is signed in already."""
 
-    def sign_in(**options):
-        page = open_context(**options).new_page()
-        page.goto(one_time_link(alice))
-        assert page.url == f"{loci_server.url}/chat/"
-        page.goto("/memory/")
+    def sign_in(at="/memory/", **options):
+        context = open_context(**options)
+        client = Client()
+        client.force_login(alice)
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": loci_server.url}
+        context.add_cookies([cookie])
+        page = context.new_page()
+        page.goto(at)
         return page
 
     return sign_in

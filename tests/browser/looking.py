@@ -47,23 +47,27 @@ def faults_in_light_and_dark(page):
     """Sentences and axe's findings; empty for a page in order."""
     page.emulate_media(color_scheme="light")
     # The first tab stop comes in sight, and covers others, only once it is reached.
-    faults = [*_axe(page), *_frame_faults(page)]
+    faults = [*rule_faults(page), *_frame_faults(page)]
     page.emulate_media(color_scheme="dark")
-    return faults + [("dark", *found) for found in _axe(page, *OF_COLOURS)]
+    return faults + [("dark", *found) for found in rule_faults(page, *OF_COLOURS)]
 
 
-def _frame_faults(page):
+def layout_faults(page):
     if page.locator("h1").count() != 1:
         yield f"has {page.locator('h1').count()} first headings"
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         yield "scrolls sideways"
+
+
+def _frame_faults(page):
+    yield from layout_faults(page)
     page.keyboard.press("Tab")
     if hidden := page.evaluate(_HIDDEN_FOCUS):
         yield f"does not show the first tab stop: {hidden}"
     yield from (f"does not show the focus: {stop}" for stop in page.evaluate(_HIDDEN_STOPS))
 
 
-def _axe(page, *rules):
+def rule_faults(page, *rules):
     """(rule, elements) for each serious fault."""
     options = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
     if rules:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 FIRST, SECOND = "a lamp in every window", "a bell on every door"
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_sign_up_choose_a_time_zone_and_a_password_sign_out_and_in(
     open_context, transactional_db, scripts
 ):
@@ -52,6 +52,7 @@ def test_sign_up_choose_a_time_zone_and_a_password_sign_out_and_in(
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_the_other_browser_is_signed_out(signed_in, open_context, alice):
     elsewhere = open_context().new_page()
     page = signed_in()
@@ -63,6 +64,7 @@ def test_the_other_browser_is_signed_out(signed_in, open_context, alice):
     expect(elsewhere.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_admin_site_keeps_to_the_policy_by_day_and_by_night(
     open_context, transactional_db, alice, scheme

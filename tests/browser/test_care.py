@@ -14,6 +14,9 @@ from tests.browser.test_first_door import OVERHEATED, QUESTION, search
 
 pytestmark = pytest.mark.browser
 
+# Without scripts in the exhaustive run alone.
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
 
 @pytest.fixture
 def drawer(furnished):
@@ -25,6 +28,7 @@ def open_branches(page, drawer):
         page.locator("summary", has=page.get_by_text(name, exact=True)).last.click()
 
 
+@pytest.mark.exhaustive
 def test_a_leaf_goes_and_comes_back_in_place(signed_in, drawer):
     page = signed_in()
     open_branches(page, drawer)
@@ -48,6 +52,7 @@ def test_a_leaf_goes_and_comes_back_in_place(signed_in, drawer):
     assert page.evaluate("window.sameDocument")
 
 
+@pytest.mark.exhaustive
 def test_a_leaf_another_tab_deleted_for_good_is_told_in_a_sentence(signed_in, drawer):
     page = signed_in()
     open_branches(page, drawer)
@@ -58,7 +63,7 @@ def test_a_leaf_another_tab_deleted_for_good_is_told_in_a_sentence(signed_in, dr
     expect(page.locator("#notice")).to_contain_text("This is no longer here.")
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", SCRIPTS)
 def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, scripts):
     page = open_context(java_script_enabled=scripts).new_page()
     page.goto(one_time_link(alice))
@@ -90,6 +95,7 @@ def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, sc
     assert Drawer.objects.filter(room=drawer.room).get() == drawer
 
 
+@pytest.mark.exhaustive
 def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, alice):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))

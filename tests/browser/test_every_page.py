@@ -8,7 +8,12 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Wing
-from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.browser.looking import (
+    faults_in_light_and_dark,
+    layout_faults,
+    open_everything,
+    rule_faults,
+)
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 from tests.views.test_isolation import ACTIONS, SHOWN, drop, page_names
 
@@ -63,6 +68,7 @@ def addresses(drawer):
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wrong_with_any_page(signed_in, drawer, width):
     page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
@@ -79,6 +85,16 @@ def test_nothing_is_wrong_with_any_page(signed_in, drawer, width):
     assert {name: found for name, found in faults.items() if found} == {}
 
 
+def test_on_a_desk_by_day_no_page_breaks_a_rule_or_scrolls_sideways(signed_in, drawer):
+    page = signed_in(viewport={"width": 1280, "height": 844}, reduced_motion="reduce")
+    faults = {}
+    for name, (address, status) in addresses(drawer).items():
+        assert page.goto(address).status == status
+        faults[name] = [*rule_faults(page), *layout_faults(page)]
+    assert {name: found for name, found in faults.items() if found} == {}
+
+
+@pytest.mark.exhaustive
 def test_enlarged_four_times_no_page_scrolls_sideways(signed_in, drawer):
     page = signed_in(viewport={"width": 320, "height": 256})
     sideways = []
@@ -89,6 +105,7 @@ def test_enlarged_four_times_no_page_scrolls_sideways(signed_in, drawer):
     assert sideways == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_wrong_with_what_strangers_see(open_context, furnished, width):
     page = open_context(

@@ -16,6 +16,9 @@ from tests.factories import EntityFactory, EvidenceFactory, FactFactory, Mention
 
 pytestmark = pytest.mark.browser
 
+# Without scripts in the exhaustive run alone.
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
 SAID = datetime(2025, 2, 11, tzinfo=UTC)
 
 
@@ -80,7 +83,7 @@ def crowd(user):
     return others
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", SCRIPTS)
 def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     open_context, fact, alice, scripts
 ):
@@ -110,6 +113,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1
 
 
+@pytest.mark.exhaustive
 def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact):
     page = signed_in()
     page.get_by_role("link", name="People and things").click()
@@ -140,6 +144,7 @@ def test_more_of_a_long_list_comes_in_place(signed_in, user):
     assert page.evaluate("window.sameDocument")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wrong_where_there_is_much(signed_in, fact, opinions, crowd, width):
     page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
@@ -163,6 +168,7 @@ def test_nothing_is_wrong_where_there_is_much(signed_in, fact, opinions, crowd, 
     assert {name: found for name, found in faults.items() if found} == {}
 
 
+@pytest.mark.exhaustive
 def test_names_in_the_drawing_stay_on_a_phones_page(signed_in, fact, crowd):
     page = signed_in(viewport={"width": 390, "height": 844})
     page.goto(reverse("entity_detail", args=[fact.subject.uuid]))

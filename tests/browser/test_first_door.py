@@ -53,6 +53,7 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     expect(page.get_by_role("banner")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_the_tree_opens_branch_by_branch(signed_in, furnished):
     page = signed_in()
     drawer = Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
@@ -64,6 +65,7 @@ def test_the_tree_opens_branch_by_branch(signed_in, furnished):
     expect(page.locator("#text")).to_have_text(OVERHEATED)
 
 
+@pytest.mark.exhaustive
 def test_everything_works_without_javascript(open_context, furnished, alice, loci_server):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))
@@ -106,7 +108,9 @@ VERBATIM = [
 ]
 
 
-@pytest.mark.parametrize("passage", ["", "?passage=3-9"])
+@pytest.mark.parametrize(
+    "passage", ["", pytest.param("?passage=3-9", marks=pytest.mark.exhaustive)]
+)
 def test_the_browser_holds_the_words_to_the_character(signed_in, palace, passage):
     room = RoomFactory(wing=WingFactory(palace=palace))
     page = signed_in()
@@ -134,6 +138,7 @@ def test_a_wrong_question_is_told_beside_the_field(signed_in, palace):
     expect(page.get_by_label("Search your memory")).to_be_focused()
 
 
+@pytest.mark.exhaustive
 def test_the_pointer_is_copied(signed_in, palace):
     drawer = DrawerFactory(room=RoomFactory(wing=WingFactory(palace=palace)))
     page = signed_in(permissions=["clipboard-read", "clipboard-write"])
@@ -143,6 +148,7 @@ def test_the_pointer_is_copied(signed_in, palace):
     assert page.evaluate("navigator.clipboard.readText()") == str(drawer.pointer)
 
 
+@pytest.mark.exhaustive
 def test_a_branch_that_is_gone_is_told_in_a_sentence(signed_in, palace):
     wing = WingFactory(palace=palace)
     DrawerFactory(room=RoomFactory(wing=wing))
@@ -152,6 +158,7 @@ def test_a_branch_that_is_gone_is_told_in_a_sentence(signed_in, palace):
     expect(page.get_by_role("status")).to_contain_text("This is no longer here.")
 
 
+@pytest.mark.exhaustive
 def test_a_branch_opened_after_signing_out_leads_to_the_sign_in(signed_in, palace):
     wing = WingFactory(palace=palace)
     DrawerFactory(room=RoomFactory(wing=wing))

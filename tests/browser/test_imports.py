@@ -86,8 +86,10 @@ def test_from_a_file_to_its_receipt(signed_in, export, palace, loci_worker):
     assert Drawer.objects.filter(palace=palace).count() == total
 
 
+@pytest.mark.exhaustive
 def test_the_bar_moves_by_itself_and_a_second_tab_shows_the_same(signed_in, long_export):
     page = signed_in()
+    page.clock.install()
     job = previewed(page, long_export)
     page.get_by_role("button", name="Start the import").click()
     bar = page.get_by_role("progressbar", name="0 of 800 messages")
@@ -113,10 +115,11 @@ def test_the_bar_moves_by_itself_and_a_second_tab_shows_the_same(signed_in, long
         assert each.evaluate("window.sameDocument")
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(1500)
+    page.clock.run_for(10_000)
     assert asked == []
 
 
+@pytest.mark.exhaustive
 def test_closing_the_tab_does_not_stop_it(signed_in, long_export, loci_worker):
     page = signed_in()
     choose(page, long_export)
@@ -128,6 +131,7 @@ def test_closing_the_tab_does_not_stop_it(signed_in, long_export, loci_worker):
     assert Drawer.objects.count() == 800
 
 
+@pytest.mark.exhaustive
 def test_pause_go_on_and_discard_the_rest(signed_in, long_export):
     page = signed_in()
     job = previewed(page, long_export)
@@ -143,8 +147,10 @@ def test_pause_go_on_and_discard_the_rest(signed_in, long_export):
     assert Drawer.objects.count() == 20
 
 
+@pytest.mark.exhaustive
 def test_a_page_whose_import_was_discarded_elsewhere_stops_asking(signed_in, long_export):
     page = signed_in()
+    page.clock.install()
     choose(page, long_export)
     page.get_by_role("button", name="Start the import").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
@@ -152,7 +158,7 @@ def test_a_page_whose_import_was_discarded_elsewhere_stops_asking(signed_in, lon
     expect(page.get_by_text("This import has been discarded.")).to_be_visible()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(1500)
+    page.clock.run_for(10_000)
     assert asked == []
 
 
@@ -171,6 +177,7 @@ def test_a_bad_file_is_told_beside_the_field(signed_in, tmp_path):
     expect(page.get_by_text("Choose a file first")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_too_large_is_told_before_it_is_sent(signed_in, tmp_path, settings):
     settings.MAX_UPLOAD_MB = 1
     page = signed_in()
@@ -185,9 +192,9 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent(signed_in, tmp_path,
     assert "POST" not in sent
 
 
+@pytest.mark.exhaustive
 def test_a_dropped_file_is_chosen(signed_in):
-    page = signed_in()
-    page.goto(reverse("imports"))
+    page = signed_in(at=reverse("imports"))
     dropped = page.evaluate_handle(
         """() => {
             const transfer = new DataTransfer();
@@ -201,6 +208,7 @@ def test_a_dropped_file_is_chosen(signed_in):
     expect(page.locator("#file.over")).to_have_count(0)
 
 
+@pytest.mark.exhaustive
 def test_the_page_shows_that_it_reads_the_file(signed_in, tmp_path):
     page = signed_in()
     texts = []
@@ -221,6 +229,7 @@ def test_the_page_shows_that_it_reads_the_file(signed_in, tmp_path):
     assert texts[-1].startswith("It has arrived and is being read")
 
 
+@pytest.mark.exhaustive
 def test_everything_works_without_javascript(
     open_context, alice, palace, long_export, tmp_path, loci_worker
 ):
@@ -239,6 +248,7 @@ def test_everything_works_without_javascript(
     expect(page.get_by_text("Done: 800 new messages")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_fault_or_scrolls_sideways(

@@ -17,6 +17,9 @@ from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 
 pytestmark = pytest.mark.browser
 
+# Without scripts in the exhaustive run alone.
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
 SAID = datetime(2025, 2, 11, tzinfo=UTC)
 
 
@@ -68,7 +71,7 @@ def card(page, number):
     return page.get_by_role("article").filter(has_text=f"Robin hums number {number}")
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", SCRIPTS)
 def test_one_is_accepted_undone_and_another_rejected(open_context, drops, alice, scripts):
     page = open_context(java_script_enabled=scripts).new_page()
     page.goto(one_time_link(alice))
@@ -86,6 +89,7 @@ def test_one_is_accepted_undone_and_another_rejected(open_context, drops, alice,
     assert statuses() == ["proposed", "proposed", "undone"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scripts", [True, False])
 def test_all_of_a_kind_are_selected_accepted_and_undone(open_context, drops, alice, scripts):
     page = open_context(java_script_enabled=scripts).new_page()
@@ -111,8 +115,7 @@ def test_all_of_a_kind_are_selected_accepted_and_undone(open_context, drops, ali
 
 
 def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
-    page = signed_in()
-    page.goto(reverse("inbox"))
+    page = signed_in(at=reverse("inbox"))
     page.evaluate("window.sameDocument = true")
     page.keyboard.press("a")  # Outside of the list it is a letter like others.
     page.keyboard.press("j")
@@ -146,6 +149,7 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     expect(page.get_by_text("the one before")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scripts", [True, False])
 def test_enter_in_a_box_decides_nothing(open_context, drops, alice, scripts):
     page = open_context(java_script_enabled=scripts).new_page()
@@ -158,9 +162,9 @@ def test_enter_in_a_box_decides_nothing(open_context, drops, alice, scripts):
     assert statuses() == ["proposed"] * 3
 
 
+@pytest.mark.exhaustive
 def test_what_changed_meanwhile_says_so_in_its_place(signed_in, furnished, drops):
-    page = signed_in()
-    page.goto(reverse("inbox"))
+    page = signed_in(at=reverse("inbox"))
     accept(furnished, drops[2])
     Fact.objects.filter(text="Robin hums number 1").update(retired_at=SAID, fate="deleted")
     card(page, 1).get_by_role("button", name="Accept").click()
@@ -171,6 +175,7 @@ def test_what_changed_meanwhile_says_so_in_its_place(signed_in, furnished, drops
     assert "Robin hums number 2" not in held(furnished)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_dream_is_begun_waited_for_and_its_proposals_seen(
     open_context, loci_worker, user, alice, scripts
@@ -198,6 +203,7 @@ def test_a_dream_is_begun_waited_for_and_its_proposals_seen(
     expect(page.get_by_text("1 change proposed")).to_be_visible()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wrong_with_any_of_it(signed_in, every_kind, width):
     page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")

@@ -69,6 +69,7 @@ def answer_from_memory(request):
     return f"The **12-AWG** one, as you said [§ {pointers[0]}]." if pointers else "I cannot know."
 
 
+@pytest.mark.exhaustive
 def test_from_the_first_start_to_the_settings(
     open_context, loci_worker, alice, palace, model_server, file
 ):
@@ -84,7 +85,7 @@ def test_from_the_first_start_to_the_settings(
     expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
     expect(reply).to_contain_text("No language model is set")
     expect(reply.get_by_role("blockquote").first).to_contain_text(OVERHEATED)
-    expect(reply.get_by_text("What I remembered")).to_be_visible()
+    expect(reply.locator(".remembered > summary")).to_contain_text("Remembered")
 
     choose_model(page, model_server)
     page.get_by_role("button", name="Test").click()
@@ -127,6 +128,7 @@ def test_from_the_first_start_to_the_settings(
     assert not Drawer.objects.within(palace).filter(text="Which wire was it again?").exists()
 
 
+@pytest.mark.exhaustive
 def test_the_same_without_javascript(open_context, loci_worker, alice, palace, model_server, file):
     model_server.answer(answer_from_memory)
     page = open_context(java_script_enabled=False).new_page()

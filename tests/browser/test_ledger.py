@@ -18,6 +18,9 @@ from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 
 pytestmark = pytest.mark.browser
 
+# Without scripts in the exhaustive run alone.
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
 QUESTIONS = ("Which wire became too hot?", "What should we see in Lisbon?")
 
 
@@ -40,6 +43,7 @@ def talk(alice, furnished, model_server):
     return conversation
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [1280, 390, 320])
 def test_nothing_is_wrong_with_what_is_on_it(signed_in, talk, width):
     page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
@@ -51,7 +55,7 @@ def test_nothing_is_wrong_with_what_is_on_it(signed_in, talk, width):
     assert {address: found for address, found in faults.items() if found} == {}
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", SCRIPTS)
 def test_from_the_chat_to_its_page_and_something_is_taken_out(signed_in, talk, scripts):
     page = signed_in(java_script_enabled=scripts)
     page.goto(f"/chat/{talk.uuid}/")

@@ -20,8 +20,7 @@ def choose(page, model_server):
 
 
 def test_a_model_is_chosen_tried_and_saved_in_place(signed_in, alice, model_server):
-    page = signed_in()
-    page.goto("/settings/")
+    page = signed_in(at="/settings/")
     expect(page.get_by_label("API key")).to_be_hidden()
     choose(page, model_server)
     page.get_by_role("button", name="Test").click()
@@ -45,8 +44,7 @@ def test_a_model_is_chosen_tried_and_saved_in_place(signed_in, alice, model_serv
 
 
 def test_how_to_look_is_chosen_by_the_arrow_keys(signed_in, alice):
-    page = signed_in()
-    page.goto("/settings/")
+    page = signed_in(at="/settings/")
     thorough, by_words = (page.get_by_label(label) for label in ("Thorough", "By words alone"))
     expect(thorough).to_be_checked()
     thorough.press("ArrowUp")
@@ -57,9 +55,9 @@ def test_how_to_look_is_chosen_by_the_arrow_keys(signed_in, alice):
     assert settings_of(alice.pk).recipe == "keyword"
 
 
+@pytest.mark.exhaustive
 def test_the_focus_stays_where_a_button_was_pressed(signed_in, model_server):
-    page = signed_in()
-    page.goto("/settings/")
+    page = signed_in(at="/settings/")
     choose(page, model_server)
     page.get_by_role("button", name="Test").press("Enter")
     expect(page.locator("#trial")).to_contain_text("works: it answered in")
@@ -71,8 +69,7 @@ def test_the_focus_stays_where_a_button_was_pressed(signed_in, model_server):
 
 
 def test_the_page_shows_what_belongs_to_the_provider(signed_in):
-    page = signed_in()
-    page.goto("/settings/")
+    page = signed_in(at="/settings/")
     page.get_by_label("Provider").select_option("OpenAI")
     expect(page.get_by_label("Address")).to_be_hidden()
     expect(page.get_by_label("API key")).to_be_visible()
@@ -82,6 +79,7 @@ def test_the_page_shows_what_belongs_to_the_provider(signed_in):
     expect(page.get_by_text("Left empty: gpt-5-nano")).to_be_hidden()
 
 
+@pytest.mark.exhaustive
 def test_all_of_it_works_without_javascript(signed_in, alice, model_server):
     page = signed_in(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page.goto("/settings/")

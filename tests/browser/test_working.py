@@ -12,6 +12,9 @@ from tests.browser.looking import faults_in_light_and_dark
 
 pytestmark = pytest.mark.browser
 
+# Without scripts in the exhaustive run alone.
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
 PAGE = "/memory/working/"
 SESSION = Namespace.read("session/8f14e45f-ceea-467f-a8d2-6f0d6bd0a1c3")
 
@@ -34,6 +37,7 @@ def filled(furnished):
     return furnished
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("width", [1280, 390, 320])
 def test_nothing_is_wrong_with_what_is_on_it(signed_in, filled, width):
     page = signed_in(viewport={"width": width, "height": 844}, reduced_motion="reduce")
@@ -45,7 +49,7 @@ def test_nothing_is_wrong_with_what_is_on_it(signed_in, filled, width):
     assert {query: found for query, found in faults.items() if found} == {}
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", SCRIPTS)
 def test_an_entry_and_a_field_are_deleted(signed_in, filled, scripts):
     page = signed_in(java_script_enabled=scripts)
     page.goto("/memory/")

@@ -208,7 +208,7 @@ def test_what_stays_from_earlier_stands_beside_the_reply_and_can_be_cited(client
     assert "Still before it from earlier" in page
     drawer = Drawer.objects.get(text=THINGS["canoe"])
     last = page[page.rindex("<article") :]
-    assert f'<a href="{drawer.get_absolute_url()}"' in last[: last.index("What I remembered")]
+    assert f'<a href="{drawer.get_absolute_url()}"' in last[last.index('class="prose"') :]
     assert "cited" in last
 
 

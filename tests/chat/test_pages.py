@@ -54,7 +54,8 @@ def long_conversation(palace, length):
 def test_a_new_conversation_begins_from_the_list(alices, model, palace):
     response = alices.post(reverse("chat"), {"text": "Hello\r\nthere", "key": key()})
     conversation = Conversation.objects.get(palace=palace)
-    assert response.url == conversation.get_absolute_url()
+    question = current(conversation).first()
+    assert response.url == f"{conversation.get_absolute_url()}#{question.anchor}"
     assert finished(conversation).text == "OK."
     assert current(conversation).first().text == "Hello\nthere"
     page = alices.get(response.url).text
@@ -123,7 +124,8 @@ def test_beside_a_reply_is_what_was_remembered(alices, model, furnished):
     reply = finished(conversation)
     page = alices.get(conversation.get_absolute_url()).text
     drawer = Drawer.objects.get(text__contains="works at the aquarium")
-    assert "What I remembered" in page
+    assert '<details class="remembered">' in page
+    assert re.search(r"<span>Remembered \d messages?( and \d facts?)?</span></summary>", page)
     assert drawer.get_absolute_url() in page
     assert str(drawer.pointer) in page
     drawer.trash()
@@ -160,7 +162,7 @@ def test_many_memories_cost_no_more_queries_than_few(
         message.save()
     with django_assert_max_num_queries(18):
         page = alices.get(conversation.get_absolute_url()).text
-    assert page.count("What I remembered") == PAGE_SIZE // 2
+    assert page.count('<details class="remembered">') == PAGE_SIZE // 2
     assert page.count("remembered-text") == PAGE_SIZE // 2 * len(found.hits)
 
 
@@ -238,7 +240,9 @@ def test_agents_are_made_changed_and_deleted(alices, palace, model):
 def test_stopping_and_retrying_by_plain_forms(alices, model, palace):
     conversation = start(palace, "Hello")
     reply = finished(conversation)
-    where = f"{conversation.get_absolute_url()}#latest"
+    question = current(conversation).first()
+    where = f"{conversation.get_absolute_url()}#{question.anchor}"
+    assert f'id="{question.anchor}"' in alices.get(where).text
     assert alices.post(address("stop_reply", reply)).url == where
     assert alices.post(address("retry", conversation), {"reply": reply.uuid}).url == where
     again = finished(conversation)
@@ -251,9 +255,8 @@ def test_without_scripts_a_page_with_a_growing_reply_loads_itself_anew(alices, p
     assert "http-equiv" not in alices.get(conversation.get_absolute_url()).text
     Message.objects.filter(position=1).update(status="writing", writer=live.writer().sign_on())
     page = alices.get(conversation.get_absolute_url()).text
-    anew = (
-        rf'<noscript><meta [^>]*content="2; url={conversation.get_absolute_url()}\?at=\d+#latest">'
-    )
+    address = rf"{conversation.get_absolute_url()}\?at=\d+#{conversation.messages.first().anchor}"
+    anew = rf'<noscript><meta [^>]*content="2; url={address}">'
     assert re.search(anew, page)
     assert 'aria-busy="true"' in page
     assert "sse-connect" in page

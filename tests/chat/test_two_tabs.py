@@ -196,7 +196,7 @@ def test_what_another_palace_remembered_is_not_shown(alices, conversation, bob, 
     reply = finished(theirs)
     Message.objects.filter(conversation=conversation).update(recollection=reply.recollection)
     page = alices.get(conversation.get_absolute_url()).text
-    assert "What I remembered" not in page
+    assert 'class="remembered"' not in page
     assert "Nothing close" not in page
 
 
