@@ -32,6 +32,7 @@ os.environ["LOCI_MODELS_DIR"] = str(PROJECT / ".loci" / "models")
 os.environ["LOCI_EMBEDDED_FSYNC"] = "off"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two processes a core, up to four: half of the time a test waits for what it has started."""
     return min(4, 2 * (os.cpu_count() or 1))
