@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import redis
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -211,5 +213,7 @@ def test_a_room_that_kills_its_process_is_not_tried_again_at_once(
     )
     tasks.mine_room.delay(file_transcript(palace, BATTERY).room.pk)
     until(lambda: model_server.requests)
-    time.sleep(4)
+    with closing(redis.Redis.from_url(settings.REDIS_URL)) as broker:
+        # Given up: neither queued nor in a worker's hands.
+        until(lambda: not broker.exists("celery", "unacked"))
     assert len(model_server.requests) == 1

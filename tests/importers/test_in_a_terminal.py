@@ -10,7 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 
 import pytest
 from django.conf import settings
@@ -78,7 +77,6 @@ def in_terminal(export, *exchange):
         while data := os.read(terminal, 65536):
             screen += data
             if waiting and waiting[0][0] in screen:
-                time.sleep(0.2)
                 os.write(terminal, waiting.pop(0)[1])
     os.close(terminal)
     return process.wait(), screen.decode()
