@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from django.db import transaction
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from llm.providers import Endpoint
 from palace.facts.applying import Remembered, Writer
 from palace.facts.candidate import Candidate
+from palace.facts.extraction.local import read_facts
 from palace.facts.judging.judge import Judge
 from palace.facts.reading import Reader
 from palace.facts.reconciling import arrived_late, reconcile
@@ -20,7 +23,7 @@ from palace.facts.statements import record
 from palace.facts.tellings import settle, told_alike
 from palace.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.indexing.spaces import active_space
-from palace.models import Drawer, Palace, Room
+from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
 from palace.transcripts import Role, Turn
 
@@ -28,6 +31,8 @@ from palace.transcripts import Role, Turn
 # rules read each by itself, and many at once are cheaper to write.
 WINDOW = 10
 CHUNK = 200
+# Messages of older conversations that are judged together, at most.
+MOST_AT_ONCE = 2000
 
 BY_MINING = Scope("mining")
 
@@ -38,6 +43,8 @@ def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
     """Read what has been mined and not yet read for facts, older conversations first.
 
     Where somebody else is at it in this palace, nothing is done: the order would be lost.
+    Conversations older than what is known are judged many at a time: each time that is done,
+    all that is known is judged again.
 
     Returns:
         Whether all was read, or is being read; False when the time was over first.
@@ -45,16 +52,85 @@ def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
     deadline = None if seconds is None else time.monotonic() + seconds
     with held_if_free(f"learn facts of palace {palace.pk}") as ours:
         while ours and (room := _next_room(palace)):
-            learn_room(room)
+            if is_late(palace, room) and Reader(palace).endpoint is None:
+                learn_late(palace)
+            else:
+                learn_room(room)
             if deadline is not None and time.monotonic() > deadline:
                 return _next_room(palace) is None
     return True
 
 
 def _next_room(palace: Palace) -> Room | None:
+    return _unread_rooms(palace).first()
+
+
+def _unread_rooms(palace: Palace) -> QuerySet[Room]:
     unread = Drawer.objects.within(palace).unread()
     rooms = Room.objects.within(palace).filter(pk__in=unread.values("room"))
-    return rooms.select_related("palace").order_by("started_at", "pk").first()
+    return rooms.select_related("palace").order_by("started_at", "pk")
+
+
+def is_late(palace: Palace, room: Room) -> bool:
+    """Whether a statement is known that was said after the first unread message of a room."""
+    unread = Drawer.objects.within(palace).unread().filter(room=room)
+    since = unread.aggregate(Min("said_at"))["said_at__min"]
+    later = Drawer.objects.within(palace).kept().filter(said_at__gt=since)
+    return Statement.objects.filter(palace=palace, drawer__in=later.values("pk")).exists()
+
+
+def learn_late(palace: Palace) -> None:
+    """Read the oldest unread conversations by the local rules, and judge them in one go.
+
+    The more statements there are, the more messages are read at a time. All of them land in one
+    transaction. Killed before, they are read by whoever comes next.
+    """
+    most = min(max(CHUNK, Statement.objects.filter(palace=palace).count()), MOST_AT_ONCE)
+    rooms: list[Room] = []
+    count = 0
+    for room in _unread_rooms(palace).iterator(CHUNK):
+        rooms.append(room)
+        count += Drawer.objects.within(palace).unread().filter(room=room).count()
+        if count >= most:
+            break
+    readings = [reading for room in rooms for reading in _readings(palace, room)]
+    with transaction.atomic():
+        palace.lock()
+        for agent, run in sorted({scope for each in readings if (scope := each.record(palace))}):
+            reconcile(palace, active_space(), replace(BY_MINING, agent=agent, run=run))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the local rules found in messages of one conversation, not yet judged."""
+
+    drawers: Sequence[Drawer]
+    candidates: Sequence[Candidate]
+    scope: Scope
+
+    def record(self, palace: Palace) -> tuple[str, str] | None:
+        """Keep what nobody else has read meanwhile; returns agent and run, if that is anything."""
+        kept = _mark_read(palace, self.drawers)
+        told = [(one, None) for one in self.candidates if _is_kept(one, self.drawers, kept)]
+        record(palace, self.drawers, told, self.scope)
+        return (self.scope.agent, self.scope.run) if told else None
+
+
+def _readings(palace: Palace, room: Room) -> Iterator[Reading]:
+    """What a room says that can be judged later; what cannot is judged now."""
+    unread = Drawer.objects.within(palace).unread().filter(room=room)
+    drawers = list(unread.order_by("position", "pk"))
+    for scope, manner, stretch in told_alike(palace, drawers, BY_MINING):
+        if manner.filters is not None:
+            learn(palace, stretch, scope, manner)
+            continue
+        candidates = read_facts([_turn(drawer) for drawer in stretch])
+        embed_texts(palace, active_space(), [candidate.text for candidate in candidates])
+        yield Reading(stretch, candidates, scope)
+
+
+def _is_kept(candidate: Candidate, drawers: Sequence[Drawer], kept: Collection[int]) -> bool:
+    return all(drawers[span.turn].pk in kept for span in candidate.words)
 
 
 def learn_room(room: Room) -> list[Remembered]:
@@ -116,7 +192,7 @@ def write_read(
         told = [
             (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
-            if all(drawers[span.turn].pk in kept for span in candidate.words)
+            if _is_kept(candidate, drawers, kept)
         ]
         lines = _written(judge, Writer(palace, space, scope, drawers), told, drawers)
     # What was merged says something else than the statement whose vector there is.

@@ -6,15 +6,18 @@ Nothing is written here: `palace.facts.reconciling` compares the outcome with th
 from __future__ import annotations
 
 import copy
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from operator import attrgetter, itemgetter
 from uuid import UUID
 
 import numpy as np
 from django.db.models import Max
+from numpy.typing import NDArray
 
 from palace.facts.applying import Remembered, Writer, close
 from palace.facts.candidate import Candidate, Thing, Words
@@ -53,23 +56,88 @@ class Board:
     stored: dict[int, Fact] = field(default_factory=dict)
     lines: dict[int, Remembered | None] = field(default_factory=dict)
     vector_of: Callable[[str], Vector | None] = lambda _text: None
-    _active: dict[int, Fact] = field(default_factory=dict)
+    _active: list[int] = field(default_factory=list)
+    _about: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _saying: dict[int, dict[int, None]] = field(default_factory=lambda: defaultdict(dict))
+    _vectors: VectorTable = field(default_factory=lambda: VectorTable())
 
     def put(self, row: Fact) -> None:
         self.rows.append(row)
         row.pk = len(self.rows)
+        self._vectors.append(self.vector_of(row.text))
         self.note(row)
 
     def note(self, row: Fact) -> None:
         """Keep up with whether a row is held."""
-        if row.retired_at is None:
-            self._active[row.pk] = row
-        else:
-            self._active.pop(row.pk, None)
+        change = _insert if row.retired_at is None else _remove
+        change(self._active, row.pk)
+        change(self._about[row.subject.slug], row.pk)
 
-    def active(self) -> list[Fact]:
+    def add_said(self, row: Fact, statements: Iterable[int]) -> None:
+        """Note that statements opened, repeated or refined a row."""
+        for statement in statements:
+            self.said[row.pk].add(statement)
+            self._saying[statement][row.pk] = None
+
+    def said_by(self, statement: int | None) -> list[Fact]:
+        """The rows that a statement opened, repeated or refined, in order."""
+        return [self.rows[key - 1] for key in sorted(self._saying.get(statement or 0, ()))]
+
+    def active(self) -> Iterator[Fact]:
         """Those said last first."""
-        return [self._active[key] for key in sorted(self._active, reverse=True)]
+        return (self.rows[key - 1] for key in reversed(self._active))
+
+    def active_about(self, slug: str) -> Iterator[Fact]:
+        """Those about the subjects of this slug, said last first."""
+        return (self.rows[key - 1] for key in reversed(self._about.get(slug, [])))
+
+    def closest(self, vector: Vector | None) -> list[Known]:
+        """The active rows that are closest by meaning, the closest first."""
+        found = self._vectors.closest(vector, self._active) if vector is not None else []
+        return [Known(self.rows[key - 1], cosine) for key, cosine in found]
+
+
+class VectorTable:
+    """Vectors of rows in one array, so that one is compared with all in one step."""
+
+    def __init__(self) -> None:
+        self._array: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self._has = np.zeros(0, bool)
+        self._count = 0
+
+    def append(self, vector: Vector | None) -> None:
+        if vector is not None and not self._array.shape[1]:
+            self._array = np.zeros((len(self._has), len(vector)), np.float32)
+        if self._count == len(self._has):
+            more = max(64, self._count)
+            self._array = np.pad(self._array, ((0, more), (0, 0)))
+            self._has = np.pad(self._has, (0, more))
+        if vector is not None:
+            self._array[self._count] = vector
+            self._has[self._count] = True
+        self._count += 1
+
+    def closest(self, vector: Vector, keys: Sequence[int]) -> list[tuple[int, float]]:
+        """Up to `CLOSEST` of these rows, by keys from 1, each with its cosine."""
+        places = np.asarray(keys, int) - 1
+        places = places[self._has[places]]
+        if not len(places):
+            return []
+        cosines = (self._array[: self._count] @ vector)[places]
+        best = np.argsort(-cosines, kind="stable")[:CLOSEST]
+        return [(int(places[at]) + 1, float(cosines[at])) for at in best]
+
+
+def _insert(keys: list[int], key: int) -> None:
+    at = bisect_left(keys, key)
+    if at == len(keys) or keys[at] != key:
+        keys.insert(at, key)
+
+
+def _remove(keys: list[int], key: int) -> None:
+    at = bisect_left(keys, key)
+    if at < len(keys) and keys[at] == key:
+        del keys[at]
 
 
 def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Board:
@@ -79,7 +147,7 @@ def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Boa
     statements = list(live_statements(palace, agent, run))
     candidates = [candidate_of(statement) for statement in statements]
     texts = _Texts(palace, space)
-    texts.add([candidate.text for candidate in candidates])
+    texts.add([*stored.texts, *(candidate.text for candidate in candidates)])
     board.vector_of = texts.__getitem__
     player = _Player(palace, space, board, stored, texts)
     steps: list[tuple[SaidOrder, Callable[[], None]]] = list(stored.steps(board))
@@ -124,6 +192,7 @@ class _Stored:
         facts = Fact.objects.within(palace).filter(agent=agent, run=run)
         facts = facts.select_related("subject", "object_entity", "opened_by__drawer")
         self._settled = list(written_otherwise(facts))
+        self.texts = [fact.text for fact in self._settled]
         learnt = facts.exclude(opened_by=None)
         self._closed = list(closed_otherwise(learnt))
         self.placed = {
@@ -175,9 +244,7 @@ def _opening(board: Board, fact: Fact) -> Callable[[], None]:
 
 def _closing(board: Board, fact: Fact) -> Callable[[], None]:
     def run() -> None:
-        for row in list(board.rows):
-            if fact.opened_by_id not in board.said[row.pk]:
-                continue
+        for row in board.said_by(fact.opened_by_id):
             if row.retired_at is None:
                 row.retired_at, row.fate = fact.retired_at, fact.fate
                 row.valid_to, row.closed_by = fact.valid_to, None
@@ -193,10 +260,10 @@ def _closing(board: Board, fact: Fact) -> Callable[[], None]:
 
 def _reopen_ended_by(board: Board, deleted: Fact) -> None:
     """Hold again what a fact had ended that somebody has deleted."""
-    for row in board.rows:
-        ended = row.retired_at is not None and row.fate in ENDED_BY
-        by_it = row.closed_by_id == deleted.opened_by_id and row is not deleted
-        if ended and by_it and not _single_rivals(board, row):
+    by_it = [row for row in board.rows if row.closed_by_id == deleted.opened_by_id]
+    for row in by_it:
+        ended = row.retired_at is not None and row.fate in ENDED_BY and row is not deleted
+        if ended and not _single_rivals(board, row):
             row.retired_at, row.fate, row.valid_to, row.closed_by = None, "", None, None
             board.note(row)
 
@@ -205,7 +272,8 @@ def _single_rivals(board: Board, fact: Fact) -> list[Fact]:
     if not fact.single:
         return []
     key = attrgetter("subject_id", "predicate", "aspect")
-    return [row for row in board.active() if row.single and key(row) == key(fact)]
+    about = board.active_about(fact.subject.slug)
+    return [row for row in about if row.single and key(row) == key(fact)]
 
 
 class _Player:
@@ -260,13 +328,13 @@ class _BoardJudge(Judge):
         return decided(self._statement, candidate, known)
 
     def _latest(self) -> Sequence[Fact]:
-        return self._player._board.active()[:OF_SUBJECT]
+        return list(islice(self._player._board.active(), OF_SUBJECT))
 
     def _known(self, candidate: Candidate, vector: Vector | None) -> list[Known]:
-        rows = self._player._board.active()
-        found = {one.fact.pk: one for one in _closest(rows, vector, self._player._texts)}
+        board = self._player._board
+        found = {one.fact.pk: one for one in board.closest(vector)}
         slug = slug_of(candidate.subject.name)
-        for row in [row for row in rows if row.subject.slug == slug][:OF_SUBJECT]:
+        for row in islice(board.active_about(slug), OF_SUBJECT):
             found.setdefault(row.pk, Known(row, 0.0))
         return sorted(found.values(), key=lambda known: -known.similarity)
 
@@ -275,15 +343,6 @@ class _BoardJudge(Judge):
         if name not in tools:
             tools[name] = super()._is_tool(name)
         return tools[name]
-
-
-def _closest(rows: Sequence[Fact], vector: Vector | None, texts: _Texts) -> list[Known]:
-    if vector is None:
-        return []
-    vectors = [(row, texts[row.text]) for row in rows]
-    cosines = [(float(np.dot(vector, other)), row) for row, other in vectors if other is not None]
-    best = sorted(cosines, key=lambda one: (-one[0], one[1].pk))[:CLOSEST]
-    return [Known(row, cosine) for cosine, row in best]
 
 
 class _BoardWriter(Writer):
@@ -322,14 +381,14 @@ class _BoardWriter(Writer):
         for span in words:
             self._board.words[fact.pk][self._drawers[span.turn].pk, span.start, span.end] = None
         if self._statement is not None:
-            self._board.said[fact.pk].add(self._statement.pk)
+            self._board.add_said(fact, [self._statement.pk])
 
     def _save(self, fact: Fact, *fields: str) -> None:
         self._board.note(fact)
 
     def _take_over(self, old: Fact, new: Fact) -> None:
         self._board.words[new.pk] |= self._board.words[old.pk]
-        self._board.said[new.pk] |= self._board.said[old.pk]
+        self._board.add_said(new, self._board.said[old.pk])
 
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
