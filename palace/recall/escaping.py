@@ -97,11 +97,11 @@ _CLEAN, _FOLD = _Clean(), _Fold()
 _ESCAPE = r"\\{1,16}+"
 _AMPERSAND = rf"(?:&|{_ESCAPE}(?:u0026|x26))(?:amp;){{0,8}}+"
 _CODED = (
-    rf"{_AMPERSAND}(?:#x[0-9a-f]{{1,6}}|#[0-9]{{1,7}}|[a-z]{{2,12}});?"
+    rf"{_AMPERSAND}(?:#x0{{0,16}}+[0-9a-f]{{0,6}}|#0{{0,16}}+[0-9]{{0,7}}|[a-z]{{2,12}});?"
     rf"|{_ESCAPE}(?:u\{{[0-9a-f]{{1,6}}\}}|u[0-9a-f]{{4}}|x[0-9a-f]{{2}}|[0-7]{{2,3}}|[nrtvf])"
     r"|%(?:25){0,8}+[0-9a-f]{2}"
 )
-_NAME = re.compile(r"memory[\W_]{0,4}context(?![a-z0-9_])")
+_NAME = re.compile(rf"memory(?:{_CODED}|[\W_]){{0,4}}context(?![a-z0-9_])")
 _CODED_LAST = re.compile(rf"(?:{_CODED})\Z")
 _ENTITY = re.compile(rf"{_AMPERSAND}(?=[#a-z])")
 _LONGEST_CODE = 40
@@ -109,10 +109,10 @@ _LONGEST_CODE = 40
 _BETWEEN = frozenset(" \t\n/\\!?-")
 _BRACKET = re.compile(rf"\[|{_CODED}")
 # Few codes, or many coded brackets in a row would each be followed to the end.
-_TO_POINTER = re.compile(rf"(?>[ \t\n*~`>|§]++|{_CODED}){{0,12}}+")
+_TO_POINTER = re.compile(rf"(?>[ \t\n*~`|§_\"'^#:]++|</?[a-z]{{1,6}}>|[<>]|{_CODED}){{0,12}}+")
 _POINTER = re.compile(r"w\W{0,3}\d++\W{0,4}r\W{0,3}\d")
 _SUSPICIOUS = re.compile(rf"{_NAME.pattern}|§|&sect|167;|a7|{_POINTER.pattern}")
-_COLON, _MARKS = re.compile("[:：﹕︓]"), frozenset(("", " ", "-", ">", "*", "+", "#", "["))
+_COLON, _MARKS = re.compile("[:：﹕︓∶꞉ː׃܃᛬]"), frozenset(("", " ", "-", ">", "*", "+", "#", "["))
 _CLOSING, _POINTER_CHARS = re.compile(r"[\[\]\n]"), 80
 
 
