@@ -43,7 +43,7 @@ class RoomFactory(DjangoModelFactory):
 
     palace = factory.SelfAttribute("wing.palace")
     wing = factory.SubFactory(WingFactory)
-    number = factory.Sequence(lambda n: n + 1)
+    number = factory.Sequence(lambda n: n + 5001)
     source = "plain"
     external_id = factory.Sequence("conversation-{}".format)
     title = factory.Sequence("Room {}".format)

@@ -120,38 +120,19 @@ expect.set_options(timeout=30_000)
 
 
 class Windows:
-    """Browser contexts on one server, and what they had to complain of.
-
-    A context serves one test after the other, without cookies, permissions and pages of the one
-    before: its cache keeps styles and scripts.
-    """
+    """Browser contexts on one server, and what they had to complain of."""
 
     def __init__(self, browser, url):
         self._browser, self._url = browser, url
-        self._idle, self._open, self.faults = {}, [], []
+        self._open, self.faults = [], []
+
+    def close(self):
+        for context in self._open:
+            context.close()
 
     def open(self, **options):
-        key = repr(sorted(options.items()))
-        idle = self._idle.setdefault(key, [])
-        context = idle.pop() if idle else self._new(options)
-        self._open.append((key, context))
-        return context
-
-    def tidy(self):
-        """Close all pages; returns what was complained of since the last time."""
-        while self._open:
-            key, context = self._open.pop()
-            for page in context.pages:
-                page.close()
-            context.clear_cookies()
-            context.clear_permissions()
-            context.set_offline(False)
-            self._idle[key].append(context)
-        faults, self.faults = self.faults, []
-        return faults
-
-    def _new(self, options):
         context = self._browser.new_context(base_url=self._url, **options)
+        self._open.append(context)
         context.set_default_timeout(60_000)
         context.on("request", self._note_foreign)
         context.on("response", self._note_failure)
@@ -180,17 +161,14 @@ class Windows:
             self.faults.append(message.text)
 
 
-@pytest.fixture(scope="package")
-def _windows(browser, _server):
-    return Windows(browser, _server.url)
-
-
 @pytest.fixture
-def open_context(_windows, loci_server):
+def open_context(browser, loci_server):
     """Opens browser windows. They may ask this server only, and must have nothing to complain of:
     no breach of the policy, no error in a script, nothing that the server failed at."""
-    yield _windows.open
-    assert _windows.tidy() == []
+    windows = Windows(browser, loci_server.url)
+    yield windows.open
+    windows.close()
+    assert windows.faults == []
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     page.get_by_text("Say it differently").click()
     page.get_by_label("What it should say").fill("Robin works at Wireworks as a welder")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("It says something else now.")).to_be_visible()
+    expect(page.get_by_text("Fact updated.")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text(
         "Robin works at Wireworks as a welder"
     )

@@ -44,10 +44,10 @@ def test_however_words_overlap_the_text_stays_to_the_character(alices, fact, sai
 
 
 def test_versions_of_one_memory_are_one_line(alices, palace, fact, said):
-    rewrite(palace, fact.memory, "User lives in Belém", BY_PERSON)
+    rewrite(palace, fact.memory, "User lives in Lisbon!", BY_PERSON)
     text = alices.get(said.get_absolute_url()).text
     aside = text[text.index("Facts that rest on this") :]
-    assert "User lives in Belém" in aside
+    assert "User lives in Lisbon!</a>" in aside
     assert "User lives in Lisbon</a>" not in aside
 
 
