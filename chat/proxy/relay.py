@@ -62,6 +62,8 @@ class Relay(AsyncIterator[bytes]):
                 return
             self._exchange.outcome = error.code
             body = error_body(str(error), error.code, 502)
+            # Before the event: a client that reads it hangs up, which is not why the reply ended.
+            self._finish(Message.Status.FAILED)
             yield b"data: " + json.dumps(body).encode() + b"\n\n"
         self._finish(Message.Status.FAILED)
 
