@@ -48,9 +48,16 @@ def palace(transactional_db):
     return Palace.objects.own(get_user_model().objects.create_user("alice"))
 
 
+def empty_broker():
+    """A killed worker leaves what it had in hand in the queue, where later tests would find it."""
+    with closing(redis.Redis.from_url(settings.REDIS_URL)) as broker:
+        broker.delete("celery", "unacked", "unacked_index")
+
+
 @pytest.fixture
 def spawn_worker():
     """Start real workers on the test's database; each in a process group of its own."""
+    empty_broker()
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -79,6 +86,7 @@ def spawn_worker():
     yield spawn
     for worker in workers:
         kill(worker)
+    empty_broker()
 
 
 def kill(worker):
