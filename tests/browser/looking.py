@@ -43,6 +43,11 @@ def open_everything(page):
     expect(page.locator(".htmx-request")).to_have_count(0)
 
 
+def has_settled(page):
+    """Wait for htmx to be done with what it put in: until then it may move the focus once more."""
+    expect(page.locator(".htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
+
+
 def faults_in_light_and_dark(page):
     """Sentences and axe's findings; empty for a page in order."""
     page.emulate_media(color_scheme="light")

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from palace.dreaming.deciding import accept, reject
 from palace.models import Drawer, Fact, Proposal
 from settings_app.sign_in import one_time_link
-from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.browser.looking import faults_in_light_and_dark, has_settled, open_everything
 from tests.dreaming.conftest import held, proposed
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 
@@ -109,6 +109,7 @@ def test_all_of_a_kind_are_selected_accepted_and_undone(open_context, drops, ali
     undo = page.get_by_role("button", name="Undo")
     if scripts:
         expect(undo).to_be_focused()
+        has_settled(page)
     undo.click()
     expect(page.get_by_text("Undone: 2 proposals.")).to_be_visible()
     assert statuses() == ["undone", "undone", "proposed"]
@@ -130,9 +131,11 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     assert statuses() == ["proposed"] * 3
     page.keyboard.press("a")
     expect(card(page, 2).get_by_role("button", name="Undo")).to_be_focused()
+    has_settled(page)
     page.keyboard.press("j")
     page.keyboard.press("r")
     expect(card(page, 1).get_by_role("button", name="Undo")).to_be_focused()
+    has_settled(page)
     assert statuses() == ["proposed", "rejected", "accepted"]
     expect(page.locator("#count-all")).to_have_count(
         0
@@ -140,6 +143,7 @@ def test_by_keyboard_one_goes_through_decides_and_takes_back(signed_in, drops):
     page.keyboard.press("u")
     expect(card(page, 1)).to_be_focused()
     expect(card(page, 1).get_by_role("button", name="Accept")).to_be_visible()
+    has_settled(page)
     page.keyboard.press("k")
     page.keyboard.press("u")
     expect(card(page, 2).get_by_text("Undone: as it was before")).to_be_visible()
