@@ -17,8 +17,8 @@ from tqdm import tqdm
 from bench.sample import conversations
 from chat.models import Agent, Conversation, Message
 from llm.models import Usage
-from palace.dreaming.finding import After, Finding, Kind, Quote
-from palace.dreaming.proposing import propose
+from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote
+from palace.knowledge.dreaming.proposing import propose
 from palace.mining.mine import mine_many
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
 from palace.recall.recall import recall

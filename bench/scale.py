@@ -15,11 +15,11 @@ from bench.metrics import percentile
 from bench.sample import conversations
 from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
-from palace.indexing.spaces import model_of
 from palace.mining.mine import mine_many
 from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.recall.recall import recall
 from palace.recall.rows import fetch_rows
+from palace.storage.indexing.spaces import model_of
 
 # What is asked before the clock runs.
 WARMING_UP = 15

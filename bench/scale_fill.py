@@ -14,13 +14,13 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from bench.scale_talk import Messages, Talk, Vectors
+from language.analyzer import analyze
 from llm.embedding import max_passage_chars
-from palace.filing.file import unsorted_wing
-from palace.indexing import passages, postings
-from palace.indexing.analyzer import analyze
-from palace.indexing.preference import preference_strength
-from palace.indexing.spaces import model_of
 from palace.models import Closet, EmbeddingSpace, Palace, Room
+from palace.storage.filing.file import unsorted_wing
+from palace.storage.indexing import passages, postings
+from palace.storage.indexing.preference import preference_strength
+from palace.storage.indexing.spaces import model_of
 
 BATCH = 10_000
 BEGAN = datetime(2015, 1, 1, 9, tzinfo=UTC)

@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from language.analyzer import STOPWORDS
 from llm.embedding import embed
-from palace.indexing.analyzer import STOPWORDS
-from palace.indexing.spaces import model_of
 from palace.models import EmbeddingSpace
+from palace.storage.indexing.spaces import model_of
 
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]

@@ -18,10 +18,10 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.models import Agent, Conversation, Message
-from palace.filing.file import file_transcript
 from palace.mining.mine import mine_room
 from palace.mining.windows import WINDOW
 from palace.models import Room
+from palace.storage.filing.file import file_transcript
 from palace.transcripts import Role, Transcript, Turn
 from settings_app.models import settings_of
 

@@ -17,9 +17,9 @@ from django.utils import timezone
 from chat import remembering
 from chat.ending import end_if_abandoned
 from chat.models import Conversation, Message
-from chat.proxy.keeping import is_at_rest
-from palace.indexing import postings
 from palace.mining import taking_up
+from palace.mining.windows import is_at_rest
+from palace.storage.indexing import postings
 from palace.tasks import compact_postings, have_learnt, mine_room
 
 logger = logging.getLogger(__name__)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, path
 
 from chat.views import agents, conversations, ledgers, messages, streams
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("v1/", include("chat.proxy.urls")),
     path("chat/", conversations.chat, name="chat"),
     path("chat/agents/", agents.agents, name="agents"),
     path("chat/agents/<uuid:uuid>/", agents.agent_detail, name="agent_detail"),

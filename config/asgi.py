@@ -13,7 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 _django = get_asgi_application()
 
 # Tables can be imported only from here on.
+from api.mcp.http import with_mcp  # noqa: E402
 from config.bodies import limited  # noqa: E402
-from palace.mcp.http import with_mcp  # noqa: E402
 
 application = limited(with_mcp(_django))

@@ -18,16 +18,16 @@ from django.http import Http404, HttpResponse
 from django.template import loader
 from django.urls import resolve
 
-from chat.proxy import asked
-from chat.proxy.errors import as_openai
+from api.mcp.http import PATHS as MCP_PATHS
+from api.mcp.threads import in_thread
+from api.openai import asked
+from api.openai.errors import as_openai
+from api.rest import parsing
+from api.rest.problems import Problem, as_json, problem_of
 from config.addresses import is_programs
 from config.asgi_types import Application, Message, Receive, Scope, Send
 from config.uploads import is_signed_in, shortened
-from palace.api import parsing
-from palace.api.problems import Problem, as_json, problem_of
-from palace.importers.uploads import BESIDES_THE_FILE
-from palace.mcp.http import PATHS as MCP_PATHS
-from palace.mcp.threads import in_thread
+from palace.transfer.importers.uploads import BESIDES_THE_FILE
 from settings_app.headers import POLICY
 
 UPLOADS = "imports"

@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from django.views import defaults
 
+from api.rest.problems import Problem, as_json, problem_of
 from config.addresses import is_programs
-from palace.api.problems import Problem, as_json, problem_of
 
 BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
 DAMAGED = "The request cannot be understood; look at its address, its headers and its host."

@@ -78,6 +78,7 @@ INSTALLED_APPS = [
     "settings_app",
     "palace",
     "chat",
+    "api",
     "bench",
 ]
 
@@ -293,12 +294,12 @@ LOGGING = {
 }
 
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["palace.api.authentication.BearerKey"],
-    "DEFAULT_PERMISSION_CLASSES": [],  # palace.api.base.ApiView looks at the key's scopes.
-    "DEFAULT_PARSER_CLASSES": ["palace.api.parsing.StrictJSON"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.authentication.BearerKey"],
+    "DEFAULT_PERMISSION_CLASSES": [],  # api.rest.base.ApiView looks at the key's scopes.
+    "DEFAULT_PARSER_CLASSES": ["api.rest.parsing.StrictJSON"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "palace.api.schema.Schema",
-    "EXCEPTION_HANDLER": "palace.api.problems.handle",
+    "DEFAULT_SCHEMA_CLASS": "api.rest.schema.Schema",
+    "EXCEPTION_HANDLER": "api.rest.problems.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "UNAUTHENTICATED_USER": None,
 }
@@ -309,7 +310,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0"},
     "OAS_VERSION": "3.1.0",
-    "PREPROCESSING_HOOKS": ["palace.api.schema.only_ours"],
+    "PREPROCESSING_HOOKS": ["api.rest.schema.only_ours"],
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
 
 from config.asgi_types import Message, Receive, Scope
-from palace.importers.uploads import BESIDES_THE_FILE, largest_request
+from palace.transfer.importers.uploads import BESIDES_THE_FILE, largest_request
 from settings_app.sessions import SessionStore
 
 # Of an upload there are two copies at once, as it came and taken out of its form, and a third as

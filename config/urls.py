@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="chat"), name="home"),
     path("admin/", admin.site.urls),
     path("", include("settings_app.urls")),
+    path("", include("api.urls")),
     path("", include("palace.urls")),
     path("", include("chat.urls")),
 ]

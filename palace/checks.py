@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from palace.errors import EmbeddingMismatch
-from palace.indexing.spaces import verify
+from palace.storage.indexing.spaces import verify
 
 
 @register(Tags.database)

@@ -23,19 +23,19 @@ from django.utils import timezone
 
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
-from palace import import_jobs
 from palace.curation import leaving, purge, trash
-from palace.dreaming.dream import dream
-from palace.dreaming.nightly import due, is_due
-from palace.episodes.writing import write_due
 from palace.errors import PalaceError
-from palace.facts.learning import learn_unread
-from palace.indexing import backfill, postings
+from palace.knowledge.dreaming.dream import dream
+from palace.knowledge.dreaming.nightly import due, is_due
+from palace.knowledge.episodes.writing import write_due
+from palace.knowledge.facts.learning import learn_unread
 from palace.mining import taking_up
 from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.models.writes import forget_old_writes
+from palace.storage.indexing import backfill, postings
+from palace.transfer import import_jobs
 from palace.webhooks import delivering
 from palace.working import forgetting
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, path
 
 from palace.views import (
     activity,
@@ -32,7 +32,6 @@ from palace.views import (
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
-    path("", include("palace.api.urls")),
     path("memory/", memory.memory, name="memory"),
     path("memory/wing/<uuid:uuid>/", places.wing_detail, name="wing_detail"),
     path("memory/wing/<uuid:uuid>/edit/", wings.wing_edit, name="wing_edit"),

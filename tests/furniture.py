@@ -12,8 +12,8 @@ from django.apps import apps
 from django.db import connection, transaction
 
 from llm.models import CachedEmbedding
-from palace.indexing.spaces import active_space
 from palace.models import Palace
+from palace.storage.indexing.spaces import active_space
 
 
 @dataclass(frozen=True)

@@ -22,16 +22,16 @@ from django.db import connection
 
 from bench.sample import conversations
 from palace import tasks
-from palace.episodes.writing import write_due
-from palace.exporting.export import stream
-from palace.facts.learning import learn_unread
-from palace.filing.file import file_transcript
-from palace.import_jobs import preview, receipt, start
-from palace.importers.loci_format import FILES
-from palace.indexing import postings
+from palace.knowledge.episodes.writing import write_due
+from palace.knowledge.facts.learning import learn_unread
 from palace.mining.mine import mine_many
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.recall.recall import recall
+from palace.storage.filing.file import file_transcript
+from palace.storage.indexing import postings
+from palace.transfer.export.to_zip import stream
+from palace.transfer.import_jobs import preview, receipt, start
+from palace.transfer.importers.loci_format import FILES
 from tests.exporting.palaces import lines_of
 from tests.properties import is_thorough
 from tests.talk import BATTERY

@@ -9,26 +9,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import BaseModel
 
+from api.openai.laying import Kept, lay
+from api.openai.said import Said, read_history
+from api.rest.parsing import read_json
+from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
-from chat.proxy.laying import Kept, lay
-from chat.proxy.said import Said, read_history
 from chat.titles import title_of
+from language.analyzer import analyze
 from llm.answers import parse
 from llm.messages import Completion
 from palace.aaak import Pointer
-from palace.api.parsing import read_json
-from palace.api.problems import Problem
-from palace.dreaming import wording
 from palace.errors import BadPointer
-from palace.facts.extraction.local import read_facts
-from palace.facts.judging.likeness import words_of
-from palace.filing.injected import without_injected_memory
-from palace.importers import formats
-from palace.importers.web_text import text_of
-from palace.indexing.analyzer import analyze
-from palace.indexing.passages import split
-from palace.indexing.preference import preference_strength
-from palace.indexing.traits import read_traits
+from palace.knowledge.dreaming import wording
+from palace.knowledge.facts.extraction.local import read_facts
+from palace.knowledge.facts.judging.likeness import words_of
 from palace.mining.extraction.base import Context
 from palace.mining.extraction.draft import draft
 from palace.mining.extraction.phrases import candidate_phrases
@@ -40,7 +34,13 @@ from palace.recall.packing import BLOCK_START
 from palace.recall.temporal import read_time
 from palace.slugs import slug_of
 from palace.storable import storable_label
+from palace.storage.filing.injected import without_injected_memory
+from palace.storage.indexing.passages import split
+from palace.storage.indexing.preference import preference_strength
+from palace.storage.indexing.traits import read_traits
 from palace.transcripts import Turn
+from palace.transfer.importers import formats
+from palace.transfer.importers.web_text import text_of
 from palace.views.hits import snippet_of
 from palace.views.word_changes import changes
 from tests.hostile import texts, times_slower

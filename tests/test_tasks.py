@@ -14,14 +14,15 @@ from django.core.cache import cache
 from django.db import connection
 from django.utils import timezone
 
-from palace import import_jobs, tasks
-from palace.filing.file import file_transcript
-from palace.import_jobs.spools import spool_path
-from palace.indexing import postings
+from palace import tasks
 from palace.mining import taking_up
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting, Wing
 from palace.models.locks import held_if_free
+from palace.storage.filing.file import file_transcript
+from palace.storage.indexing import postings
+from palace.transfer import import_jobs
+from palace.transfer.import_jobs.spools import spool_path
 from tests.model_server import EMBEDDINGS, Status
 from tests.talk import BATTERY, long_transcript
 

@@ -15,9 +15,6 @@ from bench.datasets.base import Case
 from bench.floor.fitting import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Observation
 from bench.floor.reading import Answerable, Person
 from bench.runs import palace_of
-from palace.indexing import fact_vectors
-from palace.indexing.backfill import fill_missing
-from palace.indexing.spaces import active_space
 from palace.mining.mine import mine
 from palace.models import Drawer, Evidence, Fact, Palace
 from palace.recall.facts import fact_floor, facts_for
@@ -26,6 +23,9 @@ from palace.recall.opening import read_opening
 from palace.recall.recipes import recipe_named
 from palace.recall.relevance import INSTRUCTION
 from palace.recall.searching import Found, search
+from palace.storage.indexing import fact_vectors
+from palace.storage.indexing.backfill import fill_missing
+from palace.storage.indexing.spaces import active_space
 from palace.transcripts import Transcript
 
 RECIPE = recipe_named("default")

@@ -17,9 +17,9 @@ from bench.datasets.base import Case, Question
 from bench.peers.catalogue import Peer
 from bench.peers.errors import PeerFailed
 from bench.peers.systems import Found, Weight
+from language.analyzer import STOPWORDS
 from llm.embedding import build, deployment_model
 from llm.embedding.cores import available_cores
-from palace.indexing.analyzer import STOPWORDS
 from palace.transcripts import Transcript, Turn
 
 # Nobody listens there: what would reach out fails at once instead of waiting, or of telling.

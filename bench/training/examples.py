@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from bench.datasets.base import Case, Question
 from bench.runs import palace_of
-from palace.indexing.spaces import active_space
 from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
@@ -19,6 +18,7 @@ from palace.recall.query import Query, read_query
 from palace.recall.rows import fetch_rows
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
+from palace.storage.indexing.spaces import active_space
 
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]

@@ -18,13 +18,13 @@ from palace.curation.trash import (
     restore_drawers,
     trash_drawers,
 )
-from palace.facts import editing
-from palace.facts.scope import Scope
-from palace.indexing.fact_vectors import fill_missing
-from palace.indexing.spaces import active_space
+from palace.knowledge.facts import editing
+from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
 
 # Where programs give words to be remembered as facts: the fact API with the SDK, and MCP.
 FACT_API = "sdk"

@@ -12,8 +12,8 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from palace.facts.applying import TOOK_ITS_PLACE, note, retire, take_over_evidence
-from palace.facts.scope import Scope
+from palace.knowledge.facts.applying import TOOK_ITS_PLACE, note, retire, take_over_evidence
+from palace.knowledge.facts.scope import Scope
 from palace.models import Entity, Evidence, Fact, FactEvent, Mention, Palace
 
 BY_PERSON = Scope("person")

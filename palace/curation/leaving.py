@@ -15,9 +15,7 @@ from django.db import transaction
 from llm.embedding import forget
 from palace.curation.purge import Purge, forget_vectors
 from palace.curation.trash import trash_drawers
-from palace.facts.asking import forget_answers
-from palace.indexing.spaces import model_of
-from palace.indexing.vector_index import index_in_use
+from palace.knowledge.facts.asking import forget_answers
 from palace.mining import taking_up
 from palace.models import (
     Drawer,
@@ -31,6 +29,8 @@ from palace.models import (
 )
 from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
+from palace.storage.indexing.spaces import model_of
+from palace.storage.indexing.vector_index import index_in_use
 from palace.working.errors import WorkingMemoryAway
 from settings_app import closing
 from settings_app.closing import Receipt

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palace.filing.file import UNTITLED
-from palace.indexing import postings
-from palace.indexing.analyzer import analyze
+from language.analyzer import analyze
 from palace.models import Closet, Drawer, Room
 from palace.slugs import slug_of
+from palace.storage.filing.file import UNTITLED
+from palace.storage.indexing import postings
 
 UNTITLED_TOPIC = "Untitled topic"
 # Of a slug made anew, so that a number fits behind it.

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from palace.curation.joining import Moved, join, told_by
 from palace.errors import FactConflict
-from palace.facts.applying import note, retire, take_over_evidence
-from palace.facts.editing import hold_again
-from palace.indexing.fact_vectors import take_over_vectors
+from palace.knowledge.facts.applying import note, retire, take_over_evidence
+from palace.knowledge.facts.editing import hold_again
 from palace.models import Drawer, Entity, Evidence, Fact, FactEvent, Mention, Palace
+from palace.storage.indexing.fact_vectors import take_over_vectors
 
 NOT_THE_SAME = "what took its place was said of another"
 SPLIT_UNDONE = "a split was undone"

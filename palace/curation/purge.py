@@ -14,11 +14,8 @@ from llm.embedding import forget, max_passage_chars
 from palace.curation.emptied import remove_emptied
 from palace.curation.traces import scrub_cases, scrub_traces
 from palace.curation.trash import expired
-from palace.episodes.founding import forget_resting_on as forget_episodes
-from palace.facts.founding import forget_resting_on
-from palace.indexing import postings
-from palace.indexing.passages import split
-from palace.indexing.spaces import model_of
+from palace.knowledge.episodes.founding import forget_resting_on as forget_episodes
+from palace.knowledge.facts.founding import forget_resting_on
 from palace.models import (
     Activity,
     Drawer,
@@ -29,6 +26,9 @@ from palace.models import (
     Passage,
 )
 from palace.models.hierarchy import DrawerQuerySet
+from palace.storage.indexing import postings
+from palace.storage.indexing.passages import split
+from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from django.db.models.functions import Greatest
 
 from palace.curation.emptied import remove_empty_closets, remove_empty_wings
 from palace.errors import PalaceError
-from palace.filing.file import next_room_number
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet
+from palace.storage.filing.file import next_room_number
 
 UNSORTED = (
     "Nothing is moved to the unsorted wing: conversations wait there until they are mined. Choose "

@@ -13,10 +13,10 @@ from django.db import transaction
 from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
-from palace.episodes.founding import bring_back, put_away
 from palace.errors import FactConflict
-from palace.facts.editing import hold_in_order
-from palace.facts.founding import (
+from palace.knowledge.episodes.founding import bring_back, put_away
+from palace.knowledge.facts.editing import hold_in_order
+from palace.knowledge.facts.founding import (
     BACK,
     BY_TRASH,
     found_again,
@@ -24,7 +24,7 @@ from palace.facts.founding import (
     resting_only_on,
     unfound,
 )
-from palace.facts.reconciling import scopes_of
+from palace.knowledge.facts.reconciling import scopes_of
 from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet

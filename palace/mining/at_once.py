@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 
 from llm.deadline import within
-from palace.facts.learning import learn_room
-from palace.filing.file import file_transcript
+from palace.knowledge.facts.learning import learn_room
 from palace.mining.mine import mine_room
 from palace.models import Drawer, Palace, Room
+from palace.storage.filing.file import file_transcript
 from palace.transcripts import Transcript
 
 LATER = "Not all of it is read yet; a worker goes on with it."

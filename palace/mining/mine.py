@@ -10,13 +10,10 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
-from palace.episodes.due import mark_due
-from palace.episodes.writing import write_episodes
-from palace.facts.learning import BY_MINING, learn_room, write_read
-from palace.facts.tellings import any_told
-from palace.filing.file import Filed, file_transcript, file_transcripts
-from palace.indexing.passages import Embedded
-from palace.indexing.spaces import active_space, stays_active
+from palace.knowledge.episodes.due import mark_due
+from palace.knowledge.episodes.writing import write_episodes
+from palace.knowledge.facts.learning import BY_MINING, learn_room, write_read
+from palace.knowledge.facts.tellings import any_told
 from palace.mining.batches import Part, batches
 from palace.mining.linking import link
 from palace.mining.placed import index_placed
@@ -25,6 +22,9 @@ from palace.mining.reports import Report, save
 from palace.mining.writing import write_mined
 from palace.models import Drawer, Palace, Room
 from palace.models.locks import held_where_free
+from palace.storage.filing.file import Filed, file_transcript, file_transcripts
+from palace.storage.indexing.passages import Embedded
+from palace.storage.indexing.spaces import active_space, stays_active
 from palace.transcripts import Transcript
 
 # Messages that are worth mining together: a full load for the embedder.

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from llm.commits import commit_without_waiting
-from palace.indexing.passages import Embedded
-from palace.indexing.spaces import active_space, stays_active
 from palace.mining.writing import write_mined
 from palace.models import Drawer, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
+from palace.storage.indexing.passages import Embedded
+from palace.storage.indexing.spaces import active_space, stays_active
 
 # Drawers that are indexed together: a full load for the embedder.
 BATCH = 384

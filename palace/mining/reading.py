@@ -13,7 +13,6 @@ from typing import cast
 from django.contrib.postgres.aggregates import ArrayAgg
 
 from llm.embedding import embed
-from palace.indexing.spaces import model_of
 from palace.mining.batches import Part
 from palace.mining.comparing import Remembered
 from palace.mining.extraction.base import (
@@ -29,6 +28,7 @@ from palace.mining.extraction.model import extract_with_model
 from palace.mining.known import PalaceEntities
 from palace.mining.windows import BEFORE
 from palace.models import Drawer, EmbeddingSpace, Palace, Room, Wing
+from palace.storage.indexing.spaces import model_of
 from palace.transcripts import Role, Turn
 from settings_app.models import settings_of
 

@@ -17,6 +17,12 @@ WINDOWS_A_BATCH = 6
 BEFORE = 4
 
 
+def is_at_rest(room_id: int, last: int) -> bool:
+    """Whether nothing was said after that drawer, or enough for a window waits."""
+    unmined = Drawer.objects.unmined().filter(room=room_id)
+    return not unmined.filter(pk__gt=last).exists() or unmined.count() >= WINDOW
+
+
 def windows(drawers: Sequence[Drawer], conversation_length: int) -> list[list[Drawer]]:
     """Cut unmined drawers, in order, into windows."""
     if conversation_length <= WHOLE:

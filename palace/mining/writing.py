@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palace.indexing import passages, postings
-from palace.indexing.analyzer import analyze
-from palace.indexing.passages import Embedded
-from palace.indexing.traits import read_traits
+from language.analyzer import analyze
 from palace.mining.marking import mark_mined
 from palace.models import Drawer, Palace
+from palace.storage.indexing import passages, postings
+from palace.storage.indexing.passages import Embedded
+from palace.storage.indexing.traits import read_traits
 
 
 def write_mined(

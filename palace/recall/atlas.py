@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from palace.indexing.traits import TELLS_NOTHING, Trait
 from palace.recall.rows import Keys, among, distinct
 from palace.recall.survey import MESSAGE, Messages, Survey
+from palace.storage.indexing.traits import TELLS_NOTHING, Trait
 
 Rows = npt.NDArray[np.int64]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from palace.indexing.postings import EVERY, MAX_COUNT
 from palace.models import Palace
 from palace.recall.rows import fetch_rows, numbers
+from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
 # A passage holds about so many terms, where the message is long enough to be cut into several.
 TERMS_A_PASSAGE = 85

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db.models import F, Q
 
-from palace.indexing.analyzer import analyze
+from language.analyzer import analyze
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.rows import fetch_rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from palace.indexing.traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.semantic import Scores
 from palace.recall.telling import Tells
+from palace.storage.indexing.traits import Trait
 
 
 def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:

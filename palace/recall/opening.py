@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from palace.indexing.spaces import active_space
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.census import CENSUS, Census, census_parameters, read_census
 from palace.recall.instances import columns, read
 from palace.recall.rows import fetch_rows
+from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings
 
 

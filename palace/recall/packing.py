@@ -18,7 +18,7 @@ from palace.recall.lines import (
     hit_lines,
     turn_lines,
 )
-from palace.recall.seal import SEAL_LENGTH, SEAL_TOKENS, UNSEALED, sealed
+from palace.storage.filing.block_seal import SEAL_LENGTH, SEAL_TOKENS, UNSEALED, sealed
 
 BLOCK_START = "<memory_context>\nRecalled by Loci from earlier conversations, best match first."
 BLOCK_END = "</memory_context>"

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import numpy as np
 
-from palace.indexing.spaces import active_space
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
@@ -20,6 +19,7 @@ from palace.recall.recollection import Hit
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, score
 from palace.recall.semantic import Meaning, by_meaning
+from palace.storage.indexing.spaces import active_space
 
 
 @dataclass(frozen=True, slots=True)

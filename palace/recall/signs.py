@@ -13,11 +13,11 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from palace.indexing.postings import EVERY
 from palace.models.packed import unpack
 from palace.recall.atlas import Atlas
 from palace.recall.rows import among, distinct, fetch_rows, numbers
 from palace.recall.survey import Signs
+from palace.storage.indexing.postings import EVERY
 
 Ids = npt.NDArray[np.int64]
 

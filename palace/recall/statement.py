@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from palace.indexing.traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.semantic import Scores
+from palace.storage.indexing.traits import Trait
 
 # Of the others `telling` makes what they are good for.
 _OTHERS = Trait.ONLY_ASKS | Trait.ONLY_QUOTES | Trait.TAKES_UP

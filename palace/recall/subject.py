@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from palace.indexing.analyzer import analyze
+from language.analyzer import analyze
 from palace.recall.query import Query
 
 # Words of questions about the memory itself. A question made of these alone, such as "What did I

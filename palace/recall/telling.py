@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from palace.indexing.traits import TELLS_NOTHING, Trait
 from palace.recall.candidates import Candidates
 from palace.recall.intent import Intent
 from palace.recall.keyword import Words
 from palace.recall.semantic import Scores
+from palace.storage.indexing.traits import TELLS_NOTHING, Trait
 
 Tells = npt.NDArray[np.bool_]
 

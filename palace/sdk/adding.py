@@ -11,8 +11,8 @@ from uuid import uuid4
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
-from palace.facts.remember import remember
-from palace.facts.scope import Manner
+from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.scope import Manner
 from palace.models import Drawer, Palace
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment

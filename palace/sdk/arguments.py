@@ -8,9 +8,9 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from palace.facts.filter_values import as_json, read_moment, shown
-from palace.facts.filters import condition_of
-from palace.facts.scope import Manner
+from palace.knowledge.facts.filter_values import as_json, read_moment, shown
+from palace.knowledge.facts.filters import condition_of
+from palace.knowledge.facts.scope import Manner
 from palace.sdk.errors import BadInput
 from palace.storable import is_storable
 from palace.transcripts import ROLES, Role, Turn

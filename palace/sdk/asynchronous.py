@@ -6,11 +6,11 @@ from threading import Lock
 
 from django.contrib.auth.models import User
 
-from palace.indexing.vector_index import VectorIndex
 from palace.sdk.awaiting import Awaiting, awaited
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.memory import Memory
 from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of
+from palace.storage.indexing.vector_index import VectorIndex
 from palace.working.names import Namespace, name_of
 
 

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from palace.curation.forgetting import delete_fact
 from palace.errors import NoSuchFact
-from palace.facts import editing
+from palace.knowledge.facts import editing
 from palace.models import Fact, FactEvent
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from palace.episodes import finding, storing
+from palace.knowledge.episodes import finding, storing
 from palace.models import Episode, Palace
 from palace.sdk import arguments
 from palace.sdk.arguments import Moment

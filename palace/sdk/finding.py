@@ -9,12 +9,12 @@ from django.db.models import Q
 
 from llm.embedding import embed
 from palace.errors import EmptyQuery
-from palace.indexing.fact_vectors import nearest
-from palace.indexing.spaces import active_space, model_of
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.query import as_asked
 from palace.slugs import slug_of
+from palace.storage.indexing.fact_vectors import nearest
+from palace.storage.indexing.spaces import active_space, model_of
 
 # Of the places in an answer, so many go to the closest of what is connected to those it names.
 SHARE_OF_CONNECTED = 3

@@ -11,11 +11,8 @@ from django.db.models import Q
 
 from palace.curation.forgetting import delete_facts, purge_words
 from palace.errors import EmptyQuery
-from palace.facts import editing
-from palace.facts.filters import condition_of
-from palace.indexing.fact_vectors import fill_missing
-from palace.indexing.spaces import active_space
-from palace.indexing.vector_index import PgVectorIndex, VectorIndex, using
+from palace.knowledge.facts import editing
+from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
@@ -36,6 +33,9 @@ from palace.sdk.results import (
 )
 from palace.sdk.scope import CallScope
 from palace.sdk.working import ConversationMemory, WorkingMemory
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
+from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex, using
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-from palace.facts.filter_values import shown
-from palace.facts.scope import Scope
+from palace.knowledge.facts.filter_values import shown
+from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet

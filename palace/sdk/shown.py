@@ -10,9 +10,9 @@ from uuid import UUID
 from django.db.models import Min
 
 from palace.curation.forgetting import Forgotten
-from palace.facts.applying import Remembered
-from palace.facts.editing import Rewritten
-from palace.facts.judgement import Verdict
+from palace.knowledge.facts.applying import Remembered
+from palace.knowledge.facts.editing import Rewritten
+from palace.knowledge.facts.judgement import Verdict
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.sdk.results import (
     Deleted,

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from palace.curation.trash import Place, drawers_in, moment_of
-from palace.facts.founding import resting_only_on
+from palace.knowledge.facts.founding import resting_only_on
 from palace.models import Activity, Fact, Palace
 
 # Of more the rest is counted.

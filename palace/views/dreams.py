@@ -11,10 +11,10 @@ from django.utils.http import urlencode
 from kombu.exceptions import OperationalError
 
 from palace import tasks
-from palace.dreaming.directives import read_directives
-from palace.dreaming.dream import is_dreaming
-from palace.dreaming.passes import Estimate, estimate
 from palace.errors import PalaceError
+from palace.knowledge.dreaming.directives import read_directives
+from palace.knowledge.dreaming.dream import is_dreaming
+from palace.knowledge.dreaming.passes import Estimate, estimate
 from palace.models import Activity, DreamMark, Palace
 from palace.views.rendering import render_page_or_part
 from settings_app.access import PageRequest, signed_in_form

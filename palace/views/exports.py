@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpResponse, HttpResponseBase
 
-from palace.exporting.download import download
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
+from palace.transfer.export.download import download
 from palace.views.rendering import render_page_or_part
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 

@@ -14,8 +14,8 @@ from palace.curation.forgetting import Forgotten, delete_fact
 from palace.curation.forgetting import restore_fact as restore_with_words
 from palace.curation.trash import Restored
 from palace.errors import FactConflict, NoSuchFact
-from palace.facts.editing import rewrite
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.storable import is_storable
 from palace.templatetags.palace_tags import counted

@@ -10,8 +10,8 @@ from django.http import Http404, HttpResponse
 from django.utils import timezone
 
 from palace.curation.forgetting import resting_only_under
-from palace.facts.history import history
-from palace.facts.predicates import PREDICATES
+from palace.knowledge.facts.history import history
+from palace.knowledge.facts.predicates import PREDICATES
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
 from palace.templatetags.fact_tags import TYPES

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from palace.indexing.analyzer import analyze
+from language.analyzer import analyze
 from palace.recall.recall import Hit
 from palace.recall.rerank import move_told
 

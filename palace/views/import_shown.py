@@ -11,11 +11,11 @@ from django.db.models import Count
 from django.utils import timezone
 
 from llm.providers import Endpoint
-from palace import import_jobs
-from palace.importers.formats import LOCI
 from palace.mining.mine import GROUP
 from palace.models import ImportJob, Wing
 from palace.templatetags.palace_tags import counted
+from palace.transfer import import_jobs
+from palace.transfer.importers.formats import LOCI
 from settings_app.models import settings_of
 
 # Between two slices nobody is at a job; only after this long does the page call it waiting.

@@ -13,10 +13,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django_htmx.http import HttpResponseClientRedirect, reswap, retarget
 from kombu.exceptions import OperationalError
 
-from palace import import_jobs, tasks
+from palace import tasks
 from palace.errors import BadImport
-from palace.importers.uploads import largest_file, largest_request
 from palace.models import ImportJob, Palace
+from palace.transfer import import_jobs
+from palace.transfer.importers.uploads import largest_file, largest_request
 from palace.views.import_shown import JobShown
 from palace.views.rendering import Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page

@@ -15,7 +15,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from palace.dreaming.deciding import (
+from palace.errors import PalaceError
+from palace.knowledge.dreaming.deciding import (
     Decided,
     accept,
     accept_all,
@@ -24,7 +25,6 @@ from palace.dreaming.deciding import (
     undo,
     undo_all,
 )
-from palace.errors import PalaceError
 from palace.models import Palace, Proposal
 from palace.views.inbox_asked import DECIDED, KINDS, WAITING, Asked, behind, by_kind
 from palace.views.proposals import Shown, shown

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from palace.facts.founding import resting_only_on
+from palace.knowledge.facts.founding import resting_only_on
 from palace.models import Drawer, Evidence, Fact, Palace
 
 # So many stretches of words are looked at; more are in no message that people write.

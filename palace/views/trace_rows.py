@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.utils.dateformat import format as format_date
 
+from language.analyzer import analyze
 from palace.evaluation.cases import case_of
-from palace.indexing.analyzer import analyze
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.rerank import move_told
 from palace.recall.tracing import (

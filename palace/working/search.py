@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 
+from language.analyzer import analyze
 from palace.errors import BadInput
-from palace.indexing.analyzer import analyze
 from palace.models import Palace
 from palace.storable import is_storable
 from palace.working.entries import Entry, entries_under

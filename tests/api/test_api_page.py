@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from palace.api.fact_api import urls as fact_api
-from palace.api.short_memory import urls as short_memory
+from api.rest.facts import urls as fact_api
+from api.rest.working_memory import urls as short_memory
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "api.md").read_text()

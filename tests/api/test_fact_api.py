@@ -8,7 +8,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from palace.api import idempotency
+from api.rest import idempotency
 from palace.models import Drawer, Fact, IdempotentWrite
 from tests.api.conftest import client_of
 from tests.model_server import CHAT, Status

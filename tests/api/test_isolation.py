@@ -16,7 +16,7 @@ from django.db import transaction
 from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
-from palace.episodes.storing import store
+from palace.knowledge.episodes.storing import store
 from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
 from palace.recall.recall import recall

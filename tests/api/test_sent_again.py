@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.api import idempotency
+from api.rest import idempotency
 from palace.models import Drawer, IdempotentWrite
 from tests.api.conftest import client_of
 

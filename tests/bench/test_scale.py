@@ -9,9 +9,9 @@ from django.db import connection
 
 from bench.scale_fill import fill
 from bench.scale_talk import Talk
-from palace.indexing.spaces import active_space
 from palace.models import Drawer, Passage, Posting
 from palace.recall.census import take_census
+from palace.storage.indexing.spaces import active_space
 from tests.indexing.test_postings import bm25, found
 
 

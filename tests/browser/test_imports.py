@@ -10,9 +10,9 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from palace import import_jobs
-from palace.import_jobs.spools import spool_folder
 from palace.models import Drawer, ImportJob
+from palace.transfer import import_jobs
+from palace.transfer.import_jobs.spools import spool_folder
 from settings_app.sign_in import one_time_link
 from tests.browser.conversations import CONVERSATIONS
 from tests.importers.exports import plain, write_lines

@@ -13,8 +13,8 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import path
 
 from palace import tasks
-from palace.filing.file import file_transcript
 from palace.models import Drawer, Passage
+from palace.storage.filing.file import file_transcript
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
 from tests.talk import BATTERY

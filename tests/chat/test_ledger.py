@@ -12,13 +12,13 @@ from django.urls import reverse
 from chat import ending, replies
 from chat.views.ledgers import AWAY
 from palace.curation.trash import move_to_trash
-from palace.facts.editing import rewrite
-from palace.facts.scope import Scope
-from palace.indexing.fact_vectors import fill_missing
-from palace.indexing.spaces import active_space
+from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.scope import Scope
 from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.tracing import SHOWN
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
 from palace.transcripts import Transcript, Turn
 from palace.working.ledger import Entry, Ledger
 from tests.chat.conftest import current, finished, let_threads_end, say, start

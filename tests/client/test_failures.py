@@ -15,6 +15,7 @@ import httpx
 import pytest
 from django.contrib.auth import get_user_model
 
+from api.rest.idempotency import GIVEN_UP_AFTER
 from loci_client import (
     AsyncMemory,
     BadAnswer,
@@ -33,7 +34,6 @@ from loci_client import (
 )
 from loci_client.calls import Call, nothing
 from loci_client.exchange import Send, Wait, exchange
-from palace.api.idempotency import GIVEN_UP_AFTER
 from palace.models import Drawer, Fact
 from tests.client.conftest import key_of
 from tests.client.odd_server import Answer, OddServer, hang_up, problem

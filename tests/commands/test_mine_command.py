@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from django.core.management import call_command
 
-from palace.filing.file import file_transcript
 from palace.models import Drawer
+from palace.storage.filing.file import file_transcript
 from tests.talk import EVERYTHING
 
 

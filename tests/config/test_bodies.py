@@ -14,7 +14,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from palace.api import parsing
+from api.rest import parsing
 from settings_app.sessions import Session
 from tests.asgi_server import AsgiServer
 from tests.config.test_uploads import written_in

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from api.rest import idempotency
 from config.error_pages import BROKEN
-from palace.api import idempotency
 from tests.api.conftest import client_of
 
 PROBLEM = "application/problem+json"

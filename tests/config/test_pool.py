@@ -7,9 +7,9 @@ import threading
 import pytest
 from django.db import OperationalError, connection
 
+from api.rest.problems import problem_of
 from config import pool
 from config.database.base import DatabaseWrapper
-from palace.api.problems import problem_of
 
 # Of the pool; that of the test itself has none.
 ALIAS = "default"

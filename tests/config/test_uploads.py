@@ -21,9 +21,9 @@ from django.conf import settings as project
 from django.test import Client
 from django.urls import reverse
 
-from palace.import_jobs.spools import spool_folder
-from palace.importers.uploads import BESIDES_THE_FILE, largest_request
 from palace.models import ImportJob
+from palace.transfer.import_jobs.spools import spool_folder
+from palace.transfer.importers.uploads import BESIDES_THE_FILE, largest_request
 from tests.asgi_server import AsgiServer
 from tests.importers.exports import plain
 from tests.waiting import until

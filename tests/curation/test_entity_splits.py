@@ -9,8 +9,8 @@ from palace.curation.entities import (
     split_entity,
     undo,
 )
-from palace.facts.candidate import Thing
-from palace.facts.entities import entity_for
+from palace.knowledge.facts.candidate import Thing
+from palace.knowledge.facts.entities import entity_for
 from palace.models import Fact, FactEvent
 from tests.curation.conftest import JULY, MARCH, MAY, entity, everything, fact, held, lives, so
 from tests.factories import MentionFactory

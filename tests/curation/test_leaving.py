@@ -8,15 +8,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
+from api.rest.problems import problem_of
 from llm.embedding import cache as cached
-from palace.api.problems import problem_of
 from palace.curation.leaving import delete_palace
-from palace.facts.learning import learn_unread
-from palace.import_jobs.spools import new_spool, spool_path
-from palace.indexing.spaces import active_space, model_of
+from palace.knowledge.facts.learning import learn_unread
 from palace.mining.mine import mine
 from palace.models import Drawer, Fact, ImportJob, Palace
 from palace.recall.recall import recall
+from palace.storage.indexing.spaces import active_space, model_of
+from palace.transfer.import_jobs.spools import new_spool, spool_path
 from tests.curation.test_purge import words_in_the_database
 from tests.talk import BATTERY, transcript
 

@@ -8,16 +8,13 @@ from django.apps import apps
 from django.db import connection
 from django.utils import timezone
 
+from language.analyzer import analyze
 from llm.embedding import cache
 from llm.embedding import embed as embed_texts
 from llm.models import CachedEmbedding
 from palace import tasks
 from palace.curation.purge import BATCH, Purge, purge_expired
 from palace.curation.trash import KEPT_DAYS, drawers_in, move_to_trash, restore
-from palace.filing.file import UNTITLED, file_transcript
-from palace.indexing import postings
-from palace.indexing.analyzer import analyze
-from palace.indexing.spaces import active_space, model_of
 from palace.mining.mine import mine
 from palace.models import (
     Activity,
@@ -33,6 +30,9 @@ from palace.models import (
     Wing,
 )
 from palace.recall.recall import recall
+from palace.storage.filing.file import UNTITLED, file_transcript
+from palace.storage.indexing import postings
+from palace.storage.indexing.spaces import active_space, model_of
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 from tests.indexing.test_postings import assert_true_bm25
 from tests.mining.test_mine import picture

@@ -11,8 +11,6 @@ from django.utils import timezone
 from palace.curation import trash
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, move_to_trash, restore
-from palace.filing.file import file_transcript
-from palace.indexing.spaces import active_space
 from palace.mining.mine import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
 from palace.recall.candidates import find_candidates
@@ -21,6 +19,8 @@ from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall
 from palace.recall.semantic import by_meaning
+from palace.storage.filing.file import file_transcript
+from palace.storage.indexing.spaces import active_space
 from palace.tasks import take_up_unfinished
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 from tests.talk import BATTERY, LISBON, SOURDOUGH, long_transcript

@@ -9,12 +9,12 @@ from decimal import Decimal
 import pytest
 
 from llm.models import Usage
-from palace.dreaming.finding import After, Finding, Kind, Quote
-from palace.dreaming.proposing import propose
-from palace.facts.predicates import category_of, is_single
-from palace.indexing.fact_vectors import fill_missing
-from palace.indexing.spaces import active_space
+from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote
+from palace.knowledge.dreaming.proposing import propose
+from palace.knowledge.facts.predicates import category_of, is_single
 from palace.models import Activity, Entity, Evidence, Fact, Proposal
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.facts.conftest import model, said

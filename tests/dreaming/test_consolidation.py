@@ -9,11 +9,11 @@ import pytest
 from django.utils import timezone
 
 from palace.curation.trash import move_to_trash
-from palace.dreaming.deciding import accept_all
-from palace.dreaming.dream import dream
-from palace.dreaming.looking import MOST_FEEDBACK, feedback_of
-from palace.facts.editing import delete, rewrite
-from palace.facts.scope import Scope
+from palace.knowledge.dreaming.deciding import accept_all
+from palace.knowledge.dreaming.dream import dream
+from palace.knowledge.dreaming.looking import MOST_FEEDBACK, feedback_of
+from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Fact, Proposal, RecallCase
 from palace.models.cases import ExpectedDrawer
 from tests.dreaming.conftest import LONG_AGO, answers, dream_costs, held, numbers_in

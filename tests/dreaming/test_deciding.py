@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.dreaming.carrying_out import ChangedSince
-from palace.dreaming.deciding import (
+from palace.errors import FactConflict
+from palace.knowledge.dreaming.carrying_out import ChangedSince
+from palace.knowledge.dreaming.deciding import (
     BadProposal,
     StaleProposal,
     accept,
@@ -22,10 +23,9 @@ from palace.dreaming.deciding import (
     undo,
     undo_all,
 )
-from palace.errors import FactConflict
-from palace.facts.editing import rewrite
-from palace.facts.history import history
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.history import history
+from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Evidence, Fact, FactVector, Palace, Proposal, ProposalFact
 from tests.dreaming.conftest import LONG_AGO, held, picture, proposed
 from tests.facts.conftest import said

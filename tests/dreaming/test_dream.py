@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from palace import tasks
 from palace.curation.purge import Purge
-from palace.dreaming.deciding import accept_all, reject_all
-from palace.dreaming.directives import BadDirective
-from palace.dreaming.dream import dream, is_dreaming
-from palace.dreaming.passes import estimate
+from palace.knowledge.dreaming.deciding import accept_all, reject_all
+from palace.knowledge.dreaming.directives import BadDirective
+from palace.knowledge.dreaming.dream import dream, is_dreaming
+from palace.knowledge.dreaming.passes import estimate
 from palace.models import Activity, Drawer, DreamMark, Fact, FactVector, Palace, Proposal
 from tests.curation.test_purge import words_in_the_database
 from tests.dreaming.conftest import LONG_AGO, answers, dream_costs, held, numbers_in, picture
@@ -318,7 +318,7 @@ def test_facts_without_vectors_get_them(messy):
 
 
 def test_a_night_proposes_no_more_than_somebody_would_look_through(palace, hold, monkeypatch):
-    monkeypatch.setattr("palace.dreaming.proposing.MOST_PROPOSED", 2)
+    monkeypatch.setattr("palace.knowledge.dreaming.proposing.MOST_PROPOSED", 2)
     for what in ("tea", "figs", "golf"):
         for verb in ("likes", "enjoys"):
             hold(f"User {verb} {what}", "likes", what)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.episodes.extractive import MOST_SENTENCES, summarise
-from palace.episodes.material import Material, Said
+from palace.knowledge.episodes.extractive import MOST_SENTENCES, summarise
+from palace.knowledge.episodes.material import Material, Said
 from tests.talk import START
 
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 
-from palace.episodes.finding import of_conversation, search
-from palace.episodes.storing import MOST_SUMMARY_CHARS, store
 from palace.errors import BadInput, EmptyQuery
-from palace.indexing.spaces import active_space
+from palace.knowledge.episodes.finding import of_conversation, search
+from palace.knowledge.episodes.storing import MOST_SUMMARY_CHARS, store
 from palace.models import Episode, EpisodeVector, Palace
+from palace.storage.indexing.spaces import active_space
 from tests.indexing.test_spaces import other_model  # noqa: F401 - a fixture.
 from tests.talk import LISBON
 

@@ -10,8 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from palace import tasks
-from palace.episodes.material import HEAD, TAIL
-from palace.episodes.writing import write_due, write_episodes
+from palace.knowledge.episodes.material import HEAD, TAIL
+from palace.knowledge.episodes.writing import write_due, write_episodes
 from palace.mining.mine import mine, mine_many
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES

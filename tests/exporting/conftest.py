@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.exporting.export import stream
+from palace.transfer.export.to_zip import stream
 from tests.exporting.palaces import furnished
 
 

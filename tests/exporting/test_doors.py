@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 from django.urls import reverse
 
-from palace.exporting.download import download
 from palace.models import Drawer, Palace
+from palace.transfer.export.download import download
 from tests.api.conftest import client_of
 from tests.exporting.palaces import lines_of
 from tests.factories import DrawerFactory, RoomFactory, WingFactory

@@ -10,12 +10,10 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 
-from palace import import_jobs
 from palace.curation import trash
-from palace.facts.editing import rewrite
-from palace.facts.learning import learn_unread
-from palace.facts.scope import Scope
-from palace.filing.file import file_transcript
+from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.facts.scope import Scope
 from palace.models import (
     Drawer,
     Episode,
@@ -31,7 +29,9 @@ from palace.models import (
     Wing,
 )
 from palace.recall.recall import recall
+from palace.storage.filing.file import file_transcript
 from palace.transcripts import Transcript, Turn
+from palace.transfer import import_jobs
 from tests.exporting.palaces import SPOKEN, TEXTS, lines_of
 
 ALL = (

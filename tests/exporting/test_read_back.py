@@ -7,11 +7,11 @@ import zipfile
 
 import pytest
 
-from palace import import_jobs
 from palace.errors import BadImport
-from palace.importers.formats import LOCI, detect, read
-from palace.importers.loci_export import IN_TRASH
 from palace.models import Drawer, Palace
+from palace.transfer import import_jobs
+from palace.transfer.importers.formats import LOCI, detect, read
+from palace.transfer.importers.loci_export import IN_TRASH
 from tests.exporting.palaces import lines_of
 from tests.factories import RoomFactory, WingFactory
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palace.errors import BadFilter
-from palace.facts.filters import FIELDS, OPERATORS, condition_of
+from palace.knowledge.facts.filters import FIELDS, OPERATORS, condition_of
 from palace.models import Fact
 from tests.factories import FactFactory
 from tests.facts.test_filters import where

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from palace.facts.editing import delete, forget, rewrite
-from palace.facts.remember import remember
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import delete, forget, rewrite
+from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, FactEvent, Palace, Statement
 from palace.transcripts import Turn
 from tests.facts.conftest import facts_answer, judgements_answer

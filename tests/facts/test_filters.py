@@ -9,7 +9,13 @@ from itertools import product
 import pytest
 
 from palace.errors import BadFilter
-from palace.facts.filters import FIELDS, MOST_CONDITIONS, MOST_DEPTH, OPERATORS, condition_of
+from palace.knowledge.facts.filters import (
+    FIELDS,
+    MOST_CONDITIONS,
+    MOST_DEPTH,
+    OPERATORS,
+    condition_of,
+)
 from palace.models import Fact
 from tests.factories import EntityFactory, FactFactory
 

@@ -9,8 +9,8 @@ import pytest
 from llm.embedding import cache
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.indexing.spaces import active_space, model_of
 from palace.models import Activity, Drawer, Entity, Evidence, Fact, FactEvent, FactVector
+from palace.storage.indexing.spaces import active_space, model_of
 from tests.facts.conftest import LONG_AGO, statement
 
 PORTO = statement("User lives in Porto", object="Porto")

@@ -9,10 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from palace.facts.learning import learn_unread
-from palace.facts.remember import remember
-from palace.filing.file import file_transcript
+from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.facts.remember import remember
 from palace.models import Drawer, Fact, Statement
+from palace.storage.filing.file import file_transcript
 from palace.transcripts import Transcript, Turn
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from llm.models import Usage
-from palace.facts.learning import learn_unread
-from palace.facts.remember import remember
-from palace.facts.scope import Manner
+from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.scope import Manner
 from palace.mining.mine import mine
 from palace.models import Drawer, Fact, FactEvent
 from tests.facts.conftest import LONG_AGO, facts_answer, judgements_answer

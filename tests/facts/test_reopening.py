@@ -12,11 +12,11 @@ from palace.curation.leaving import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
 from palace.errors import FactConflict
-from palace.facts.editing import ENDING_DELETED, delete, delete_all
-from palace.facts.editing import restore as restore_fact
-from palace.facts.founding import BACK, ENDED_AGAIN, OPEN_AGAIN
-from palace.facts.remember import remember
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import ENDING_DELETED, delete, delete_all
+from palace.knowledge.facts.editing import restore as restore_fact
+from palace.knowledge.facts.founding import BACK, ENDED_AGAIN, OPEN_AGAIN
+from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Fact, FactEvent
 from palace.transcripts import Turn
 from tests.facts.test_writers_at_once import in_threads

@@ -6,15 +6,15 @@ import pytest
 
 from llm.embedding import embed
 from palace.errors import FactConflict
-from palace.facts import graph
-from palace.facts.editing import rewrite
-from palace.facts.entities import find_entity
-from palace.facts.judgement import Verdict
-from palace.facts.remember import remember
-from palace.facts.scope import Scope
-from palace.indexing.fact_vectors import nearest
-from palace.indexing.spaces import active_space, model_of
+from palace.knowledge.facts import graph
+from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.entities import find_entity
+from palace.knowledge.facts.judgement import Verdict
+from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.scope import Scope
 from palace.models import Evidence, Fact, FactEvent
+from palace.storage.indexing.fact_vectors import nearest
+from palace.storage.indexing.spaces import active_space, model_of
 
 BY_PERSON = Scope("person")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from palace.facts.history import history, timeline, versions
+from palace.knowledge.facts.history import history, timeline, versions
 from palace.models import Entity, Fact
 from tests.facts.conftest import statement
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.filing.answers import FIELDS
-from palace.filing.file import OURS, file_transcript
-from palace.filing.injected import own_words
-from palace.mcp.callers import Caller
-from palace.mcp.tools import TOOLS
+from api.mcp.callers import Caller
+from api.mcp.tools import TOOLS
 from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.packing import BLOCK_END, BLOCK_START, pack
 from palace.recall.recall import recall
+from palace.storage.filing.answers import FIELDS
+from palace.storage.filing.file import OURS, file_transcript
+from palace.storage.filing.injected import own_words
 from palace.transcripts import Transcript, Turn
 from tests.proxy.test_keeping import conversations, tell
 from tests.recall.test_packing import Spoken, Stated, hit, texts

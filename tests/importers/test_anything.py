@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from palace.errors import BadImport
-from palace.importers import spool
-from palace.importers.formats import FORMATS, detect, read
 from palace.storable import ID_LENGTH, is_storable
 from palace.transcripts import ROLES
+from palace.transfer.importers import spool
+from palace.transfer.importers.formats import FORMATS, detect, read
 from tests.importers.exports import (
     chatgpt_talk,
     claude,

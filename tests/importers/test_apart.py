@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from palace import import_jobs
 from palace.errors import BadImport
-from palace.import_jobs.spools import spool_folder, spool_path
-from palace.importers import spool
-from palace.importers.reading import Places, prepare
 from palace.models import ImportJob
+from palace.transfer import import_jobs
+from palace.transfer.import_jobs.spools import spool_folder, spool_path
+from palace.transfer.importers import spool
+from palace.transfer.importers.reading import Places, prepare
 from tests.importers.exports import chatgpt_talk, loci, plain, write_json, write_lines, write_zip
 
 MB = 1 << 20

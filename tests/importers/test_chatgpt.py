@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from palace.errors import BadImport
-from palace.importers.chatgpt_messages import HIDDEN, INSTRUCTIONS, ONLY_PIECES, THINKING
-from palace.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
-from palace.importers.formats import CHATGPT, detect, read
 from palace.storable import EMPTY, UNSTORABLE
+from palace.transfer.importers.chatgpt_messages import HIDDEN, INSTRUCTIONS, ONLY_PIECES, THINKING
+from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
+from palace.transfer.importers.formats import CHATGPT, detect, read
 from tests.importers.exports import STARTED, chatgpt, chatgpt_talk, root, said, write_json
 
 START = datetime.fromtimestamp(STARTED, UTC)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from palace.errors import BadImport
-from palace.importers.claude import ONLY_UNSPOKEN
-from palace.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
-from palace.importers.formats import CLAUDE, detect, read
 from palace.storable import EMPTY
+from palace.transfer.importers.claude import ONLY_UNSPOKEN
+from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
+from palace.transfer.importers.formats import CLAUDE, detect, read
 from tests.importers.exports import claude, claude_message, write_json
 
 

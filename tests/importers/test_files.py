@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from palace.errors import BadImport
-from palace.importers import files, json_stream
-from palace.importers.formats import CHATGPT, CLAUDE, PLAIN, detect, read
+from palace.transfer.importers import files, json_stream
+from palace.transfer.importers.formats import CHATGPT, CLAUDE, PLAIN, detect, read
 from tests.importers.exports import (
     chatgpt_talk,
     claude,

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from palace.errors import BadImport
-from palace.importers.formats import GEMINI, detect, read
-from palace.importers.gemini import NO_PROMPT, OTHER_PRODUCT
-from palace.importers.web_text import text_of
+from palace.transfer.importers.formats import GEMINI, detect, read
+from palace.transfer.importers.gemini import NO_PROMPT, OTHER_PRODUCT
+from palace.transfer.importers.web_text import text_of
 from tests.importers.exports import gemini, write_json, write_zip
 
 PLACE = "Takeout/My Activity/Gemini Apps/MyActivity.json"

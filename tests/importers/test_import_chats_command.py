@@ -10,8 +10,9 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from config.celery import app
-from palace import import_jobs, tasks
+from palace import tasks
 from palace.models import Drawer, ImportJob, Palace
+from palace.transfer import import_jobs
 from tests.importers.exports import chatgpt_talk, plain, write_json, write_lines
 
 

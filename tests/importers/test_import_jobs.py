@@ -16,13 +16,13 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from palace import import_jobs
 from palace.errors import BadImport
-from palace.filing.file import DIFFERS, file_transcript
-from palace.import_jobs.spools import spool_folder, spool_path
-from palace.importers import formats
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
 from palace.storable import EMPTY, UNSTORABLE
+from palace.storage.filing.file import DIFFERS, file_transcript
+from palace.transfer import import_jobs
+from palace.transfer.import_jobs.spools import spool_folder, spool_path
+from palace.transfer.importers import formats
 from tests.importers.exports import (
     chatgpt,
     chatgpt_talk,

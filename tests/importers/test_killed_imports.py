@@ -13,9 +13,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from palace import import_jobs, tasks
-from palace.import_jobs.spools import spool_path
+from palace import tasks
 from palace.models import Drawer, ImportJob, Palace
+from palace.transfer import import_jobs
+from palace.transfer.import_jobs.spools import spool_path
 from tests.importers.exports import plain, write_lines
 from tests.importers.processes import environment
 

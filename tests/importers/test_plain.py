@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from palace.errors import BadImport
-from palace.importers.conversation import REPEATED, UNKNOWN_ROLE
-from palace.importers.formats import PLAIN, detect, read
 from palace.storable import EMPTY
+from palace.transfer.importers.conversation import REPEATED, UNKNOWN_ROLE
+from palace.transfer.importers.formats import PLAIN, detect, read
 from tests.importers.exports import plain, write_lines
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "importing.md"

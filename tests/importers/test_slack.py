@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from palace.errors import BadImport
-from palace.importers.formats import CLAUDE, SLACK, detect, read
-from palace.importers.slack_messages import NOTICE, ONLY_FILES
 from palace.storable import EMPTY
+from palace.transfer.importers.formats import CLAUDE, SLACK, detect, read
+from palace.transfer.importers.slack_messages import NOTICE, ONLY_FILES
 from tests.importers.exports import claude, claude_message, slack, slack_message, write_zip
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.indexing.analyzer import MAX_TERM_LENGTH, analyze
+from language.analyzer import MAX_TERM_LENGTH, analyze
 
 
 def test_forms_of_a_word_are_one_term():

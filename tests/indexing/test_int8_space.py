@@ -9,10 +9,10 @@ from django.core.management import call_command
 from llm.embedding.build import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
 from palace.errors import EmbeddingMismatch
-from palace.indexing.spaces import active_space, verify
 from palace.mining.mine import mine
 from palace.models import Passage
 from palace.recall.recall import recall
+from palace.storage.indexing.spaces import active_space, verify
 from tests.talk import BATTERY, SOURDOUGH
 
 QUESTION = "silicone wire overheated"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.indexing import backfill
-from palace.indexing.passages import MAX_PASSAGES, split
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage
 from palace.recall.recall import recall
+from palace.storage.indexing import backfill
+from palace.storage.indexing.passages import MAX_PASSAGES, split
 from tests.model_server import EMBEDDINGS, Status
 from tests.talk import BATTERY
 

@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from palace.indexing import postings
-from palace.indexing.analyzer import analyze
+from language.analyzer import analyze
 from palace.mining.mine import mine
 from palace.models import Drawer, Posting
 from palace.recall.keyword import K1, B, by_words
+from palace.storage.indexing import postings
 from tests.talk import long_transcript
 
 

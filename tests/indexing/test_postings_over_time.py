@@ -19,12 +19,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from palace.filing.file import unsorted_wing
-from palace.indexing import postings
-from palace.indexing.analyzer import analyze
-from palace.indexing.rebuild import rebuild_postings
+from language.analyzer import analyze
 from palace.models import Drawer, Palace, Posting, Room
 from palace.recall.keyword import by_words
+from palace.storage.filing.file import unsorted_wing
+from palace.storage.indexing import postings
+from palace.storage.indexing.rebuild import rebuild_postings
 from tests.indexing.test_postings import bm25
 from tests.properties import examples
 

@@ -6,11 +6,11 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from palace.indexing import postings
-from palace.indexing.rebuild import rebuild_postings
 from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting
 from palace.recall.recall import recall
+from palace.storage.indexing import postings
+from palace.storage.indexing.rebuild import rebuild_postings
 from tests.talk import EVERYTHING
 from tests.waiting import somebody_waits_for_us
 

@@ -8,11 +8,11 @@ from django.db import connection
 
 from llm.embedding import deployment_model
 from palace.errors import EmbeddingMismatch
-from palace.indexing import backfill
-from palace.indexing.spaces import active_space, space_for, verify
 from palace.mining.mine import mine
 from palace.models import EmbeddingSpace, Passage
 from palace.recall.recall import recall
+from palace.storage.indexing import backfill
+from palace.storage.indexing.spaces import active_space, space_for, verify
 from tests.talk import BATTERY, SOURDOUGH, long_transcript
 
 

@@ -9,9 +9,9 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
-from palace.indexing.traits import Trait, read_traits
 from palace.mining.mine import mine
 from palace.models import Drawer
+from palace.storage.indexing.traits import Trait, read_traits
 from tests.talk import EVERYTHING, transcript
 
 T = Trait

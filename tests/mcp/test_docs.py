@@ -5,8 +5,8 @@ import re
 
 from django.conf import settings
 
-from palace.mcp import prompts, resources
-from palace.mcp.tools import TOOLS
+from api.mcp import prompts, resources
+from api.mcp.tools import TOOLS
 
 PAGE = (settings.BASE_DIR / "docs" / "mcp.md").read_text()
 

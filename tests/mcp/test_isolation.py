@@ -11,14 +11,14 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 
-from palace.api.problems import Problem
-from palace.episodes.storing import store
-from palace.mcp import prompts, resources
-from palace.mcp.callers import Caller
-from palace.mcp.fields import Asked, Told
-from palace.mcp.registry import Tool
-from palace.mcp.server import BROKEN, call
-from palace.mcp.tools import TOOLS
+from api.mcp import prompts, resources
+from api.mcp.callers import Caller
+from api.mcp.fields import Asked, Told
+from api.mcp.registry import Tool
+from api.mcp.server import BROKEN, call
+from api.mcp.tools import TOOLS
+from api.rest.problems import Problem
+from palace.knowledge.episodes.storing import store
 from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace
 from palace.transcripts import Transcript, Turn

@@ -8,9 +8,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from palace.filing.file import file_transcript
-from palace.indexing import postings
-from palace.indexing.passages import split
 from palace.mining.mine import mine, mine_many, mine_room, mine_rooms
 from palace.models import (
     Activity,
@@ -23,6 +20,9 @@ from palace.models import (
     Room,
     Wing,
 )
+from palace.storage.filing.file import file_transcript
+from palace.storage.indexing import postings
+from palace.storage.indexing.passages import split
 from tests.talk import BATTERY, EVERYTHING, long_transcript, transcript
 
 

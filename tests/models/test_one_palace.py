@@ -8,10 +8,10 @@ import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
-from palace.filing.file import file_transcript
 from palace.mining.mine import mine
 from palace.models import Closet, Drawer, Palace
 from palace.recall.recall import recall
+from palace.storage.filing.file import file_transcript
 from tests.talk import BATTERY, EVERYTHING
 from tests.waiting import somebody_waits_for_us
 

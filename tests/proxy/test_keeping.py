@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from api.openai.keeping import SOURCE, find_place, keep_reply, keep_told
+from api.openai.said import Said, read_history
 from chat.extractive import NO_MODEL
-from chat.proxy.keeping import SOURCE, find_place, keep_reply, keep_told
-from chat.proxy.said import Said, read_history
 from chat.tasks import mine_proxied
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers

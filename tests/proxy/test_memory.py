@@ -9,8 +9,8 @@ from itertools import islice
 import openai
 import pytest
 
+from api.openai import slots
 from chat.extractive import NO_MODEL
-from chat.proxy import slots
 from llm.models import Usage
 from palace.models import Drawer, Palace
 from settings_app.models import MemorySettings

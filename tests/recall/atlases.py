@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from palace.indexing.spaces import active_space
 from palace.recall.census import take_census
 from palace.recall.shelf import atlas_of
 from palace.recall.surveying import Place, survey
+from palace.storage.indexing.spaces import active_space
 
 
 def place_of(palace, space=None):

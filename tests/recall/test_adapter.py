@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from llm.embedding import embed
-from palace.indexing.spaces import active_space, model_of
 from palace.mining.mine import mine
 from palace.models import EmbeddingSpace
 from palace.recall.adapter import adapt, turned
 from palace.recall.query import read_query
 from palace.recall.recall import recall
+from palace.storage.indexing.spaces import active_space, model_of
 from tests.talk import EVERYTHING, START
 
 MODEL = "all-MiniLM-L6-v2"

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from api.rest.palace.record_shapes import LEFT_OUT
 from chat.extractive import NO_MODEL, NOTHING_FITS, extractive_reply
-from palace.api.house.record_shapes import LEFT_OUT
 from palace.mining.mine import mine
 from palace.models import RecollectionTrace
 from palace.recall.recall import recall

@@ -11,9 +11,6 @@ from django.utils import timezone
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.indexing.backfill import fill_missing
-from palace.indexing.rebuild import rebuild_passages, rebuild_postings
-from palace.indexing.spaces import active_space, model_of, space_for
 from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.recall import surveying
@@ -23,6 +20,9 @@ from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MOST_PASSAGES, by_meaning
 from palace.recall.shelf import SHELF, atlas_of
+from palace.storage.indexing.backfill import fill_missing
+from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
+from palace.storage.indexing.spaces import active_space, model_of, space_for
 from tests.recall.atlases import held, is_as_read_anew, place_of
 from tests.talk import BATTERY, START, long_transcript, transcript
 

@@ -12,14 +12,14 @@ from bench.scale_fill import palace_named
 from bench.schema import own_schema
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.filing.file import file_transcript
-from palace.indexing.backfill import build_space, fill_missing
-from palace.indexing.rebuild import rebuild_passages, rebuild_postings
-from palace.indexing.spaces import active_space, model_of, space_for
 from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.recall import shelf
 from palace.recall.census import take_census
+from palace.storage.filing.file import file_transcript
+from palace.storage.indexing.backfill import build_space, fill_missing
+from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
+from palace.storage.indexing.spaces import active_space, model_of, space_for
 from tests.recall.atlases import contents, held, is_as_read_anew
 from tests.talk import BATTERY, long_transcript, transcript
 

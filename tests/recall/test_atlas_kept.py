@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.indexing.backfill import fill_missing
-from palace.indexing.spaces import active_space, model_of
 from palace.mining.mine import mine
 from palace.models import Drawer, Palace, Passage
 from palace.recall.semantic import by_meaning
 from palace.recall.shelf import SHELF
+from palace.storage.indexing.backfill import fill_missing
+from palace.storage.indexing.spaces import active_space, model_of
 from tests.properties import examples
 from tests.recall.atlases import held, is_as_read_anew, place_of
 from tests.talk import LISBON, long_transcript

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from palace.indexing.spaces import active_space
 from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
+from palace.storage.indexing.spaces import active_space
 from tests.talk import EVERYTHING, long_transcript
 
 

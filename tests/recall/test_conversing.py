@@ -9,16 +9,16 @@ import pytest
 
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
-from palace.facts.editing import delete, rewrite
-from palace.facts.scope import Scope
-from palace.indexing.fact_vectors import fill_missing
-from palace.indexing.spaces import active_space
+from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.facts.scope import Scope
 from palace.mining.mine import mine
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.recall.conversing import LEDGER_AWAY, Talk
 from palace.recall.packing import BLOCK_START
 from palace.recall.recall import OPENED, recall
 from palace.recall.tracing import SHOWN
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
 from palace.working.ledger import Entry, Ledger
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.talk import EVERYTHING

@@ -14,21 +14,21 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.mcp import prompts
+from api.mcp.callers import Caller
+from api.mcp.tools import TOOLS
+from api.openai.asked import Asked
+from api.openai.keeping import find_place
+from api.openai.recalling import context_of, recall_for
+from api.openai.said import read_history
 from chat.prompting import prompt
-from chat.proxy.asked import Asked
-from chat.proxy.keeping import find_place
-from chat.proxy.recalling import context_of, recall_for
-from chat.proxy.said import read_history
 from llm.tokens import count_tokens
-from palace.mcp import prompts
-from palace.mcp.callers import Caller
-from palace.mcp.tools import TOOLS
 from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.escaping import label, on_one_line, quoted
 from palace.recall.packing import pack
 from palace.recall.recall import recall
-from palace.recall.seal import is_sealed
+from palace.storage.filing.block_seal import is_sealed
 from palace.transcripts import Transcript, Turn
 from tests.recall.test_packing import Spoken, Stated, hit
 from tests.talk import START

@@ -8,7 +8,7 @@ import pytest
 
 from bench.floor.fitting import ANSWERABLE, OFF_TOPIC, fit_all, read
 from bench.floor.reading import read_off_topic, read_people
-from palace.facts.remember import remember
+from palace.knowledge.facts.remember import remember
 from palace.mining.mine import mine
 from palace.models import Drawer, Fact, RecollectionTrace
 from palace.recall.conversing import Talk

@@ -12,7 +12,6 @@ from django.utils import timezone
 from bench.scale_fill import BEGAN, fill
 from bench.scale_talk import Talk
 from llm.embedding import embed
-from palace.indexing.spaces import active_space, model_of
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
 from palace.recall.census import TERMS_A_PASSAGE, take_census
@@ -22,6 +21,7 @@ from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
 from palace.recall.shelf import SHELF, atlas_of
 from palace.recall.signs import CLOSE_BY_BITS
 from palace.recall.survey import signs_of
+from palace.storage.indexing.spaces import active_space, model_of
 from tests.furniture import furnish
 
 DRAWERS = 2500

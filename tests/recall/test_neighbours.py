@@ -7,8 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from palace.indexing.spaces import active_space
-from palace.indexing.traits import Trait
 from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.candidates import find_candidates
@@ -16,6 +14,8 @@ from palace.recall.keyword import by_words
 from palace.recall.neighbours import answers, exchange_words, room_best
 from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
+from palace.storage.indexing.spaces import active_space
+from palace.storage.indexing.traits import Trait
 from tests.talk import EVERYTHING, START, transcript
 
 TALK = transcript(

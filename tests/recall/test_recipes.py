@@ -8,7 +8,6 @@ import re
 import pytest
 
 from bench.training.learning import KINDS, OF_MEANING
-from palace.indexing.spaces import active_space
 from palace.mining.mine import mine
 from palace.models import RecollectionTrace
 from palace.recall.candidates import find_candidates
@@ -18,6 +17,7 @@ from palace.recall.recall import recall
 from palace.recall.recipes import FOLDER, RECIPES, Recipe, learnt
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
+from palace.storage.indexing.spaces import active_space
 from settings_app import choices
 from settings_app.models import MemorySettings, settings_of
 from tests.talk import EVERYTHING, START, long_transcript

@@ -7,8 +7,6 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from palace.indexing.spaces import active_space
-from palace.indexing.traits import read_traits
 from palace.mining.mine import mine
 from palace.models import Drawer
 from palace.recall.agreement import agreement
@@ -19,6 +17,8 @@ from palace.recall.recall import recall
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
 from palace.recall.statement import LEARNT, has_trait
+from palace.storage.indexing.spaces import active_space
+from palace.storage.indexing.traits import read_traits
 from palace.views.hits import SIGNALS
 from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
 

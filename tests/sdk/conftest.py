@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.indexing.vector_index import PgVectorIndex
 from palace.sdk import Memory
+from palace.storage.indexing.vector_index import PgVectorIndex
 from tests.sdk.played import play
 
 
@@ -23,7 +23,7 @@ def model(settings, model_server):
 @pytest.fixture
 def qdrant():
     pytest.importorskip("qdrant_client", reason="Qdrant comes with the extra `qdrant`.")
-    from palace.indexing.qdrant_index import QdrantIndex  # noqa: PLC0415
+    from palace.storage.indexing.qdrant_index import QdrantIndex  # noqa: PLC0415
 
     with QdrantIndex() as index:
         yield index

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from llm.models import Usage
-from palace.indexing.vector_index import PgVectorIndex
 from palace.models import Drawer, Entity, Fact
 from palace.sdk import BadFilter, Memory, NotFoundError, ScopeError
+from palace.storage.indexing.vector_index import PgVectorIndex
 from settings_app.models import MemorySettings
 from tests.model_server import CHAT, EMBEDDINGS, Json, Status, embedding_of
 

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from palace import sdk
-from palace.facts.filters import FIELDS, OPERATORS
-from palace.indexing.vector_index import VectorIndex
+from palace.knowledge.facts.filters import FIELDS, OPERATORS
 from palace.sdk import (
     EntryItem,
     EpisodeItem,
@@ -22,6 +21,7 @@ from palace.sdk import (
 )
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.working import ConversationMemory, WorkingMemory
+from palace.storage.indexing.vector_index import VectorIndex
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "sdk.md").read_text()

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from palace.facts.history import history
+from palace.knowledge.facts.history import history
 from palace.models import Drawer, Fact, Palace
 from palace.sdk import (
     BadFilter,

@@ -7,13 +7,13 @@ import pytest
 from django.utils import timezone
 
 from palace.curation.purge import Purge
-from palace.facts.editing import forget
-from palace.facts.learning import learn_unread
-from palace.indexing.spaces import active_space
-from palace.indexing.vector_index import PgVectorIndex, index_in_use, using
+from palace.knowledge.facts.editing import forget
+from palace.knowledge.facts.learning import learn_unread
 from palace.mining.mine import mine
 from palace.models import Drawer, Fact, FactVector
 from palace.sdk import Memory
+from palace.storage.indexing.spaces import active_space
+from palace.storage.indexing.vector_index import PgVectorIndex, index_in_use, using
 from tests.factories import EntityFactory, FactFactory, PalaceFactory
 from tests.sdk.test_contract import add_one, texts
 from tests.talk import transcript

@@ -20,13 +20,13 @@ from chat import live
 from chat.models import Agent, Conversation, Message
 from llm import usage
 from palace import tasks
-from palace.facts import asking
-from palace.facts.learning import learn_unread
-from palace.import_jobs.spools import new_spool
+from palace.knowledge.facts import asking
+from palace.knowledge.facts.learning import learn_unread
 from palace.mining import taking_up
 from palace.mining.mine import mine
 from palace.models import ImportJob, Palace
 from palace.recall.recall import recall
+from palace.transfer.import_jobs.spools import new_spool
 from palace.views import leaving
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields

@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from palace.facts.scope import Scope
-from palace.import_jobs.spools import spool_folder
+from palace.knowledge.facts.scope import Scope
 from palace.models import Fact
+from palace.transfer.import_jobs.spools import spool_folder
 from tests.factories import (
     ClosetFactory,
     DrawerFactory,

@@ -9,8 +9,8 @@ import re
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from palace import import_jobs
 from palace.models import ImportJob
+from palace.transfer import import_jobs
 from tests.importers.exports import chatgpt_talk, plain
 
 HTMX = {"HX-Request": "true"}

@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from llm.models import Usage
-from palace.dreaming.dream import dream
-from palace.import_jobs.spools import spool_folder
+from palace.knowledge.dreaming.dream import dream
 from palace.models import Activity, DreamMark
 from palace.models.locks import held_if_free
+from palace.transfer.import_jobs.spools import spool_folder
 from settings_app.models import MemorySettings
 from tests.dreaming.conftest import answers, hold, model
 from tests.factories import FactFactory

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
-from palace.facts.editing import delete, forget, restore, rewrite
-from palace.facts.remember import remember
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import delete, forget, restore, rewrite
+from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.scope import Scope
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.views.rendering import PAGE_SIZE
 from settings_app.models import MemorySettings

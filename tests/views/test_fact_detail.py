@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from palace.facts.editing import delete, rewrite
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.facts.scope import Scope
 from palace.models import Evidence, Fact
 from tests.factories import (
     DrawerFactory,

@@ -8,8 +8,8 @@ import json
 import pytest
 from django.urls import reverse
 
-from palace.importers import formats
 from palace.models import Drawer, ImportJob
+from palace.transfer.importers import formats
 from settings_app.models import MemorySettings
 from tests.importers.exports import claude, claude_message, plain, write_zip
 from tests.views.importing import (

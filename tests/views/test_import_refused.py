@@ -13,9 +13,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test.client import encode_multipart
 from django.urls import reverse
 
-from palace.import_jobs.spools import spool_folder
-from palace.importers import files
 from palace.models import ImportJob
+from palace.transfer.import_jobs.spools import spool_folder
+from palace.transfer.importers import files
 from tests.views.importing import CHATGPT, HTMX, TALKS, lines, send
 
 pytestmark = pytest.mark.usefixtures("uploads")

@@ -18,10 +18,10 @@ from django.conf import settings as project
 from django.urls import reverse
 from django.utils import timezone
 
-from palace import import_jobs
-from palace.import_jobs.spools import spool_folder, spool_path
 from palace.models import Drawer, ImportJob, Palace
 from palace.models.locks import held_if_free
+from palace.transfer import import_jobs
+from palace.transfer.import_jobs.spools import spool_folder, spool_path
 from palace.views.rendering import PAGE_SIZE
 from tests.importers.exports import plain
 from tests.importers.processes import environment

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.curation.purge import Purge
-from palace.facts.editing import forget, rewrite
-from palace.facts.scope import Scope
+from palace.knowledge.facts.editing import forget, rewrite
+from palace.knowledge.facts.scope import Scope
 from palace.mining.mine import mine
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.recall.recall import recall

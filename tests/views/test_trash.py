@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.curation.trash import batch_key, move_to_trash
-from palace.filing.file import file_transcript
 from palace.models import Activity, Drawer, Palace
 from palace.recall.recall import recall
+from palace.storage.filing.file import file_transcript
 from palace.views.rendering import PAGE_SIZE
 from palace.views.trash import NOTHING_TO_UNDO
 from tests.factories import (

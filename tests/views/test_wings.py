@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
-from palace.filing.file import unsorted_wing
 from palace.models import Wing
+from palace.storage.filing.file import unsorted_wing
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.facts.applying import note
-from palace.facts.scope import Scope
+from palace.knowledge.facts.applying import note
+from palace.knowledge.facts.scope import Scope
 from palace.models import FactEvent, WebhookDelivery
 from palace.webhooks.keeping import add
 from tests.webhooks.receiver import Receiver

@@ -12,8 +12,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from palace.facts.applying import note
-from palace.facts.scope import Scope
+from palace.knowledge.facts.applying import note
+from palace.knowledge.facts.scope import Scope
 from palace.mining.at_once import mine_at_once
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
 from palace.recall.recall import recall

@@ -20,9 +20,9 @@ from bench.sample import conversations
 from bench.schema import own_schema
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
-from palace.indexing.passages import split
 from palace.mining.mine import GROUP, mine, mine_many
 from palace.models import Palace
+from palace.storage.indexing.passages import split
 from palace.transcripts import Transcript
 
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}

@@ -16,8 +16,8 @@ from bench.scale_clients import in_processes, in_threads
 from bench.scale_fill import fill, palace_named, tidy
 from bench.scale_talk import SUBJECTS, Talk
 from bench.schema import own_schema
-from palace.indexing.spaces import active_space
 from palace.models import Drawer, EmbeddingSpace, Palace
+from palace.storage.indexing.spaces import active_space
 
 CLIENTS, CLIENTS_DRAWERS = 8, 10_000
 # Recalls in each palace of up to so many drawers; in a larger one fewer, but at least LEAST.

@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from mcp.server.stdio import stdio_server
 
+from api.mcp.callers import Caller
+from api.mcp.server import server_for
+from api.mcp.threads import finish
 from palace.errors import PalaceError
 from palace.management.people import user_of
-from palace.mcp.callers import Caller
-from palace.mcp.server import server_for
-from palace.mcp.threads import finish
 from palace.sdk.owners import account_of
 from palace.sdk.process import bring_tables_up_to_date
 

@@ -24,8 +24,8 @@ from config import embedded, single
 from config.stopping import Stopped, StopSignals
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
-from palace.import_jobs.spools import private_folder
-from palace.indexing import spaces
+from palace.storage.indexing import spaces
+from palace.transfer.import_jobs.spools import private_folder
 from settings_app.owner import find_owner
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
 

@@ -10,9 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from palace.exporting.export import stream
 from palace.management.people import palace_of
 from palace.models import Palace
+from palace.transfer.export.to_zip import stream
 
 
 class Command(BaseCommand):

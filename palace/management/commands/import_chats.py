@@ -11,12 +11,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from palace import import_jobs, tasks
+from palace import tasks
 from palace.errors import BadImport
-from palace.indexing import postings
 from palace.management.people import add_user_argument, palace_of
 from palace.models import ImportJob, Palace
 from palace.storable import storable_id
+from palace.storage.indexing import postings
+from palace.transfer import import_jobs
 
 # How often the progress bar moves, at least.
 SLICE_S = 1.0

@@ -8,12 +8,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
-from palace.episodes.writing import write_due
-from palace.facts.learning import learn_unread
-from palace.indexing import postings
+from palace.knowledge.episodes.writing import write_due
+from palace.knowledge.facts.learning import learn_unread
 from palace.management.people import add_user_argument, palace_of
 from palace.mining.mine import mine_room
 from palace.models import Drawer, Room
+from palace.storage.indexing import postings
 
 
 class Command(BaseCommand):

@@ -11,9 +11,9 @@ from tqdm import tqdm
 from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace import tasks
-from palace.indexing import backfill
-from palace.indexing.spaces import active_space, space_for
 from palace.models import EmbeddingSpace
+from palace.storage.indexing import backfill
+from palace.storage.indexing.spaces import active_space, space_for
 
 
 class Command(BaseCommand):

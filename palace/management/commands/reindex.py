@@ -9,9 +9,9 @@ from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
 from llm.errors import LLMError
-from palace.indexing.rebuild import rebuild_passages, rebuild_postings
 from palace.management.people import add_user_argument, palace_of
 from palace.models import Drawer
+from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from palace.facts.candidate import Candidate
+from palace.knowledge.facts.candidate import Candidate
 from palace.transcripts import Turn
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from llm.errors import LLMError
-from palace.indexing.preference import preference_strength
 from palace.mining.extraction.base import (
     Context,
     Embed,
@@ -28,6 +27,7 @@ from palace.mining.extraction.titles import (
     is_real_title,
     topic_titles,
 )
+from palace.storage.indexing.preference import preference_strength
 from palace.transcripts import Turn
 
 _LETTERS = {"person": "p", "place": "l", "event": "e", "item": "i", "project": "i"}

@@ -12,7 +12,7 @@ from llm import chat
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.facts.extraction.model import FactAnswer, checked
+from palace.knowledge.facts.extraction.model import FactAnswer, checked
 from palace.mining.extraction.base import (
     Context,
     Embed,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from llm.chat import Message
-from palace.facts.extraction.prompt import RULES, quoted
-from palace.facts.predicates import PREDICATES
+from palace.knowledge.facts.extraction.prompt import RULES, quoted
+from palace.knowledge.facts.predicates import PREDICATES
 from palace.mining.extraction.base import Context
 from palace.mining.extraction.subjects import EVERYDAY, areas
 from palace.transcripts import Turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.facts.extraction.local import read_facts
+from palace.knowledge.facts.extraction.local import read_facts
 from palace.transcripts import Turn
 
 SAID_AT = datetime(2025, 6, 10, 12, tzinfo=UTC)  # A Tuesday.

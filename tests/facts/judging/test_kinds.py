@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.facts.judgement import Judgement, Verdict
-from palace.facts.judging.kinds import checked, doubt_of
-from palace.facts.remember import remember
+from palace.knowledge.facts.judgement import Judgement, Verdict
+from palace.knowledge.facts.judging.kinds import checked, doubt_of
+from palace.knowledge.facts.remember import remember
 from palace.models import Entity, Fact
 from tests.facts.conftest import facts_answer, judgements_answer, statement
 from tests.model_server import CHAT

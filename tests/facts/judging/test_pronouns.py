@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from palace.facts.remember import remember
+from palace.knowledge.facts.remember import remember
 from palace.models import Fact
 from tests.facts.conftest import LONG_AGO
 

@@ -1,0 +1,1 @@
+"""Doors for programs: REST, MCP and the OpenAI-compatible proxy."""

@@ -1,0 +1,145 @@
+"""Streamable HTTP at /mcp: a key, a host that is ours, a rate; then the server.
+
+Nothing is kept between requests, so any web process answers any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from io import BytesIO
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.core.handlers.asgi import ASGIRequest
+from django.db import InterfaceError, OperationalError
+from django.http.request import validate_host
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+
+from api.mcp.callers import Caller
+from api.mcp.server import Context, server_for
+from api.mcp.threads import in_thread
+from api.rest.authentication import key_in
+from api.rest.problems import Problem, as_json, problem_of
+from settings_app import rates
+from settings_app.rates import Rate
+
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PATHS = ("/mcp", "/mcp/")
+_CALLER = "loci.caller"
+_ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def with_mcp(application: Application) -> Application:
+    """The application, with /mcp before it."""
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] in PATHS:
+            await answer(scope, receive, send)
+        else:
+            await application(scope, receive, send)
+
+    return routed
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        request = ASGIRequest(dict(scope), BytesIO())
+        _check_address(request)
+        _check_method(request)
+        header = request.headers.get("Authorization", "")
+        caller, rate = await in_thread(lambda: _admitted(header))
+    except (Problem, OperationalError, InterfaceError) as error:
+        await _refuse(send, error)
+        return
+    told = {**_ALWAYS, **(rate.headers() if rate else {})}
+    scope = {**scope, _CALLER: caller}
+    # One for each request: it starts with the first in whatever process has it, and needs none of
+    # the events by which servers tell that they start and stop.
+    manager = StreamableHTTPSessionManager(_server, json_response=True, stateless=True)
+    async with manager.run():
+        await manager.handle_request(scope, receive, _with_headers(send, told))
+
+
+def _asking(context: Context) -> Caller:
+    request = cast(Request, context.request)
+    return cast(Caller, request.scope[_CALLER])
+
+
+_server = server_for(_asking)
+
+
+def _check_address(request: ASGIRequest) -> None:
+    """Pages of elsewhere must not get here by a name that leads to this machine, or by a script.
+
+    Raises:
+        Problem: 400 or 403, the host or the origin is none of ours.
+    """
+    try:
+        request.get_host()
+    except DisallowedHost:
+        said = "This host is none of ours; name it in LOCI_ALLOWED_HOSTS."
+        raise Problem(400, "bad_host", said) from None
+    origin = request.headers.get("Origin")
+    if origin is not None and not _is_ours(origin):
+        said = "Pages of this origin may not ask here; name its host in LOCI_ALLOWED_HOSTS."
+        raise Problem(403, "bad_origin", said)
+
+
+def _is_ours(origin: str) -> bool:
+    if origin in settings.CSRF_TRUSTED_ORIGINS:
+        return True
+    try:
+        host = urlsplit(origin).hostname or ""
+    except ValueError:
+        return False
+    host = f"[{host}]" if ":" in host else host
+    return validate_host(host, settings.ALLOWED_HOSTS)
+
+
+def _check_method(request: ASGIRequest) -> None:
+    if request.method != "POST":
+        said = "Send POST: nothing is kept between requests, so there is no stream to listen to."
+        raise Problem(405, "method_not_allowed", said, headers={"Allow": "POST"})
+
+
+def _admitted(header: str) -> tuple[Caller, Rate | None]:
+    key = key_in(header)
+    rate = rates.count(key)
+    if rate is not None and not rate.allowed:
+        said = (
+            f"A key may send {rate.limit} requests in a while, and this one has. Ask again in "
+            f"{rate.reset_s} seconds."
+        )
+        raise Problem(429, "too_many_requests", said, headers=rate.headers())
+    return Caller(key), rate
+
+
+async def _refuse(send: Send, error: Exception) -> None:
+    response = as_json(problem_of(error) or Problem(500, "broken", str(error)))
+    for name, value in (*_ALWAYS.items(), ("Content-Length", str(len(response.content)))):
+        response.headers[name] = value
+    headers = [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in response.items()
+    ]
+    await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": response.content})
+
+
+def _with_headers(send: Send, told: dict[str, str]) -> Send:
+    more = [(name.lower().encode(), value.encode()) for name, value in told.items()]
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return sent

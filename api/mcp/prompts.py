@@ -1,0 +1,126 @@
+"""Prompts: what a person may pick to begin with, filled from the palace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mcp import types
+
+from api.mcp.callers import Caller
+from api.mcp.tools.episodes import latest
+from api.rest.problems import Problem
+from palace.models import Episode
+from palace.recall.escaping import on_one_line, quoted
+from palace.recall.recall import recall
+from palace.storable import is_storable
+
+CONTEXT_TOKENS = 2_000
+EPISODES = 10
+USER_ID = types.PromptArgument(
+    name="user_id", description="Whose palace; left out, your own.", required=False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    shown: types.Prompt
+    fill: Callable[[Caller, Mapping[str, str]], str]
+
+
+def shown() -> list[types.Prompt]:
+    return [prompt.shown for prompt in _PROMPTS.values()]
+
+
+def fill(caller: Caller, name: str, given: Mapping[str, str]) -> types.GetPromptResult:
+    """
+    Raises:
+        Problem: there is no such prompt, or an argument is missing or unknown.
+    """
+    caller.check("read")
+    prompt = _PROMPTS.get(name)
+    if prompt is None:
+        known = ", ".join(_PROMPTS)
+        raise Problem(404, "no_such_prompt", f"There is no prompt “{name[:100]}”, only {known}.")
+    _check(prompt.shown, given)
+    text = types.TextContent(type="text", text=prompt.fill(caller, given))
+    message = types.PromptMessage(role="user", content=text)
+    return types.GetPromptResult(description=prompt.shown.description, messages=[message])
+
+
+def _check(prompt: types.Prompt, given: Mapping[str, str]) -> None:
+    arguments = {each.name: each for each in prompt.arguments or ()}
+    for name in given:
+        if name not in arguments:
+            raise Problem(400, "bad_input", f"{prompt.name} has no argument “{name[:100]}”.")
+        if not is_storable(given[name]):
+            raise Problem(400, "bad_input", f"{name} holds a character that cannot be stored.")
+    for name, argument in arguments.items():
+        if argument.required and not given.get(name, "").strip():
+            raise Problem(400, "bad_input", f"{prompt.name} needs the argument {name}.")
+
+
+def _know_about(caller: Caller, given: Mapping[str, str]) -> str:
+    subject, palace = given["subject"], caller.palace(given.get("user_id"))
+    context = ""
+    if palace is not None:
+        asked = f"What do you know about {subject}?"
+        context = recall(palace, asked, budget_tokens=CONTEXT_TOKENS, with_facts=True).context
+    known = context or "Nothing in the palace is about that."
+    # The block goes first: there a client that files its conversation leaves it out again.
+    return (
+        f"{known}\n\nTell me what you know about {on_one_line(subject)}, from what my memory "
+        "palace holds. Cite the pointers, say since when things are so where that is known, and "
+        "keep apart what is so and what was. Use the tools timeline and recall if this is not "
+        "enough."
+    )
+
+
+def _catch_up(caller: Caller, given: Mapping[str, str]) -> str:
+    palace = caller.palace(given.get("user_id"))
+    episodes = latest(palace, EPISODES) if palace else []
+    told = "\n\n".join(_told(each) for each in reversed(episodes))
+    return (
+        "Catch me up: what was I at lately, what was decided, and what is still open? Below is "
+        "what my last conversations came to, the oldest first. Use recall for what you need to "
+        f"know more of.\n\n{told or 'None of them has been summed up yet.'}"
+    )
+
+
+def _told(episode: Episode) -> str:
+    when = episode.ended_at or episode.created_at
+    return f"{when:%d %B %Y}: {quoted(episode.summary)}"
+
+
+def _prompt(
+    name: str,
+    title: str,
+    description: str,
+    fill: Callable[[Caller, Mapping[str, str]], str],
+    *arguments: types.PromptArgument,
+) -> _Prompt:
+    given = [*arguments, USER_ID]
+    prompt = types.Prompt(name=name, title=title, description=description, arguments=given)
+    return _Prompt(prompt, fill)
+
+
+_PROMPTS = {
+    each.shown.name: each
+    for each in (
+        _prompt(
+            "what_do_you_know_about",
+            "What do you know about …?",
+            "All that the palace holds about somebody or something, with its pointers.",
+            _know_about,
+            types.PromptArgument(
+                name="subject", description="A person, a project, a topic.", required=True
+            ),
+        ),
+        _prompt(
+            "catch_me_up",
+            "Catch me up",
+            f"What the last {EPISODES} conversations came to.",
+            _catch_up,
+        ),
+    )
+}

@@ -1,0 +1,94 @@
+"""Who may come in: a key with its scopes, counted; what it does is noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import cast
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+
+from api.openai.errors import as_openai
+from api.openai.exchange import let_go_of_connection
+from api.rest.authentication import key_in
+from api.rest.problems import Problem, problem_of
+from llm.errors import LLMError
+from palace.errors import PalaceError
+from settings_app import audit, rates
+from settings_app.api_keys import ApiKey
+from settings_app.rates import Rate
+
+UNDERSTOOD = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
+
+View = Callable[..., HttpResponseBase]
+
+
+def door(method: str, *scopes: str) -> Callable[[View], View]:
+    """A view that is given the key after the request; it needs one of the scopes."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @wraps(view)
+        def entered(request: HttpRequest, **named: str) -> HttpResponseBase:
+            visit = _Visit(request)
+            try:
+                response = view(request, visit.come_in(method, scopes), **named)
+            except UNDERSTOOD as error:
+                response = as_openai(cast(Problem, problem_of(error)))
+            visit.leave(response)
+            if response.streaming:
+                let_go_of_connection()
+            return response
+
+        return entered
+
+    return decorate
+
+
+def need(key: ApiKey, scope: str, otherwise: str = "") -> None:
+    """
+    Raises:
+        Problem: 403, the key may not.
+    """
+    if not key.may(scope):
+        said = f"This key may not {scope}; make one with the scope “{scope}”."
+        raise Problem(403, "missing_scope", " ".join(filter(None, [said, otherwise])))
+
+
+class _Visit:
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._key: ApiKey | None = None
+        self._rate: Rate | None = None
+
+    def come_in(self, method: str, scopes: tuple[str, ...]) -> ApiKey:
+        if self._request.method != method:
+            said = f"Send {method} to this address."
+            raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
+        key = self._key = key_in(self._request.headers.get("Authorization", ""))
+        self._rate = rates.count(key)
+        if self._rate is not None and not self._rate.allowed:
+            raise Problem(
+                429,
+                "too_many_requests",
+                f"A key may send {self._rate.limit} requests in a while, and this one has. Ask "
+                f"again in {self._rate.reset_s} seconds.",
+            )
+        if not any(key.may(scope) for scope in scopes):
+            need(key, scopes[0])
+        return key
+
+    def leave(self, response: HttpResponseBase) -> None:
+        for name, value in (self._rate.headers() if self._rate else {}).items():
+            response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
+        if self._key is not None and self._request.method == "POST":
+            audit.note(
+                self._key,
+                door="proxy",
+                action="POST",
+                path=self._request.path,
+                status=response.status_code,
+            )

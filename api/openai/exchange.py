@@ -1,0 +1,140 @@
+"""One request on its way: what is known of it, and what is kept of it when it is over."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from api.openai import keeping, slots
+from api.openai.asked import Asked
+from api.openai.keeping import Place
+from api.openai.replies import Reader
+from api.openai.said import History, Said, text_of
+from chat.models import Message
+from chat.views.streams import a_moments_connection
+from llm import usage
+from llm.messages import Message as Prompt
+from llm.models import Usage
+from llm.passing import fill_meter
+from llm.providers import Endpoint
+from palace.models import Palace
+from palace.recall.recall import Recollection
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """
+    Attributes:
+        mode: What is really done of memory, one of the modes.
+        palace: None where nothing is kept of that person, and nothing shall be.
+        place: None where memory is off.
+        reader: What came of the reply; None where there is none.
+        outcome: Of the call, for the meter.
+    """
+
+    asked: Asked
+    owner_id: int
+    mode: str
+    history: History
+    palace: Palace | None = None
+    place: Place | None = None
+    found: Recollection | None = None
+    endpoint: Endpoint | None = None
+    reader: Reader | None = None
+    outcome: str = usage.OK
+    _started: float = field(default_factory=time.perf_counter)
+    _once: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def recalls(self) -> bool:
+        return self.mode in ("on", "recall")
+
+    @property
+    def remembers(self) -> bool:
+        return self.mode in ("on", "remember")
+
+    def headers(self) -> dict[str, str]:
+        told = {"X-Loci-Memory": self.mode}
+        if self.place is not None:
+            told["X-Loci-Conversation"] = self.place.conversation
+        if self.found is not None:
+            told["X-Loci-Recollection"] = str(self.found.uuid)
+        return told
+
+    def finish(self, status: Message.Status = Message.Status.DONE) -> None:
+        """Keep the reply as far as it came, and meter the call. Only the first time counts.
+
+        Args:
+            status: Of the reply, where it did not come to its end.
+        """
+        if not self._once.acquire(blocking=False):
+            return
+        if self.endpoint is not None:
+            slots.give_back(self.owner_id)
+        try:
+            with a_moments_connection():
+                self._keep(status)
+                self._meter(status)
+        except (OperationalError, InterfaceError):
+            # The program has the reply, and tells of it in its next request.
+            logger.exception("A reply that was passed on is not kept: the database is away.")
+
+    def _keep(self, status: Message.Status) -> None:
+        if not self.remembers or self.palace is None or self.place is None:
+            return
+        reader = self.reader
+        if reader is None or not reader.text.strip():
+            with transaction.atomic():
+                keeping.mine_when_at_rest(self.place.room)
+            return
+        kept_with = self._kept_with(reader, status)
+        reply = Said("assistant", reader.text)
+        try:
+            keeping.keep_reply(
+                self.palace, self.place, self.history, reply, timezone.now(), kept_with
+            )
+        except Palace.DoesNotExist:
+            logger.info("A palace was deleted while a reply for it was passed on.")
+
+    def _kept_with(self, reader: Reader, status: Message.Status) -> dict[str, str]:
+        told = {"model": reader.model}
+        if self.found is not None:
+            told["recollection"] = str(self.found.uuid)
+        if not reader.whole:
+            told["status"] = status.value
+        return {name: value for name, value in told.items() if value}
+
+    def _meter(self, status: Message.Status) -> None:
+        if self.endpoint is None:
+            return
+        meter = usage.Meter(outcome=self.outcome)
+        meter.duration_ms = (time.perf_counter() - self._started) * 1000
+        if self.reader is not None:
+            fill_meter(meter, self.reader.usage, self._prompt(), self.reader.text)
+            if status is Message.Status.STOPPED and not self.reader.whole:
+                meter.outcome = usage.CANCELLED
+        usage.keep(
+            meter,
+            purpose=Usage.Purpose.CHAT,
+            provider=self.endpoint.provider,
+            model=self.asked.model(self.endpoint.model),
+            owner_id=self.owner_id,
+        )
+
+    def _prompt(self) -> list[Prompt]:
+        """For an estimate, where the provider does not count."""
+        texts = [text_of(message.get("content")) for message in self.asked.messages]
+        context = self.found.context if self.found else ""
+        return [{"role": "user", "content": text} for text in [context, *texts]]
+
+
+def let_go_of_connection() -> None:
+    """A model may take minutes; nobody is to wait for a connection meanwhile."""
+    connection.close()

@@ -1,0 +1,59 @@
+"""Who asks: a key, in `Authorization: Bearer`."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from api.rest.problems import Problem
+from settings_app.api_keys import ApiKey, key_of
+
+CHALLENGE = 'Bearer realm="Loci"'
+NO_KEY = (
+    "Send a key in the header “Authorization: Bearer loci_…”. Make one on the page /settings/keys/."
+)
+BAD_KEY = "This key is not known, has expired or was revoked. Make one on the page /settings/keys/."
+
+
+def key_in(header: str) -> ApiKey:
+    """The key that an Authorization header holds.
+
+    Raises:
+        Problem: 401; the sentence says what to send.
+    """
+    kind, _, text = header.strip().partition(" ")
+    if kind.lower() != "bearer" or not text.strip():
+        raise _refused("not_authenticated", NO_KEY)
+    key = key_of(text.strip())
+    if key is None:
+        raise _refused("bad_key", BAD_KEY)
+    return key
+
+
+def _refused(code: str, sentence: str) -> Problem:
+    return Problem(401, code, sentence, headers={"WWW-Authenticate": CHALLENGE})
+
+
+class BearerKey(BaseAuthentication):
+    def authenticate(self, request: Request) -> tuple[User, ApiKey]:
+        key = key_in(request.headers.get("Authorization", ""))
+        return key.owner, key
+
+    def authenticate_header(self, request: Request) -> str:
+        return CHALLENGE
+
+
+class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema tells of it."""
+
+    target_class = "api.rest.authentication.BearerKey"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A key from the page /settings/keys/, with the scopes it was given.",
+        }

@@ -1,0 +1,48 @@
+"""ETags: nobody writes over what they have not seen (RFC 9110, 13.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from typing import Any
+
+from django.utils.http import parse_etags
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest.problems import Problem
+
+CHANGED = "This was changed since you read it. Read it again, then repeat your change."
+
+
+def etag_of(shown: Any) -> str:
+    """A strong ETag of what is shown."""
+    written = json.dumps(shown, sort_keys=True, default=str, ensure_ascii=False)
+    return f'"{hashlib.sha256(written.encode()).hexdigest()[:32]}"'
+
+
+def answer(
+    request: Request, shown: Any, status: int = 200, *, but: Collection[str] = ()
+) -> Response:
+    """The representation with its ETag; 304 without it where whoever asks has it already.
+
+    Args:
+        but: Keys that tell of this answer alone: they are no part of what the ETag stands for.
+    """
+    etag = etag_of({key: shown[key] for key in shown if key not in but} if but else shown)
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    if request.method in ("GET", "HEAD") and ("*" in known or etag in known):
+        return Response(status=304, headers={"ETag": etag})
+    return Response(shown, status, headers={"ETag": etag})
+
+
+def check(request: Request, shown: Any) -> None:
+    """Call it where nobody else can write, before writing, with what is shown now.
+
+    Raises:
+        Problem: 412, where `If-Match` names another state.
+    """
+    wanted = parse_etags(request.headers.get("If-Match", ""))
+    if wanted and "*" not in wanted and etag_of(shown) not in wanted:
+        raise Problem(412, "changed_meanwhile", CHANGED)

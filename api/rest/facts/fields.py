@@ -1,0 +1,121 @@
+"""What the fact API's requests are made of: ids, moments, messages and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from api.rest.memory_service.shapes import MOST_MESSAGES, ExactText, Shape
+from api.rest.parsing import read_json
+from palace.knowledge.facts.filter_values import read_moment
+from palace.sdk.arguments import MOST_RESULTS
+from palace.sdk.memory import LIMIT
+from palace.sdk.scope import CallScope
+from palace.transcripts import ROLES
+from settings_app.api_keys import ApiKey
+
+A_FILTER = '{"field": "tags", "operator": "eq", "value": "work"}'
+A_MESSAGE = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {
+        "role": {"type": "string", "enum": [*ROLES]},
+        "content": {"type": "string", "description": "Kept to the byte."},
+        "name": {"type": ["string", "null"], "description": "Who speaks."},
+    },
+}
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string", "description": "What the user says."},
+            {"type": "array", "items": A_MESSAGE, "maxItems": MOST_MESSAGES},
+        ]
+    }
+)
+class Messages(serializers.Field[Any, Any, Any, Any]):
+    """A text, or a list of messages; which of them is wrong, and how, the SDK tells."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, list) and len(data) > MOST_MESSAGES:
+            raise serializers.ValidationError(
+                f"There are up to {MOST_MESSAGES} messages in a request. Send them in several."
+            )
+        return data
+
+
+@extend_schema_field({"type": "string", "examples": ["2024-01-31T09:30:00Z", "2024-01-31"]})
+class Moment(serializers.Field[datetime, Any, str, Any]):
+    """A time or a date, as ISO 8601 has them; in UTC where it has no zone."""
+
+    def to_internal_value(self, data: Any) -> datetime:
+        moment = read_moment(data)
+        if moment is None:
+            raise serializers.ValidationError(
+                "This is no time; write one such as 2024-01-31T09:30:00Z or 2024-01-31."
+            )
+        return moment
+
+
+@extend_schema_field({"type": "string", "examples": [A_FILTER]})
+class FilterText(serializers.Field[Any, Any, str, Any]):
+    """A filter as JSON, for addresses."""
+
+    def to_internal_value(self, data: str) -> Any:
+        return read_json(data.encode(errors="surrogatepass"), "filters")
+
+
+def moment(said: str) -> Moment:
+    return Moment(required=False, allow_null=True, default=None, help_text=said)
+
+
+class Scoped(Shape):
+    """Whose memories. Without any of the three it is an error, but for a key of one palace."""
+
+    user_id = ExactText(
+        required=False, allow_null=True, default=None, help_text="Whose palace; else your own."
+    )
+    agent_id = ExactText(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Within the palace, what this agent was told.",
+    )
+    run_id = ExactText(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Within the palace, what was said in this conversation.",
+    )
+
+
+class Limited(Scoped):
+    limit = serializers.IntegerField(
+        required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
+    )
+
+
+class AsOf(Limited):
+    true_at = moment("What was so then, in place of what is held now.")
+    known_at = moment("What was held then, whatever was learnt since.")
+
+
+_IDS = ("user_id", "agent_id", "run_id")
+
+
+def scope_in(asked: Mapping[str, Any], key: ApiKey) -> CallScope:
+    """Whose memories are asked for; a key of one palace means that one.
+
+    Raises:
+        ScopeError: it is not said whose; WrongPalace: the key is for another.
+    """
+    return CallScope.read(*(asked[name] for name in _IDS), bound_to=key.subject)
+
+
+def without_scope(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in _IDS}

@@ -1,0 +1,135 @@
+"""/v1/entities/: who and what memories are about, what connects them, and the story of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest.base import ApiView
+from api.rest.facts import shapes
+from api.rest.facts.fields import scope_in
+from api.rest.problems import not_found
+from palace.knowledge.facts import graph
+from palace.knowledge.facts.entities import find_entity
+from palace.knowledge.facts.history import timeline
+from palace.models import Entity, Fact, Palace
+from palace.sdk.scope import CallScope
+
+TAG = ["fact API"]
+
+
+class GraphView(ApiView):
+    def named(self, name: str, asked: Mapping[str, Any]) -> tuple[CallScope, Palace, Entity]:
+        """
+        Raises:
+            Problem: 404, nothing has this name.
+        """
+        scope = scope_in(asked, self.key)
+        palace = scope.palace(self.key.owner_id)
+        entity = find_entity(palace, name, prefer=asked["type"]) if palace else None
+        if palace is None or entity is None:
+            raise not_found()
+        return scope, palace, entity
+
+
+class EntitiesView(GraphView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(
+        tags=TAG, parameters=[shapes.EntitiesAsked], responses={200: shapes.GraphEntities}
+    )
+    def get(self, request: Request) -> Response:
+        """Who and what is spoken of, by kind and name."""
+        return self._shown(self.read_query(shapes.EntitiesAsked))
+
+    @extend_schema(tags=TAG, request=shapes.EntitiesAsked, responses={200: shapes.GraphEntities})
+    def post(self, request: Request) -> Response:
+        """The same, with the scope as a body."""
+        return self._shown(self.read(shapes.EntitiesAsked))
+
+    def _shown(self, asked: Mapping[str, Any]) -> Response:
+        scope = scope_in(asked, self.key)
+        palace = scope.palace(self.key.owner_id)
+        if palace is None:
+            return Response({"results": []})
+        narrowed = scope.agent or scope.run
+        among = scope.narrow(Fact.objects.within(palace).active()) if narrowed else None
+        found = graph.entities(palace, among)[: asked["limit"]]
+        return Response({"results": [_entity(entity) for entity in found]})
+
+
+class RelationsView(GraphView):
+    @extend_schema(
+        tags=TAG, parameters=[shapes.RelationsAsked], responses={200: shapes.GraphRelations}
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """What connects somebody or something with others, at either end, the latest first."""
+        asked = self.read_query(shapes.RelationsAsked)
+        scope, palace, entity = self.named(name, asked)
+        facts = Fact.objects.within(palace).as_of(
+            true_at=asked["true_at"], known_at=asked["known_at"]
+        )
+        edges = graph.relations(entity, scope.narrow(facts))[: asked["limit"]]
+        return Response({"entity": _entity(entity), "results": [_edge(fact) for fact in edges]})
+
+
+class TimelineView(GraphView):
+    @extend_schema(
+        tags=TAG, parameters=[shapes.TimelineAsked], responses={200: shapes.EntityTimeline}
+    )
+    def get(self, request: Request, name: str) -> Response:
+        """The whole story of somebody or something, in the order in which things came true.
+
+        With what is over, and without what was never true.
+        """
+        asked = self.read_query(shapes.TimelineAsked)
+        scope, palace, entity = self.named(name, asked)
+        among = scope.narrow(Fact.objects.all())
+        story = timeline(palace, entity, known_at=asked["known_at"], among=among)
+        return Response({"entity": _entity(entity), "results": [_line(fact) for fact in story]})
+
+
+def _entity(entity: Entity) -> dict[str, Any]:
+    return {
+        "id": entity.uuid,
+        "name": entity.name,
+        "type": entity.kind,
+        "aliases": entity.aliases,
+        "created_at": entity.created_at,
+    }
+
+
+def _edge(fact: Fact) -> dict[str, Any]:
+    return {
+        "id": fact.memory,
+        "source": fact.subject.name,
+        "relation": fact.predicate,
+        "target": fact.object_entity.name if fact.object_entity else fact.object,
+        "memory": fact.text,
+        "confidence": fact.confidence,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+    }
+
+
+def _line(fact: Fact) -> dict[str, Any]:
+    drawers = [each.drawer for each in fact.evidence.all()]
+    return {
+        "id": fact.memory,
+        "memory": fact.text,
+        "type": fact.type,
+        "subject": fact.subject.name,
+        "predicate": fact.predicate,
+        "object": fact.object,
+        "valid_from": fact.valid_from,
+        "valid_to": fact.valid_to,
+        "recorded_at": fact.recorded_at,
+        "retired_at": fact.retired_at,
+        "drawers": list(
+            dict.fromkeys(drawer.uuid for drawer in drawers if drawer.trashed_at is None)
+        ),
+    }

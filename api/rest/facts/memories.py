@@ -1,0 +1,146 @@
+"""/v1/memories/ and /v1/reset/: what `palace.sdk.Memory` does, over HTTP."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest import etags
+from api.rest.base import ApiView
+from api.rest.facts import shapes
+from api.rest.facts.fields import Scoped, scope_in, without_scope
+from api.rest.memory_service.turn_ids import new_turn
+from api.rest.palaces import palaces_for
+from api.rest.problems import not_found
+from palace.sdk import by_id
+from palace.sdk.adding import Told, add
+from palace.sdk.calls import told
+from palace.sdk.memory import Memory
+from palace.sdk.results import Deleted
+
+TAG = ["fact API"]
+
+
+class FactView(ApiView):
+    @property
+    def memory(self) -> Memory:
+        """All that the key opens, and nothing else."""
+        return Memory(self.key.owner, subject=self.key.subject)
+
+
+class MemoriesView(FactView):
+    @extend_schema(tags=TAG, request=shapes.MemoriesTold, responses={200: shapes.MemoryEvents})
+    def post(self, request: Request) -> Response:
+        """Keep messages to the byte, and what they say as memories, each judged beside those known.
+
+        A model that fails is done without: what the local rules find is kept.
+        """
+        asked = self.read(shapes.MemoriesTold)
+        scope = scope_in(asked, self.key)
+        what = Told.read(scope, **without_scope(asked), name=new_turn(self.write))
+        return Response(add(scope.palace_made(self.key.owner_id), what))
+
+    @extend_schema(tags=TAG, parameters=[shapes.ListAsked], responses={200: shapes.MemoryItems})
+    def get(self, request: Request) -> Response:
+        """All memories within the scope, newest first."""
+        return Response(self.memory.get_all(**self.read_query(shapes.ListAsked)))
+
+    @extend_schema(
+        tags=TAG, parameters=[Scoped], request=None, responses={200: shapes.MemoriesDeleted}
+    )
+    def delete(self, request: Request) -> Response:
+        """Delete all memories within the scope. Their histories stay.
+
+        The messages that the fact API was given within the scope go to the trash, unless another
+        memory rests on them. With `agent_id`, only those the deleted memories rest on.
+        """
+        return Response(_deleted(self.memory.delete_all(**self.read_query(Scoped))))
+
+
+class SearchMemoriesView(FactView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(
+        tags=TAG, parameters=[shapes.SearchInAddress], responses={200: shapes.MemoriesFound}
+    )
+    def get(self, request: Request) -> Response:
+        """The memories closest by meaning, best first."""
+        return self._found(self.read_query(shapes.SearchInAddress))
+
+    @extend_schema(
+        tags=TAG, request=shapes.MemorySearchAsked, responses={200: shapes.MemoriesFound}
+    )
+    def post(self, request: Request) -> Response:
+        """The same, with the question as a body: filters need no quoting there."""
+        return self._found(self.read(shapes.MemorySearchAsked))
+
+    def _found(self, asked: dict[str, Any]) -> Response:
+        asked.pop("q", None)
+        return Response(self.memory.search(**asked))
+
+
+class MemoryView(FactView):
+    @extend_schema(tags=TAG, responses={200: shapes.MemoryItemShown})
+    def get(self, request: Request, memory_id: str) -> Response:
+        """A memory that is held, or that was told as past."""
+        item = self.memory.get(memory_id)
+        if item is None:
+            raise not_found()
+        return etags.answer(request, item)
+
+    @extend_schema(tags=TAG, request=shapes.MemoryRewritten, responses={200: shapes.MemoryUpdated})
+    def put(self, request: Request, memory_id: str) -> Response:
+        """Correct a memory. Object, connections, sources and vector follow the new sentence.
+
+        What it said before stays in its history. With `If-Match` only where it still says what
+        you have read. 409 with `fact_conflict` where another memory already says what there can
+        be one of.
+        """
+        text = self.read(shapes.MemoryRewritten)["text"]
+        with told():
+            item = by_id.rewrite(
+                palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
+            )
+        return etags.answer(request, item, but=("changed", "note"))
+
+    @extend_schema(tags=TAG, request=None, responses={200: shapes.MemoriesDeleted, 204: None})
+    def delete(self, request: Request, memory_id: str) -> Response:
+        """Delete a memory. Its history stays. `If-Match` as of PUT.
+
+        The messages given to the fact API that only this memory rests on go to the trash. 204
+        where no words of it stay; 200 with the list of those that do.
+        """
+        with told():
+            gone = by_id.delete(
+                palaces_for(self.key), memory_id, check=partial(etags.check, request)
+            )
+        return Response(_deleted(gone)) if gone.kept else Response(status=204)
+
+
+def _deleted(gone: Deleted) -> dict[str, Any]:
+    return {"deleted": int(gone), "kept": gone.kept, "kept_total": gone.kept_total}
+
+
+class HistoryView(FactView):
+    @extend_schema(tags=TAG, responses={200: shapes.MemoryHistoryLine(many=True)})
+    def get(self, request: Request, memory_id: str) -> Response:
+        """All that happened to a memory, oldest first; also of one that was deleted."""
+        return Response(self.memory.history(memory_id))
+
+
+class ResetView(FactView):
+    scopes: ClassVar[dict[str, str]] = {"POST": "admin"}
+
+    @extend_schema(tags=TAG, request=None, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """Delete all memories with their histories, of everybody whom this key opens.
+
+        Messages given to the fact API are deleted for good with them. Those that came by a chat, a
+        turn or an import stay in their drawers, and are not read for memories again.
+        """
+        self.memory.reset()
+        return Response(status=204)

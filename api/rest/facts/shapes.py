@@ -1,0 +1,236 @@
+"""What the fact API is sent and answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from api.rest.facts.fields import AsOf, FilterText, Limited, Messages, Scoped, moment
+from api.rest.memory_service.shapes import ExactText, Shape
+from palace.models import Entity, Fact, FactEvent
+from palace.sdk.arguments import MOST_PROMPT_CHARS, MOST_TEXT_CHARS
+
+FILTERS = (
+    "`{field, operator, value}`, or `{AND: […]}`, `{OR: […]}`, `{NOT: …}` of such; see docs/sdk.md."
+)
+
+
+class MemoriesTold(Scoped):
+    messages = Messages(help_text="A text that the user says, or a list of messages.")
+    metadata = serializers.DictField(
+        required=False, allow_null=True, default=None, help_text="Kept with each memory."
+    )
+    filters = serializers.DictField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text=f"Only memories that meet it are judged beside. {FILTERS}",
+    )
+    prompt = ExactText(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        max_length=MOST_PROMPT_CHARS,
+        help_text="What a model is told to look for, in place of our instructions.",
+    )
+    judging_prompt = ExactText(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        max_length=MOST_PROMPT_CHARS,
+        help_text="How a model is told to judge what is new, in place of our instructions.",
+    )
+    timestamp = moment("When it was said; now unless given.")
+
+
+class MemoryEventShown(Shape):
+    event = serializers.ChoiceField(["ADD", "UPDATE", "DELETE", "NONE"])
+    id = serializers.UUIDField(help_text="Of the memory.")
+    old_memory = serializers.CharField(allow_null=True)
+    new_memory = serializers.CharField(allow_null=True)
+    metadata = serializers.DictField()
+
+
+class MemoryEvents(Shape):
+    results = MemoryEventShown(many=True)
+
+
+class ListAsked(AsOf):
+    filters = FilterText(
+        required=False, allow_null=True, default=None, help_text=f"As JSON: {FILTERS}"
+    )
+
+
+class _Question(Shape):
+    """`query`, or `q` for short."""
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        query = attrs.get("query", attrs.get("q"))
+        if query is None:
+            raise serializers.ValidationError({"query": "This is needed: what is to be found."})
+        return {**attrs, "query": query}
+
+
+class SearchInAddress(_Question, ListAsked):
+    q = ExactText(required=False, help_text="What is to be found.")
+    query = ExactText(required=False, help_text="The same, in full.")
+
+
+class MemorySearchAsked(AsOf):
+    query = ExactText(help_text="What is to be found.")
+    filters = serializers.DictField(
+        required=False, allow_null=True, default=None, help_text=FILTERS
+    )
+
+
+class MemoryItemShown(Shape):
+    id = serializers.UUIDField(help_text="Stays the same while the memory changes.")
+    memory = serializers.CharField(help_text="The whole statement.")
+    hash = serializers.CharField(help_text="MD5 of `memory`.")
+    metadata = serializers.DictField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField(help_text="When it came to say this.")
+    user_id = serializers.CharField(allow_null=True)
+    agent_id = serializers.CharField(allow_null=True)
+    run_id = serializers.CharField(allow_null=True)
+    type = serializers.ChoiceField(Fact.Type.values)
+    subject = serializers.CharField()
+    predicate = serializers.CharField()
+    object = serializers.CharField()
+    aspect = serializers.CharField()
+    stance = serializers.CharField()
+    category = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    confidence = serializers.FloatField()
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+
+
+class MemoryFound(MemoryItemShown):
+    score = serializers.FloatField(help_text="(1 + cosine) / 2, from 0 to 1.")
+
+
+class MemoryItems(Shape):
+    results = MemoryItemShown(many=True)
+
+
+class MemoriesFound(Shape):
+    results = MemoryFound(many=True)
+
+
+class MemoryRewritten(Shape):
+    text = ExactText(max_length=MOST_TEXT_CHARS, help_text="What it is to say from now on.")
+
+
+class MemoryUpdated(MemoryItemShown):
+    changed = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What followed the sentence, by field; `sources`: the words it rests on.",
+    )
+    note = serializers.CharField(allow_null=True, help_text="What could not follow it, and why.")
+
+
+class WordsKept(Shape):
+    drawer = serializers.UUIDField()
+    pointer = serializers.CharField()
+    session_id = serializers.CharField()
+    why = serializers.ChoiceField(
+        ["other_memory", "other_source"],
+        help_text="Another memory rests on it too; or it was not given to the fact API, but came "
+        "by a chat, a turn or an import.",
+    )
+    memories = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The other memories that rest on it."
+    )
+
+
+class MemoriesDeleted(Shape):
+    deleted = serializers.IntegerField(help_text="How many there were.")
+    kept = WordsKept(
+        many=True, help_text="Messages they rested on that stay, up to 100, the oldest first."
+    )
+    kept_total = serializers.IntegerField(help_text="How many messages stay.")
+
+
+class MemoryHistoryLine(Shape):
+    id = serializers.UUIDField(help_text="Of the line.")
+    memory_id = serializers.UUIDField()
+    event = serializers.ChoiceField(FactEvent.Kind.values)
+    old_value = serializers.CharField(allow_null=True)
+    new_value = serializers.CharField(allow_null=True)
+    timestamp = serializers.DateTimeField()
+    is_deleted = serializers.BooleanField()
+    why = serializers.CharField()
+    by = serializers.CharField(help_text="sdk, mining, person …")
+
+
+class EntitiesAsked(Limited):
+    """All of a palace; of an agent or a run, those its memories are about."""
+
+
+class GraphEntity(Shape):
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    type = serializers.ChoiceField(Entity.Kind.values)
+    aliases = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+
+
+class GraphEntities(Shape):
+    results = GraphEntity(many=True)
+
+
+class _Named(Shape):
+    type = serializers.ChoiceField(
+        Entity.Kind.values, required=False, default="", help_text="Where several have the name."
+    )
+
+
+class RelationsAsked(_Named, AsOf):
+    pass
+
+
+class TimelineAsked(_Named, Scoped):
+    known_at = moment("As it was known then.")
+
+
+class GraphRelation(Shape):
+    id = serializers.UUIDField(help_text="Of the memory that says so.")
+    source = serializers.CharField()  # type: ignore[assignment]
+    relation = serializers.CharField()
+    target = serializers.CharField()
+    memory = serializers.CharField()
+    confidence = serializers.FloatField()
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+
+
+class GraphRelations(Shape):
+    entity = GraphEntity()
+    results = GraphRelation(many=True)
+
+
+class EntityStoryLine(Shape):
+    id = serializers.UUIDField(help_text="Of the memory; it may come in several versions.")
+    memory = serializers.CharField()
+    type = serializers.ChoiceField(Fact.Type.values)
+    subject = serializers.CharField()
+    predicate = serializers.CharField()
+    object = serializers.CharField()
+    valid_from = serializers.DateTimeField(allow_null=True)
+    valid_to = serializers.DateTimeField(allow_null=True)
+    recorded_at = serializers.DateTimeField(help_text="When it was learnt.")
+    retired_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it was dropped; null: it is held."
+    )
+    drawers = serializers.ListField(
+        child=serializers.UUIDField(), help_text="The messages that it rests on."
+    )
+
+
+class EntityTimeline(Shape):
+    entity = GraphEntity()
+    results = EntityStoryLine(many=True)

@@ -1,0 +1,222 @@
+"""The memory service's addresses: /turns, /recall, /search, /users and /sessions."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from kombu.exceptions import OperationalError as QueueAway
+from rest_framework.exceptions import MethodNotAllowed
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest.base import ApiView
+from api.rest.memory_service import shapes, shown, turn_ids
+from api.rest.palaces import palaces_for
+from api.rest.problems import Problem
+from palace.curation.leaving import delete_drawers, delete_palace
+from palace.mining.at_once import mine_at_once
+from palace.models import Drawer, Fact, Palace
+from palace.models.hierarchy import DrawerQuerySet
+from palace.recall.lines import PackableTurn
+from palace.recall.recall import recall
+from palace.sdk.arguments import metadata_of
+from palace.storable import storable_id
+from palace.tasks import have_learnt
+from palace.transcripts import Transcript, Turn
+
+logger = logging.getLogger(__name__)
+
+# Of a session, so many of its latest messages may end the context.
+LATEST = 3
+TAG = ["memory service"]
+AMBIGUOUS = (
+    "Several users have a session of this name, and nothing was deleted. Name one of them by "
+    "user_id."
+)
+
+
+class TurnsView(ApiView):
+    @extend_schema(tags=TAG, request=shapes.Turns, responses={201: shapes.TurnKept})
+    def post(self, request: Request) -> Response:
+        """Keep messages to the byte, findable at once, and learn what they say.
+
+        Answers within a minute. What a model has not done by then is made up for later; the
+        answer says so.
+        """
+        asked = self.read(shapes.Turns)
+        turn = turn_ids.new_turn(self.write)
+        transcript = _transcript(turn, asked)
+        palace = self.palace_made(asked.get("user_id"))
+        done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
+        _have_read_what_is_left(palace)
+        return Response(shown.kept(turn, asked["session_id"], done), 201)
+
+
+def _have_read_what_is_left(palace: Palace) -> None:
+    try:
+        have_learnt(palace.pk)
+    except QueueAway as error:
+        logger.warning("The queue is away, so the rest is left to the periodic tasks: %s", error)
+
+
+def _transcript(turn: str, asked: dict[str, Any]) -> Transcript:
+    said_at = asked.get("timestamp") or timezone.now()
+    kept_with = metadata_of(asked.get("metadata")) or None
+    turns = [
+        Turn(
+            turn_ids.message_id(turn, place),
+            message["role"],
+            message["content"],
+            said_at,
+            message.get("name", ""),
+            kept_with,
+        )
+        for place, message in enumerate(asked["messages"])
+    ]
+    return Transcript(turn_ids.SOURCE, asked["session_id"], "", tuple(turns))
+
+
+class RecallView(ApiView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(tags=TAG, request=shapes.RecallAsked, responses={200: shapes.Recalled})
+    def post(self, request: Request) -> Response:
+        """What is known and was said that answers the question, within a budget of tokens.
+
+        Of whom nothing was told, the context is empty.
+        """
+        asked = self.read(shapes.RecallAsked)
+        palace = self.palace(asked.get("user_id"))
+        if palace is None:
+            return Response(shown.NOTHING_RECALLED)
+        recollection = recall(
+            palace,
+            asked["query"],
+            top_k=asked.get("top_k"),
+            as_of=asked.get("as_of"),
+            recipe=asked.get("recipe"),
+            budget_tokens=asked["max_tokens"],
+            with_facts=True,
+            session=_latest(palace, asked.get("session_id")),
+            agent=asked.get("agent_id") or "",
+        )
+        return Response(shown.recalled(palace, recollection))
+
+
+def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
+    if not session:
+        return []
+    drawers = _of_session(session).within(palace).kept()
+    return list(reversed(drawers.order_by("-said_at", "-position", "-pk")[:LATEST]))
+
+
+def _of_session(session: str) -> DrawerQuerySet:
+    """In any palace."""
+    return Drawer.objects.filter(
+        source__in=turn_ids.SESSION_SOURCES, conversation=storable_id(session)
+    )
+
+
+class SearchView(ApiView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(tags=TAG, request=shapes.SearchAsked, responses={200: shapes.Results})
+    def post(self, request: Request) -> Response:
+        """The messages that answer the question best, best first, each with why."""
+        asked = self.read(shapes.SearchAsked)
+        palace = self.palace(asked.get("user_id"))
+        if palace is None:
+            return Response(shown.NOTHING_FOUND)
+        session = asked.get("session_id")
+        recollection = recall(
+            palace,
+            asked["query"],
+            top_k=asked["limit"],
+            leave_out=_outside(palace, session) if session else (),
+        )
+        return Response(shown.found(recollection))
+
+
+def _outside(palace: Palace, session: str) -> list[int]:
+    inside = _of_session(session).within(palace).values("pk")
+    drawers = Drawer.objects.within(palace).exclude(pk__in=inside)
+    return list(drawers.order_by().values_list("pk", flat=True))
+
+
+class UserView(ApiView):
+    scopes: ClassVar[dict[str, str]] = {"DELETE": "admin"}
+
+    @extend_schema(tags=TAG, request=None, responses={204: None})
+    def delete(self, request: Request, user_id: str) -> Response:
+        """Delete a person's palace with everything in it, for good; also when there is none."""
+        palace = self.palace(user_id)
+        if palace is not None:
+            delete_palace(palace)
+        return Response(status=204)
+
+
+class UserMemoriesView(UserView):
+    @extend_schema(tags=TAG, parameters=[shapes.MemoriesAsked], responses={200: shapes.Memories})
+    def get(self, request: Request, user_id: str) -> Response:
+        """Everything Loci has learnt about a person, newest first, with what replaced what.
+
+        Without memories that were deleted, or whose words are in the trash.
+        """
+        asked = self.read_query(shapes.MemoriesAsked)
+        palace = self.palace(user_id)
+        facts = Fact.objects.filter(palace=palace).remembered()
+        if asked["active"] is not None:
+            facts = facts.filter(retired_at__isnull=asked["active"])
+        return Response({"memories": shown.memories(facts, asked["limit"]), "total": facts.count()})
+
+    @extend_schema(exclude=True)
+    def delete(self, request: Request, user_id: str) -> Response:
+        """Delete the palace of a user whose id ends in `/memories`."""
+        user_id = f"{user_id}/memories"
+        if self.palace(user_id) is None:
+            raise MethodNotAllowed("DELETE")
+        return super().delete(request, user_id)
+
+
+class SessionView(ApiView):
+    @extend_schema(
+        tags=TAG,
+        request=None,
+        parameters=[
+            OpenApiParameter(
+                "user_id",
+                OpenApiTypes.STR,
+                description="Whose. Needed where several users have a session of this name.",
+            )
+        ],
+        responses={204: None},
+    )
+    def delete(self, request: Request, session_id: str) -> Response:
+        """Delete a conversation for good, and the facts that rest on it alone.
+
+        The session of a turn, the `run_id` of the fact API, and the conversation id of the proxy
+        or MCP. 204 also where there is no such session. 409 with `ambiguous_session` where
+        several users have one and `user_id` is missing; nothing is deleted then.
+        """
+        drawers = _of_session(session_id)
+        palace = self._palace_with(drawers, request.query_params.get("user_id"))
+        if palace is not None:
+            delete_drawers(palace, drawers)
+        return Response(status=204)
+
+    def _palace_with(self, drawers: DrawerQuerySet, user_id: str | None) -> Palace | None:
+        """
+        Raises:
+            Problem: 409, no user is named and several have such a session.
+        """
+        if user_id is not None:
+            return self.palace(user_id)
+        having = list(palaces_for(self.key).filter(pk__in=drawers.values("palace"))[:2])
+        if len(having) > 1:
+            raise Problem(409, "ambiguous_session", AMBIGUOUS)
+        return having[0] if having else None

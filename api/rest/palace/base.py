@@ -1,0 +1,74 @@
+"""What the addresses of a palace have in common: which palace it is, one row of it, pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework.response import Response
+
+from api.rest.base import ApiView
+from api.rest.paging import Page
+from api.rest.problems import Problem, not_found
+from palace.models import Palace
+from palace.models.palace import InPalace, InPalaceQuerySet
+
+Row = TypeVar("Row", bound=InPalace)
+ALL_PALACES = (
+    "This key is for one palace only, and this is about all of its owner's. Use a key that is not "
+    "bound to one."
+)
+
+
+class HouseView(ApiView):
+    """The palace is that of `?user_id=`, or the key's own."""
+
+    def asked_palace(self) -> Palace | None:
+        """The one that is meant, if there is one."""
+        return self.palace(self.request.query_params.get("user_id"))
+
+    def entered(self) -> Palace:
+        """The one that is meant.
+
+        Raises:
+            Problem: 404, nothing was ever told of that person.
+        """
+        palace = self.asked_palace()
+        if palace is None:
+            raise not_found()
+        return palace
+
+    def row(self, rows: InPalaceQuerySet[Row], uuid: UUID) -> Row:
+        """The one of these rows that is of the palace and has this id.
+
+        Raises:
+            Problem: 404, there is none.
+        """
+        return self.one_of(rows.within(self.entered()), uuid)
+
+    def one_of(self, rows: QuerySet[Row], uuid: UUID) -> Row:
+        """`row`, of rows that are of the palace already."""
+        found = rows.filter(uuid=uuid).first()
+        if found is None:
+            raise not_found()
+        return found
+
+    def page(
+        self,
+        rows: QuerySet[Any],
+        ordering: Sequence[str],
+        show: Callable[[list[Any]], list[dict[str, Any]]],
+    ) -> Response:
+        """A page of the rows, as `show` shows those that are on it."""
+        page = Page(rows, self.request, ordering)
+        return Response({**page.links(), "results": show(page.rows)})
+
+    def require_all_palaces(self) -> None:
+        """
+        Raises:
+            Problem: 403, the key is bound to one palace.
+        """
+        if self.key.subject is not None:
+            raise Problem(403, "wrong_palace", ALL_PALACES)

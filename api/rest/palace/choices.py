@@ -1,0 +1,97 @@
+"""The owner's settings, changed by the very forms of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.db import transaction
+from django.utils.decorators import method_decorator
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest import etags
+from api.rest.palace import owner_shapes
+from api.rest.palace.base import HouseView
+from palace.views.dream_forms import DreamForm
+from settings_app.account_forms import TimeZoneForm
+from settings_app.forms import MODEL_FIELDS, MemoryForm
+from settings_app.models import MemorySettings, held_settings, settings_of
+from settings_app.reports import no_variables_in_reports
+
+OF_MEMORY = {*MemoryForm.Meta.fields, *MODEL_FIELDS}
+OF_DREAMS = {*DreamForm.Meta.fields}
+
+
+@method_decorator(no_variables_in_reports, name="dispatch")
+class SettingsView(HouseView):
+    scopes: ClassVar[dict[str, str]] = {"PATCH": "admin"}
+
+    @extend_schema(tags=["owner"], responses={200: owner_shapes.SettingsShown})
+    def get(self, request: Request) -> Response:
+        """What the owner has chosen; a provider's key is never told."""
+        self.require_all_palaces()
+        return etags.answer(request, _shown(settings_of(self.key.owner_id)))
+
+    @extend_schema(
+        tags=["owner"],
+        request=owner_shapes.SettingsChange,
+        responses={200: owner_shapes.SettingsShown},
+    )
+    def patch(self, request: Request) -> Response:
+        """Change some of the settings, for all palaces of the owner; the others stay.
+
+        A provider's key is for one address: it is removed where another is chosen.
+        """
+        self.require_all_palaces()
+        asked = self.read(owner_shapes.SettingsChange)
+        owner = self.key.owner_id
+        with transaction.atomic():
+            chosen = held_settings(owner)
+            etags.check(request, _shown(chosen))
+            _change(chosen, asked)
+        return etags.answer(request, _shown(settings_of(owner)))
+
+
+def _change(chosen: MemorySettings, asked: Mapping[str, Any]) -> None:
+    """
+    Raises:
+        ValidationError: one of them cannot be so; nothing is stored then.
+    """
+    if OF_MEMORY & asked.keys():
+        form = MemoryForm(_filled(MemoryForm(instance=chosen), asked), instance=chosen)
+        _refuse_wrong(form)
+        form.store()
+    if OF_DREAMS & asked.keys():
+        dreams = DreamForm(_filled(DreamForm(instance=chosen), asked), instance=chosen)
+        _refuse_wrong(dreams)
+        dreams.store()
+    if "time_zone" in asked:
+        zone = TimeZoneForm({"time_zone": asked["time_zone"]})
+        _refuse_wrong(zone)
+        defaults = {"time_zone": zone.cleaned_data["time_zone"]}
+        MemorySettings.objects.update_or_create(owner_id=chosen.owner_id, defaults=defaults)
+
+
+def _filled(form: forms.BaseForm, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The form as it would be sent with what is chosen, but for what is asked."""
+    return {**form.initial, **asked}
+
+
+def _refuse_wrong(form: forms.BaseForm) -> None:
+    if not form.is_valid():
+        raise ValidationError({name: list(map(str, said)) for name, said in form.errors.items()})
+
+
+def _shown(chosen: MemorySettings) -> dict[str, Any]:
+    memory, dreams = MemoryForm(instance=chosen).initial, DreamForm(instance=chosen).initial
+    shown = {**memory, **dreams, "time_zone": chosen.time_zone}
+    return {
+        **{name: shown[name] for name in owner_shapes.Choices().get_fields()},
+        "has_key": chosen.has_key,
+        "note": chosen.chat_model().note,
+        "changed_at": chosen.changed_at,
+    }

@@ -1,0 +1,130 @@
+"""Drawers: what was said, to the byte."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest import etags
+from api.rest.palace import shapes, shown
+from api.rest.palace.base import HouseView
+from api.rest.problems import Problem, not_found
+from palace.aaak import Pointer
+from palace.curation.trash import move_to_trash, trash_drawers
+from palace.models import Drawer, Palace, Room
+from palace.models.hierarchy import DrawerQuerySet
+from palace.views.reading import find_by_pointer
+
+TAG = ["drawers"]
+ONE = [shapes.UserAsked]
+# Of what was said at one moment, the later in its conversation comes first.
+NEWEST_FIRST = ["-said_at", "-position", "-pk"]
+IN_ORDER = ["position", "pk"]
+FILTERS = {
+    "wing": "room__wing__uuid",
+    "room": "room__uuid",
+    "closet": "closet__uuid",
+    "said_after": "said_at__gte",
+    "said_before": "said_at__lt",
+}
+
+
+def chosen(palace: Palace, drawers: DrawerQuerySet, ids: list[UUID]) -> DrawerQuerySet:
+    """Those of the drawers that have these ids.
+
+    Raises:
+        Problem: 404, one of them is not among them; nothing is to be done then.
+    """
+    found = drawers.within(palace).filter(uuid__in=ids)
+    here = set(found.values_list("uuid", flat=True))
+    if missing := [str(each) for each in dict.fromkeys(ids) if each not in here]:
+        said = f"{len(missing)} of these drawers are not here; nothing was done."
+        raise Problem(404, "not_found", said, errors={"drawers": missing})
+    return found
+
+
+class DrawersView(HouseView):
+    @extend_schema(
+        tags=TAG,
+        parameters=[shapes.DrawersAsked],
+        responses={200: shapes.page_of(shapes.DrawerShown)},
+    )
+    def get(self, request: Request) -> Response:
+        """What was said, newest first; all of it, or what is in a place or of a time."""
+        asked = self.read_query(shapes.DrawersAsked)
+        palace = self.asked_palace()
+        if palace is None:
+            return self.page(Drawer.objects.none(), NEWEST_FIRST, list)
+        wanted = {FILTERS[name]: value for name, value in asked.items() if name in FILTERS}
+        held = Drawer.objects.within(palace).kept().filter(**_in_palace(palace, wanted))
+        return self.page(held.with_place(), NEWEST_FIRST, shown.drawers)
+
+
+def _in_palace(palace: Palace, wanted: dict[str, Any]) -> dict[str, Any]:
+    """With the palace named for each table that is looked at: every index starts with it."""
+    tables = {name.split("__uuid")[0] for name in wanted if name.endswith("__uuid")}
+    return {**wanted, **{f"{table}__palace": palace for table in tables}}
+
+
+class RoomDrawersView(HouseView):
+    @extend_schema(
+        tags=TAG, parameters=[shapes.PageAsked], responses={200: shapes.page_of(shapes.DrawerShown)}
+    )
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """What is in a room, in the order it was said."""
+        room = self.row(Room.objects.all(), uuid)
+        kept = Drawer.objects.filter(palace=room.palace_id, room=room).kept()
+        if not kept.exists():
+            raise not_found()
+        return self.page(kept.with_place(), IN_ORDER, shown.drawers)
+
+
+class DrawerView(HouseView):
+    @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.DrawerWhole})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """A drawer: its words, where it stands, and the facts that rest on it."""
+        return etags.answer(request, shown.drawer_whole(self._kept(uuid)))
+
+    @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
+    def delete(self, request: Request, uuid: UUID) -> Response:
+        """Move a drawer to the trash, where it stays for 30 days."""
+        with transaction.atomic():
+            self.entered().lock()
+            drawer = self._kept(uuid)
+            etags.check(request, shown.drawer_whole(drawer))
+            return Response(shown.batch(move_to_trash(drawer)))
+
+    def _kept(self, uuid: UUID) -> Drawer:
+        return self.row(Drawer.objects.kept().with_place().select_related("palace"), uuid)
+
+
+class PointerView(HouseView):
+    @extend_schema(tags=TAG, parameters=[shapes.PointerAsked], responses={200: shapes.DrawerWhole})
+    def get(self, request: Request) -> Response:
+        """The drawer that a pointer leads to."""
+        wanted = Pointer.parse(self.read_query(shapes.PointerAsked)["pointer"])
+        found = find_by_pointer(self.entered(), wanted)
+        if found is None:
+            raise not_found()
+        whole = Drawer.objects.with_place().select_related("palace").get(pk=found.pk)
+        return etags.answer(request, shown.drawer_whole(whole))
+
+
+class DrawersTrashView(HouseView):
+    @extend_schema(tags=TAG, parameters=ONE, request=shapes.Drawers, responses={200: shapes.Batch})
+    def post(self, request: Request) -> Response:
+        """Move drawers to the trash together, up to 1,000, or none if one is not here.
+
+        What is in the trash already stays in the batch it came with.
+        """
+        ids = self.read(shapes.Drawers)["drawers"]
+        palace = self.entered()
+        with transaction.atomic():
+            palace.lock()
+            going = chosen(palace, Drawer.objects.all(), ids)
+            return Response(shown.batch(trash_drawers(palace, going)))

@@ -1,0 +1,175 @@
+"""Wings, rooms and closets."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest import etags
+from api.rest.palace import shapes, shown
+from api.rest.palace.base import HouseView
+from api.rest.problems import Problem, not_found
+from palace.curation.trash import move_to_trash
+from palace.curation.wings import NameTaken, change_wing, merge_wings
+from palace.models import Closet, Room, Wing
+from palace.views.reading import closets_of, rooms_of, wing_counts
+
+TAG = ["places"]
+ONE = [shapes.UserAsked]
+PAGE = [shapes.PageAsked]
+
+
+class PlaceView(HouseView):
+    """One place. What holds nothing outside of the trash is not found."""
+
+    def wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
+        """A wing, and as it is shown."""
+        wing = self.row(Wing.objects.select_related("palace"), uuid)
+        (row,) = shown.wings(wing.palace, [wing])
+        if not row["drawers"]:
+            raise not_found()
+        return wing, row
+
+    def room(self, uuid: UUID) -> tuple[Room, dict[str, Any]]:
+        room = self.row(Room.objects.select_related("palace", "wing"), uuid)
+        counted = rooms_of(room.wing).select_related("wing").filter(pk=room.pk).first()
+        if counted is None:
+            raise not_found()
+        return room, shown.rooms([counted])[0]
+
+    def closet(self, uuid: UUID) -> dict[str, Any]:
+        closet = self.row(Closet.objects.select_related("room__wing"), uuid)
+        counted = closets_of(closet.room).select_related("room__wing").filter(pk=closet.pk).first()
+        if counted is None:
+            raise not_found()
+        return shown.closets([counted])[0]
+
+
+class WingsView(HouseView):
+    @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.WingShown)})
+    def get(self, request: Request) -> Response:
+        """The wings that hold something, by number."""
+        palace = self.asked_palace()
+        if palace is None:
+            return self.page(Wing.objects.none(), ["number"], list)
+        held = Wing.objects.within(palace).filter(pk__in=list(wing_counts(palace)))
+        return self.page(held, ["number"], lambda wings: shown.wings(palace, wings))
+
+
+class WingView(PlaceView):
+    @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.WingShown})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """A wing, with the names it goes by."""
+        return etags.answer(request, self.wing(uuid)[1])
+
+    @extend_schema(
+        tags=TAG,
+        parameters=ONE,
+        request=shapes.WingChange,
+        responses={200: shapes.WingShown},
+    )
+    def patch(self, request: Request, uuid: UUID) -> Response:
+        """Change a wing's name, its kind, or the other names it is found by.
+
+        Its former name becomes one of those. A name that another wing goes by is refused: 409.
+        """
+        asked = self.read(shapes.WingChange)
+        with transaction.atomic():
+            wing, before = self._held(uuid)
+            try:
+                change_wing(
+                    wing,
+                    name=asked.get("name", wing.name),
+                    kind=asked.get("kind", wing.kind),
+                    aliases=asked.get("aliases"),
+                )
+            except NameTaken as taken:
+                raise Problem(409, taken.code, str(taken)) from None
+            after = self.wing(uuid)[1] if asked else before
+        return etags.answer(request, after)
+
+    @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
+    def delete(self, request: Request, uuid: UUID) -> Response:
+        """Move all that a wing holds to the trash, where it stays for 30 days."""
+        with transaction.atomic():
+            wing, _ = self._held(uuid)
+            return Response(shown.batch(move_to_trash(wing)))
+
+    def _held(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
+        """The wing as it is now, which nobody else changes until the transaction ends."""
+        self.entered().lock()
+        wing, row = self.wing(uuid)
+        etags.check(self.request, row)
+        return wing, row
+
+
+class WingMergeView(PlaceView):
+    @extend_schema(
+        tags=TAG, parameters=ONE, request=shapes.Into, responses={200: shapes.WingMerged}
+    )
+    def post(self, request: Request, uuid: UUID) -> Response:
+        """Make a wing part of another: its rooms and its names are the other's from now on.
+
+        Pointers still lead to their drawers: rooms keep their numbers. Where both wings have a
+        room of one conversation, the drawers of this one are numbered anew.
+        """
+        into = self.read(shapes.Into)["into"]
+        with transaction.atomic():
+            self.entered().lock()
+            wing, other = self.wing(uuid)[0], self.wing(into)[0]
+            merged = merge_wings(wing, other)
+            now = self.wing(into)[1]
+        return Response({"wing": now, "rooms": merged.rooms, "drawers": merged.drawers})
+
+
+class WingRoomsView(PlaceView):
+    @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.RoomShown)})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """The rooms of a wing, newest first."""
+        rooms = rooms_of(self.wing(uuid)[0]).select_related("wing")
+        return self.page(rooms, ["-started_at", "-number"], shown.rooms)
+
+
+class RoomView(PlaceView):
+    @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.RoomShown})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """A room: a conversation, or the part of it that is in this wing."""
+        return etags.answer(request, self.room(uuid)[1])
+
+    @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
+    def delete(self, request: Request, uuid: UUID) -> Response:
+        """Move all that a room holds to the trash, where it stays for 30 days."""
+        with transaction.atomic():
+            self.entered().lock()
+            room, row = self.room(uuid)
+            etags.check(request, row)
+            return Response(shown.batch(move_to_trash(room)))
+
+
+class RoomClosetsView(PlaceView):
+    @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.ClosetShown)})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """The topics of a room, in the order they came up."""
+        closets = closets_of(self.room(uuid)[0]).select_related("room__wing")
+        return self.page(closets, ["pk"], shown.closets)
+
+
+class ClosetView(PlaceView):
+    @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.ClosetShown})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """A topic discussed in a room."""
+        return Response(self.closet(uuid))
+
+    @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
+    def delete(self, request: Request, uuid: UUID) -> Response:
+        """Move all that was said about a topic in its room to the trash, for 30 days."""
+        with transaction.atomic():
+            self.entered().lock()
+            self.closet(uuid)
+            closet = self.row(Closet.objects.select_related("palace", "room__wing"), uuid)
+            return Response(shown.batch(move_to_trash(closet)))

@@ -1,0 +1,153 @@
+"""The trash: what is in it, and the two ways out."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from kombu.exceptions import OperationalError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest.palace import shapes, shown, trash_shapes
+from api.rest.palace.base import HouseView
+from api.rest.palace.drawers import chosen
+from api.rest.problems import Problem, not_found
+from palace import tasks
+from palace.curation.purge import Purge
+from palace.curation.trash import (
+    batch_key,
+    batch_of,
+    drawers_in,
+    moment_of,
+    restore,
+    up_to,
+    was_batch,
+)
+from palace.models import Drawer, Palace
+from palace.models.hierarchy import DrawerQuerySet
+from palace.views.trash import EMPTY_AT_ONCE_S, queue_mining
+
+TAG = ["trash"]
+ONE = [shapes.UserAsked]
+LAST_TRASHED_FIRST = ["-trashed_at", "conversation", "position", "pk"]
+NO_QUEUE = (
+    "Part of it is deleted for good. The queue (Redis) does not answer at the moment; ask once "
+    "more to go on."
+)
+
+
+class TrashView(HouseView):
+    @extend_schema(
+        tags=TAG,
+        parameters=[shapes.PageAsked],
+        responses={200: shapes.page_of(trash_shapes.TrashedShown)},
+    )
+    def get(self, request: Request) -> Response:
+        """What is in the trash, what went there last first. After 30 days it is deleted for good.
+
+        What went there together shares its `batch`.
+        """
+        palace = self.asked_palace()
+        held = Drawer.objects.within(palace) if palace else Drawer.objects.none()
+        return self.page(held.trashed().with_place(), LAST_TRASHED_FIRST, shown.trashed)
+
+
+class TrashedView(HouseView):
+    scopes: ClassVar[dict[str, str]] = {"DELETE": "admin"}
+
+    @extend_schema(tags=TAG, parameters=ONE, responses={200: trash_shapes.TrashedShown})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """A drawer that is in the trash."""
+        return Response(shown.trashed_row(self._trashed(uuid)))
+
+    @extend_schema(tags=TAG, parameters=ONE, request=None, responses={204: None})
+    def delete(self, request: Request, uuid: UUID) -> Response:
+        """Delete a drawer that is in the trash for good, with every trace of its words."""
+        drawer = self._trashed(uuid)
+        purge = Purge(drawer.palace)
+        purge.run(drawers_in(drawer))
+        if not purge.count:  # It was restored meanwhile, or is gone already.
+            raise not_found()
+        return Response(status=204)
+
+    def _trashed(self, uuid: UUID) -> Drawer:
+        return self.row(Drawer.objects.trashed().with_place().select_related("palace"), uuid)
+
+
+class RestoreView(HouseView):
+    @extend_schema(
+        tags=TAG,
+        parameters=ONE,
+        request=trash_shapes.Restore,
+        responses={200: trash_shapes.Restored},
+    )
+    def post(self, request: Request) -> Response:
+        """Bring drawers back from the trash: some, or all that went there together.
+
+        The facts that rested on them alone are held again, unless others took their place.
+        """
+        asked = self.read(trash_shapes.Restore)
+        palace = self.entered()
+        with transaction.atomic():
+            palace.lock()
+            if "batch" in asked:
+                drawers = _batch(palace, asked["batch"])
+            else:
+                drawers = chosen(palace, Drawer.objects.all(), asked["drawers"])
+            restored = restore(palace, drawers)
+        queue_mining(restored)
+        return Response({"drawers": restored.drawers})
+
+
+def _batch(palace: Palace, key: int) -> DrawerQuerySet:
+    """What is left of a batch in the trash.
+
+    Raises:
+        Problem: 404, no such batch ever was.
+    """
+    at = moment_of(key)
+    if at is None or not was_batch(palace, at):
+        raise not_found()
+    return batch_of(palace, at)
+
+
+class EmptyView(HouseView):
+    scopes: ClassVar[dict[str, str]] = {"POST": "admin"}
+
+    @extend_schema(
+        tags=TAG,
+        parameters=ONE,
+        request=trash_shapes.Empty,
+        responses={200: trash_shapes.Emptied, 202: trash_shapes.Emptied},
+    )
+    def post(self, request: Request) -> Response:
+        """Delete for good what is in the trash, or what went there up to a batch.
+
+        What takes longer than a few seconds goes on in the background: 202, and `left` says how
+        much that is.
+        """
+        asked = self.read(trash_shapes.Empty)
+        palace = self.entered()
+        key = asked["up_to"] if "up_to" in asked else _latest(palace)
+        if key is None:
+            return Response({"deleted": 0, "left": 0})
+        _batch(palace, key)
+        drawers = up_to(key).within(palace)
+        run = Purge(palace)
+        if run.run(drawers, seconds=EMPTY_AT_ONCE_S):
+            return Response({"deleted": run.count, "left": 0})
+        try:
+            tasks.empty_trash.delay(palace.pk, key)
+        except OperationalError:
+            later = {"Retry-After": "5"}
+            raise Problem(503, "queue_unavailable", NO_QUEUE, headers=later) from None
+        return Response({"deleted": run.count, "left": drawers.count()}, 202)
+
+
+def _latest(palace: Palace) -> int | None:
+    trashed = Drawer.objects.within(palace).trashed().order_by("-trashed_at")
+    at = trashed.values_list("trashed_at", flat=True).first()
+    return batch_key(at) if at else None

@@ -1,0 +1,109 @@
+"""JSON as it comes in: whole, in UTF-8, and of nothing that cannot be kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import IO, Any
+
+from rest_framework.parsers import BaseParser
+
+from api.rest.problems import Problem
+from palace.storable import is_storable
+
+MOST_BYTES = 8 << 20
+MOST_LEVELS = 60
+
+# Where in a body something is: what it is in, and its name or number there. None is the body.
+Place = tuple["Place", str | int] | None
+
+
+class StrictJSON(BaseParser):
+    """Refuses what is not JSON to the letter, with a sentence that says where."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return read_json(stream.read(MOST_BYTES + 1))
+
+
+def read_json(body: bytes, what: str = "The body", *, most_bytes: int = MOST_BYTES) -> Any:
+    """
+    Args:
+        what: How sentences call it.
+
+    Raises:
+        Problem: 413 or 400; it is too large, or no JSON, or holds what cannot be kept.
+    """
+    if len(body) > most_bytes:
+        most = most_bytes >> 20
+        raise Problem(413, "too_large", f"{what} has up to {most} MB. Send less at once.")
+    try:
+        read = json.loads(body.decode(), parse_constant=_no_number, parse_int=_number)
+    except UnicodeDecodeError as error:
+        raise _bad(f"{what} is not in UTF-8: byte {error.start} is none of a text.") from None
+    except RecursionError:
+        raise _bad(f"{what} is nested deeper than {MOST_LEVELS} levels.") from None
+    except ValueError as error:
+        raise _bad(f"{what} is no JSON: {error}.") from None
+    _check(read, None, 0)
+    return read
+
+
+def _bad(sentence: str) -> Problem:
+    return Problem(400, "bad_json", sentence)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _number(digits: str) -> int:
+    if len(digits) > 20:
+        raise ValueError(f"the number {digits[:10]}… is too large")
+    return int(digits)
+
+
+def _check(value: Any, at: Place, level: int) -> None:
+    if level > MOST_LEVELS:
+        raise _bad(f"The body is nested deeper than {MOST_LEVELS} levels.")
+    if isinstance(value, str):
+        _check_text(value, at)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            _check_text(name, at)
+            _check(inner, (at, name), level + 1)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            _check(inner, (at, number), level + 1)
+    elif isinstance(value, float) and value in (float("inf"), float("-inf")):
+        raise _bad(f"{_written(at) or 'The body'} is too large a number.")
+
+
+def _written(at: Place) -> str:
+    """As a sentence names it, such as `messages[3].text`.
+
+    Only where something is wrong: a name may be as long as the body, and have any number of things
+    below it.
+    """
+    steps: list[str] = []
+    while at:
+        at, step = at
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+    return "".join(reversed(steps)).removeprefix(".")
+
+
+def _check_text(text: str, at: Place) -> None:
+    if not is_storable(text):
+        named = _written(at)
+        where = named if named and is_storable(named) else "The body"
+        raise Problem(
+            400,
+            "unstorable_text",
+            f"{where} holds a character that cannot be stored: NUL, or half of a surrogate pair.",
+        )

@@ -1,0 +1,213 @@
+"""Webhooks over REST: /v1/webhooks/, for keys with the scope “admin”."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest.base import ApiView
+from api.rest.palaces import subject_for
+from api.rest.problems import not_found
+from palace.models import Webhook, WebhookDelivery
+from palace.tasks import deliver_webhooks
+from palace.webhooks import addresses, keeping
+
+Shape = serializers.Serializer[Any]
+TAG = ["webhooks"]
+# Of the latest deliveries, so many are told.
+LATEST = 100
+
+ADMIN: Mapping[str, str] = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), "admin")
+
+
+def events_field(**options: Any) -> serializers.ListField:
+    child = serializers.ChoiceField(Webhook.Event.values)
+    return serializers.ListField(child=child, allow_empty=False, max_length=10, **options)
+
+
+class WebhookAsked(Shape):
+    url = serializers.CharField(
+        max_length=addresses.MOST_CHARS, help_text="An https address; it is sent POST requests."
+    )
+    events = events_field(help_text="What to tell of.")
+    user_id = serializers.CharField(
+        required=False,
+        allow_null=True,
+        help_text="Whose palace to tell of; without it, of all that the key opens.",
+    )
+
+
+class WebhookChanged(Shape):
+    url = serializers.CharField(required=False, max_length=addresses.MOST_CHARS)
+    events = events_field(required=False)
+    enabled = serializers.BooleanField(
+        required=False, help_text="true: tell it again, also what still waits. false: stop."
+    )
+
+
+class WebhookShown(Shape):
+    id = serializers.UUIDField()
+    url = serializers.CharField()
+    events = serializers.ListField(child=serializers.CharField())
+    user_id = serializers.CharField(
+        allow_null=True, help_text="Null where it is told of your own palace, or of all."
+    )
+    all_palaces = serializers.BooleanField(help_text="Whether it is told of all your palaces.")
+    enabled = serializers.BooleanField()
+    disabled_why = serializers.CharField(allow_null=True)
+    failing_since = serializers.DateTimeField(allow_null=True, help_text="Nothing arrived since.")
+    created_at = serializers.DateTimeField()
+
+
+class WebhookMade(WebhookShown):
+    secret = serializers.CharField(
+        required=False, help_text="By it you know what is ours. It is shown this once only."
+    )
+
+
+class Webhooks(Shape):
+    webhooks = WebhookShown(many=True)
+
+
+class DeliveryShown(Shape):
+    id = serializers.CharField(help_text="As the header `webhook-id` has it.")
+    event = serializers.CharField()
+    state = serializers.ChoiceField(["waiting", "delivered", "failed"])
+    attempts = serializers.IntegerField()
+    status = serializers.IntegerField(allow_null=True, help_text="Of the last answer.")
+    said = serializers.CharField(help_text="What came of the last attempt.")
+    created_at = serializers.DateTimeField()
+    due_at = serializers.DateTimeField(allow_null=True, help_text="When it is sent next.")
+    delivered_at = serializers.DateTimeField(allow_null=True)
+
+
+class Deliveries(Shape):
+    deliveries = DeliveryShown(many=True)
+
+
+class WebhooksView(ApiView):
+    scopes: ClassVar[Mapping[str, str]] = ADMIN
+
+    _secret: str | None = None
+
+    @extend_schema(tags=TAG, responses={200: Webhooks})
+    def get(self, request: Request) -> Response:
+        """Your webhooks, newest first; a key for one palace sees those of that palace."""
+        return Response({"webhooks": [_shown(each) for each in _of(self)]})
+
+    @extend_schema(tags=TAG, request=WebhookAsked, responses={201: WebhookMade})
+    def post(self, request: Request) -> Response:
+        """Have an address told what happens.
+
+        The answer has the secret that its messages are signed by; it is not shown again, nor
+        where the request is repeated with the same `Idempotency-Key`.
+        """
+        asked = self.read(WebhookAsked)
+        user_id = asked.get("user_id")
+        subject = subject_for(self.key, user_id) if user_id is not None else self.key.subject
+        webhook, self._secret = keeping.add(
+            self.key.owner_id, asked["url"], asked["events"], subject
+        )
+        return Response(_shown(webhook), 201)
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        """The secret comes last: what is kept for a repeated request must not hold it."""
+        finished = super().finalize_response(request, response, *args, **kwargs)
+        if self._secret is not None and finished.status_code == 201:
+            finished.data = {**finished.data, "secret": self._secret}
+        return finished
+
+
+class WebhookView(ApiView):
+    scopes: ClassVar[Mapping[str, str]] = ADMIN
+
+    @extend_schema(tags=TAG, responses={200: WebhookShown})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """One webhook, and whether it works."""
+        return Response(_shown(_one(self, uuid)))
+
+    @extend_schema(tags=TAG, request=WebhookChanged, responses={200: WebhookShown})
+    def patch(self, request: Request, uuid: UUID) -> Response:
+        """Change where it is told and of what, or stop it and let it go on."""
+        asked = self.read(WebhookChanged)
+        webhook = _one(self, uuid)
+        keeping.change(webhook, url=asked.get("url"), events=asked.get("events", ()))
+        if "enabled" in asked:
+            keeping.enable(webhook) if asked["enabled"] else keeping.disable(webhook)
+        return Response(_shown(webhook))
+
+    @extend_schema(tags=TAG, request=None, responses={204: None})
+    def delete(self, request: Request, uuid: UUID) -> Response:
+        """Tell it no more; what still waits for it goes too."""
+        _one(self, uuid).delete()
+        return Response(status=204)
+
+
+class WebhookTestView(ApiView):
+    scopes: ClassVar[Mapping[str, str]] = ADMIN
+
+    @extend_schema(tags=TAG, request=None, responses={202: DeliveryShown})
+    def post(self, request: Request, uuid: UUID) -> Response:
+        """Send a message of the type `test`; see its deliveries for what came of it."""
+        delivery = keeping.try_out(_one(self, uuid))
+        deliver_webhooks.delay()
+        return Response(_delivery(delivery), 202)
+
+
+class DeliveriesView(ApiView):
+    scopes: ClassVar[Mapping[str, str]] = ADMIN
+
+    @extend_schema(tags=TAG, responses={200: Deliveries})
+    def get(self, request: Request, uuid: UUID) -> Response:
+        """The latest deliveries, newest first: up to a hundred, of the last seven days."""
+        latest = _one(self, uuid).deliveries.order_by("-pk")[:LATEST]
+        return Response({"deliveries": [_delivery(each) for each in latest]})
+
+
+def _of(view: ApiView) -> Any:
+    webhooks = Webhook.objects.filter(owner=view.key.owner_id).order_by("-pk")
+    subject = view.key.subject
+    return webhooks if subject is None else webhooks.filter(subject=subject)
+
+
+def _one(view: ApiView, uuid: UUID) -> Webhook:
+    webhook: Webhook | None = _of(view).filter(uuid=uuid).first()
+    if webhook is None:
+        raise not_found()
+    return webhook
+
+
+def _shown(webhook: Webhook) -> dict[str, Any]:
+    return {
+        "id": webhook.uuid,
+        "url": webhook.url,
+        "events": webhook.events,
+        "user_id": webhook.subject or None,
+        "all_palaces": webhook.subject is None,
+        "enabled": webhook.disabled_at is None,
+        "disabled_why": webhook.disabled_why or None,
+        "failing_since": webhook.failing_since,
+        "created_at": webhook.created_at,
+    }
+
+
+def _delivery(delivery: WebhookDelivery) -> dict[str, Any]:
+    return {
+        "id": delivery.message_id,
+        "event": delivery.event,
+        "state": delivery.state,
+        "attempts": delivery.attempts,
+        "status": delivery.status,
+        "said": delivery.said,
+        "created_at": delivery.created_at,
+        "due_at": delivery.due_at,
+        "delivered_at": delivery.delivered_at,
+    }

@@ -1,0 +1,125 @@
+"""/episodic/: what conversations came to, stored and found by meaning."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from api.rest.facts.fields import moment
+from api.rest.memory_service.shapes import ExactText, Shape
+from api.rest.working_memory.whose import ShortView, Whose
+from palace.knowledge.episodes.storing import MOST_SUMMARY_CHARS
+from palace.models import Episode
+from palace.sdk.arguments import MOST_RESULTS
+from palace.sdk.episodes import LIMIT
+
+TAG = ["episodes"]
+
+
+def listed(said: str) -> serializers.ListField:
+    return serializers.ListField(required=False, default=list, help_text=said)
+
+
+def agent_field(said: str) -> ExactText:
+    return ExactText(required=False, allow_null=True, default=None, help_text=said)
+
+
+class EpisodeStored(Whose):
+    conversation_id = ExactText(help_text="A name of your own.")
+    summary = ExactText(max_length=MOST_SUMMARY_CHARS)
+    key_decisions = listed("Texts, or whatever JSON can write.")
+    entities = listed("Likewise.")
+    tools = listed("Likewise.")
+    agent_id = agent_field("Whose conversation it was.")
+    started_at = moment("Of the conversation.")
+    ended_at = moment("Of the conversation.")
+
+
+class EpisodesAsked(Whose):
+    query = ExactText(help_text="What is to be found.")
+    agent_id = agent_field("Only those of this agent.")
+    limit = serializers.IntegerField(
+        required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
+    )
+    as_of = moment("Only those of conversations that had begun then.")
+
+
+class EpisodeShown(Shape):
+    id = serializers.UUIDField()
+    conversation_id = serializers.CharField()
+    user_id = serializers.CharField(allow_null=True)
+    agent_id = serializers.CharField(allow_null=True)
+    summary = serializers.CharField()
+    key_decisions = serializers.ListField()
+    entities = serializers.ListField()
+    tools = serializers.ListField()
+    made_by = serializers.ChoiceField(Episode.Maker.values)
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class EpisodeFound(EpisodeShown):
+    score = serializers.FloatField(help_text="(1 + cosine) / 2, from 0 to 1.")
+
+
+class EpisodesShown(Shape):
+    results = EpisodeShown(many=True)
+
+
+class EpisodesFound(Shape):
+    results = EpisodeFound(many=True)
+
+
+class EpisodicView(ShortView):
+    def of_conversation(self, conversation_id: str) -> Response:
+        episodes = self.memory.episodes(user_id=self.user())
+        return Response({"results": episodes.of_conversation(conversation_id)})
+
+
+class EpisodesView(EpisodicView):
+    @extend_schema(tags=TAG, parameters=[Whose], responses={200: EpisodesShown})
+    def get(self, request: Request, conversation_id: str) -> Response:
+        """All episodes of a conversation, the oldest first."""
+        return self.of_conversation(conversation_id)
+
+
+class StoreView(EpisodicView):
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """All episodes of a conversation with the id `store`."""
+        return self.of_conversation("store")
+
+    @extend_schema(
+        tags=TAG, parameters=[Whose], request=EpisodeStored, responses={201: EpisodeShown}
+    )
+    def post(self, request: Request) -> Response:
+        """Keep a summary of a conversation, beside those there are."""
+        asked = self.read(EpisodeStored)
+        episodes = self.memory.episodes(user_id=self.user(asked))
+        del asked["user_id"]
+        return Response(episodes.store(**asked), 201)
+
+
+class SearchEpisodesView(EpisodicView):
+    only_reads: ClassVar[bool] = True
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """All episodes of a conversation with the id `search`."""
+        return self.of_conversation("search")
+
+    @extend_schema(
+        tags=TAG, parameters=[Whose], request=EpisodesAsked, responses={200: EpisodesFound}
+    )
+    def post(self, request: Request) -> Response:
+        """The episodes closest by meaning, best first."""
+        asked = self.read(EpisodesAsked)
+        episodes = self.memory.episodes(user_id=self.user(asked))
+        del asked["user_id"]
+        return Response({"results": episodes.search(**asked)})

@@ -1,0 +1,10 @@
+"""The addresses of all programs' doors but MCP, which is an ASGI app of its own."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("api.rest.urls")),
+    path("v1/", include("api.openai.urls")),
+]

@@ -1,0 +1,1 @@
+"""What knows a language: plain values in, plain values out; no Django, no database."""

@@ -1,1 +1,0 @@
-"""Facts: what is true, since when, and by which words. `palace.facts.remember` is the way in."""

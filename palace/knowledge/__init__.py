@@ -1,0 +1,1 @@
+"""What is known of what was said: facts, episodes, and dreams that tidy them up."""

@@ -1,0 +1,202 @@
+"""A dream: what is held put in order, and what was said searched for lasting preferences.
+
+It changes nothing but by proposals, save for kinds that the owner trusts. Killed, repeated, or
+begun twice at once, it ends in the same state: each change is proposed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from palace.knowledge.dreaming.budget import Limits, Purse
+from palace.knowledge.dreaming.deciding import DREAM, accept_all
+from palace.knowledge.dreaming.directives import Directives, read_directives
+from palace.knowledge.dreaming.finding import Finding
+from palace.knowledge.dreaming.local import find_locally
+from palace.knowledge.dreaming.looking import (
+    MOST_FACTS,
+    MOST_FACTS_BY_RULES,
+    facts_to_look_at,
+    feedback_of,
+    log_of,
+)
+from palace.knowledge.dreaming.novelty import only_new
+from palace.knowledge.dreaming.passes import ModelPasses
+from palace.knowledge.dreaming.proposing import mark_stale, propose
+from palace.models import Activity, DreamMark, Palace, Proposal
+from palace.models.locks import held_if_free, is_held
+from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.spaces import active_space
+from settings_app.models import settings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Dreamt:
+    """What came of a dream.
+
+    Attributes:
+        activity: Its record; None where nothing was done.
+        proposed: How many of each kind.
+        applied: How many of them, and of those that waited, were applied by themselves.
+        notes: What was degraded, left out or held back, in sentences.
+        already: Another dream of this palace was under way, so that nothing was done.
+    """
+
+    activity: Activity | None = None
+    proposed: Counter[str] = field(default_factory=Counter)
+    applied: int = 0
+    notes: tuple[str, ...] = ()
+    already: bool = False
+
+
+def dream(palace: Palace, *, with_model: bool = True) -> Dreamt:
+    """Dream over a palace once. Call it outside of a transaction; it may ask a model for minutes.
+
+    Args:
+        with_model: Whether the owner's model may be asked, where there is one.
+
+    Raises:
+        BadDirective: a file with instructions cannot be used; nothing was done.
+    """
+    directives = read_directives()
+    with held_if_free(_lock_of(palace)) as ours:
+        if not ours:
+            return Dreamt(already=True)
+        return _Dream(palace, directives, with_model=with_model).run()
+
+
+def is_dreaming(palace: Palace) -> bool:
+    return is_held(_lock_of(palace))
+
+
+def _lock_of(palace: Palace) -> str:
+    return f"dream over palace {palace.pk}"
+
+
+class _Dream:
+    def __init__(self, palace: Palace, directives: Directives, *, with_model: bool) -> None:
+        self._palace = palace
+        self._chosen = settings_of(palace.owner_id)
+        self._activity = Activity(palace=palace, kind=Activity.Kind.DREAMT)
+        self._proposed: Counter[str] = Counter()
+        self._looked: dict[str, int] = {}
+        self._notes: list[str] = []
+        self._applied = 0
+        self._passes = self._with_model(directives) if with_model else None
+
+    def _with_model(self, directives: Directives) -> ModelPasses | None:
+        named = self._chosen.chat_model()
+        if named.note:
+            self._notes.append(named.note)
+        if named.endpoint is None:
+            return None
+        purse = Purse(named.endpoint, Limits.of(self._chosen))
+        return ModelPasses(self._palace, named.endpoint, purse, directives)
+
+    def run(self) -> Dreamt:
+        began = timezone.now()
+        # That it began is known also if it is killed: it is not begun again each hour.
+        DreamMark.objects.update_or_create(palace=self._palace, defaults={"dreamt_at": began})
+        self._write(self._consolidated(began))
+        if self._passes is not None and self._chosen.dream_preferences:
+            self._infer(self._passes)
+        self._apply_trusted()
+        self._save()
+        return Dreamt(self._activity, self._proposed, self._applied, self._all_notes())
+
+    def _consolidated(self, now: datetime) -> list[Finding]:
+        """The model's findings first; of what it has not spoken of, those of the rules."""
+        palace, space = self._palace, active_space()
+        facts = facts_to_look_at(palace, MOST_FACTS_BY_RULES)
+        fill_missing(palace, space, facts)
+        self._looked["facts"] = len(facts)
+        found: list[Finding] = []
+        if self._passes is not None and facts:
+            feedback = feedback_of(palace, now)
+            self._looked["feedback"] = len(feedback)
+            found = self._passes.consolidate(facts[:MOST_FACTS], feedback) or []
+        spoken_of = {fact.pk for one in found for fact in (*one.sources, *one.beside)}
+        by_rules = [
+            one
+            for one in find_locally(palace, space, facts)
+            if spoken_of.isdisjoint(fact.pk for fact in one.sources)
+        ]
+        return only_new(palace, space, [*found, *by_rules])
+
+    def _infer(self, passes: ModelPasses) -> None:
+        log = log_of(self._palace)
+        self._looked["messages"] = len(log.messages)
+        if log.passed_over:
+            self._notes.append(f"Older messages that were passed over: {log.passed_over:,}.")
+        if not log.messages:
+            return
+        found, asked = passes.infer(log)
+        new = only_new(self._palace, active_space(), found)
+        with transaction.atomic():
+            self._write(new)
+            # Whatever came of it: what no model can read would be asked about each night.
+            if asked:
+                marks = DreamMark.objects.filter(palace=self._palace, drawer__lt=log.end)
+                marks.update(drawer=log.end)
+
+    @transaction.atomic
+    def _write(self, findings: Sequence[Finding]) -> None:
+        """What one pass found, and the dream's record so far, as one."""
+        self._palace.lock()
+        mark_stale(self._palace)
+        self._save()
+        self._proposed += propose(self._palace, findings, self._activity)
+        self._save()
+
+    def _apply_trusted(self) -> None:
+        """Those of earlier nights too, whose dream was killed before it came to this.
+
+        What is about security, credentials or money is for a person to decide, of whatever kind.
+        """
+        waiting = Proposal.objects.within(self._palace).waiting()
+        trusted = waiting.filter(kind__in=self._chosen.dream_trusted)
+        uuids = [one.uuid for one in trusted if not one.asks_first]
+        self._applied = len(accept_all(self._palace, uuids, by=DREAM).done)
+
+    def _save(self) -> None:
+        self._activity.summary = self._summary()
+        self._activity.detail = self._detail()
+        self._activity.save()
+
+    def _summary(self) -> str:
+        facts, messages = self._looked.get("facts", 0), self._looked.get("messages", 0)
+        over = _counted(facts, "fact")
+        over += f" and {_counted(messages, 'message')}" if messages else ""
+        made = sum(self._proposed.values())
+        came = f"{_counted(made, 'change')} proposed" if made else "nothing to change"
+        applied = f", {self._applied:,} applied" if self._applied else ""
+        return f"Dreamt over {over}: {came}{applied}."
+
+    def _detail(self) -> dict[str, Any]:
+        spent = self._passes.purse if self._passes else None
+        usd = spent.spent.usd if spent else None
+        return {
+            "looked_at": self._looked,
+            "proposed": dict(self._proposed),
+            "applied": self._applied,
+            "model": str(self._passes.endpoint) if self._passes else "",
+            "calls": spent.calls if spent else 0,
+            "tokens_in": spent.spent.tokens_in if spent else 0,
+            "tokens_out": spent.spent.tokens_out if spent else 0,
+            "cost_usd": str(usd) if usd is not None else None,
+            "notes": list(self._all_notes()),
+        }
+
+    def _all_notes(self) -> tuple[str, ...]:
+        return (*self._notes, *(self._passes.notes if self._passes else ()))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -1,0 +1,145 @@
+"""The second pass with a model: preferences that show in what the user said.
+
+How often one has to show is decided here, on words that really stand in the messages; a model
+only says how irritated the user was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, Field
+
+from llm.chat import Message
+from palace.knowledge.dreaming.directives import GUARD
+from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote
+from palace.knowledge.dreaming.looking import shown
+from palace.knowledge.facts.extraction.prompt import quoted
+from palace.models import Drawer
+from palace.models.dreams import ASKS_FIRST
+
+CATEGORY = "user-preferences/inferred"
+TAG = "inferred"
+METADATA = {"source": "inferred"}
+TEXT_CHARS = 1000
+# Shorter quotations could stand anywhere.
+LEAST_CHARS = 8
+
+# In how many messages it has to show.
+THRESHOLDS = {"very_irritated": 1, "mildly_frustrated": 2, "casual": 3}
+_CASUAL = THRESHOLDS["casual"]
+
+_SENSITIVE = re.compile(
+    r"\b(?:passwords?|passcodes?|passphrases?|passkeys?|credentials?|tokens?|secrets?|api keys?|"
+    r"private keys?|ssh|log ?ins?|sign ?ins?|2fa|two.factor|authenti\w+|authori[sz]\w+|"
+    r"permissions?|secure\w*|security|insecure|securing|encrypt\w+|decrypt\w+|firewalls?|vpn|certificates?|"
+    r"money|banks?|banking|accounts?|cards?|credit|debit|pay|pays|paid|payments?|paypal|invoices?|"
+    r"invest\w*|stocks?|shares?|crypto\w*|bitcoin|loans?|mortgages?|tax|taxes|salary|budgets?|"
+    r"buy|buys|buying|purchas\w+|order(?:s|ing)? online|subscriptions?|transfers?|wire|iban|"
+    r"insurance|refunds?|prices?|spend\w*|financ\w+|social security|pin)\b",
+    re.IGNORECASE,
+)
+
+
+class OccurrenceEntry(BaseModel):
+    message: int
+    quote: str = ""
+
+
+class PreferenceEntry(BaseModel):
+    text: str
+    sentiment: str = ""
+    occurrences: list[OccurrenceEntry] = Field(default_factory=list)
+    sensitive: bool = False
+    why: str = ""
+
+
+class PreferencesAnswer(BaseModel):
+    """The lasting preferences that show in the messages."""
+
+    preferences: list[PreferenceEntry] = Field(default_factory=list)
+
+
+def preference_messages(directive: str, log: Sequence[Drawer]) -> list[Message]:
+    material = [
+        {
+            "message": number,
+            "said_at": drawer.said_at.isoformat(timespec="minutes"),
+            "text": shown(drawer.text),
+        }
+        for number, drawer in enumerate(log, start=1)
+    ]
+    return [
+        {"role": "system", "content": directive + GUARD},
+        {"role": "user", "content": f"<material>\n{quoted(material)}\n</material>"},
+    ]
+
+
+@dataclass(slots=True)
+class Preferences:
+    """Makes findings of an answer, as far as the messages bear it out.
+
+    Attributes:
+        notes: What of the answer was held back, in sentences.
+    """
+
+    log: Sequence[Drawer]
+    notes: list[str] = field(default_factory=list)
+
+    def findings(self, answer: PreferencesAnswer) -> list[Finding]:
+        found = list(self._borne_out(answer.preferences))
+        held_back = len(answer.preferences) - len(found)
+        if held_back:
+            self.notes.append(
+                f"Preferences that did not show often enough, or in no words of yours: {held_back}."
+            )
+        return found
+
+    def _borne_out(self, entries: Sequence[PreferenceEntry]) -> Iterator[Finding]:
+        for entry in entries:
+            text = " ".join(entry.text.split())[:TEXT_CHARS]
+            sentiment = entry.sentiment.strip().lower().replace(" ", "_").replace("-", "_")
+            quotes = self._quotes(entry.occurrences)
+            # Whatever else a model calls it counts as casual.
+            if not text or len(quotes) < THRESHOLDS.get(sentiment, _CASUAL):
+                continue
+            metadata = dict(METADATA)
+            if entry.sensitive or self._is_sensitive(text, quotes):
+                metadata[ASKS_FIRST] = "true"
+            yield Finding(
+                kind=Kind.PREFERENCE,
+                made_by="model",
+                quotes=tuple(quotes),
+                after=After(text, CATEGORY, (TAG,), metadata),
+                why=f"it showed in {len(quotes)} of your messages"
+                if len(quotes) > 1
+                else "you said so with emphasis",
+            )
+
+    def _quotes(self, occurrences: Sequence[OccurrenceEntry]) -> list[Quote]:
+        """Of each message that it shows in, the words: those that really stand there."""
+        found: dict[int, Quote] = {}
+        for one in occurrences:
+            if not 1 <= one.message <= len(self.log):
+                continue
+            drawer = self.log[one.message - 1]
+            span = _find(one.quote, drawer.text)
+            if span is not None:
+                found.setdefault(drawer.pk, Quote(drawer.pk, *span))
+        return list(found.values())
+
+    def _is_sensitive(self, text: str, quotes: Sequence[Quote]) -> bool:
+        by_key = {drawer.pk: drawer.text for drawer in self.log}
+        words = [by_key[quote.drawer][quote.start : quote.end] for quote in quotes]
+        return any(_SENSITIVE.search(one) for one in (text, *words))
+
+
+def _find(quote: str, text: str) -> tuple[int, int] | None:
+    """Where the words stand, whatever the spaces between them."""
+    parts = quote.split()
+    if not parts or (len(" ".join(parts)) < LEAST_CHARS and parts != text.split()):
+        return None
+    match = re.search(r"\s+".join(re.escape(part) for part in parts), text, re.IGNORECASE)
+    return match.span() if match else None

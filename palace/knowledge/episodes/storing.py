@@ -1,0 +1,112 @@
+"""Episodes that callers store: their own summaries of their own conversations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from palace.errors import BadInput
+from palace.models import Episode, Palace
+from palace.storable import is_storable, storable_id
+from palace.storage.indexing.episode_vectors import embed_texts, replace
+from palace.storage.indexing.spaces import active_space
+
+MOST_SUMMARY_CHARS = 10_000
+MOST_LISTED = 200
+MOST_LISTED_CHARS = 50_000
+
+
+def store(
+    palace: Palace,
+    *,
+    conversation: str,
+    summary: str,
+    key_decisions: Sequence[Any] = (),
+    entities: Sequence[Any] = (),
+    tools: Sequence[Any] = (),
+    agent: str = "",
+    started_at: datetime | None = None,
+    ended_at: datetime | None = None,
+) -> Episode:
+    """Keep a summary beside those there are; stored twice, it is there twice.
+
+    What cannot be embedded now is kept all the same, and found by search when it has its vector.
+    Call it outside of a transaction.
+
+    Args:
+        conversation: The conversation's id; where messages of it are filed here, the episode goes
+            with the last of them.
+        key_decisions, entities, tools: Texts, or whatever JSON can write.
+
+    Raises:
+        BadInput: something cannot be kept; says what.
+    """
+    text = _text("summary", summary, MOST_SUMMARY_CHARS)
+    lists = [
+        _listed(name, values)
+        for name, values in (
+            ("key_decisions", key_decisions),
+            ("entities", entities),
+            ("tools", tools),
+        )
+    ]
+    if started_at and ended_at and ended_at < started_at:
+        raise BadInput("ended_at is before started_at; a conversation ends after it begins.")
+    named = storable_id(_text("conversation", conversation, MOST_SUMMARY_CHARS))
+    space, now = active_space(), timezone.now()
+    [vector] = embed_texts(palace, space, [text])
+    with transaction.atomic():
+        palace.lock()
+        episode = Episode.objects.create(
+            palace=palace,
+            conversation=named,
+            agent=storable_id(agent),
+            summary=text,
+            key_decisions=lists[0],
+            entities=lists[1],
+            tools=lists[2],
+            made_by=Episode.Maker.CALLER,
+            started_at=started_at,
+            ended_at=ended_at,
+            created_at=now,
+            updated_at=now,
+        )
+        replace(palace, space, {episode.pk: vector})
+    return episode
+
+
+def _text(name: str, value: object, most: int) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise BadInput(f"{name} is text that is not blank; give one.")
+    if len(value) > most or not is_storable(value):
+        raise BadInput(
+            f"{name} has up to {most:,} characters, and none that cannot be stored (NUL or a lone "
+            "surrogate)."
+        )
+    return value
+
+
+def _listed(name: str, values: object) -> list[Any]:
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise BadInput(f"{name} is a list; put what you have into one.")
+    try:
+        written = json.dumps(list(values), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"{name} cannot be written as JSON: {error}.") from None
+    if (
+        len(values) > MOST_LISTED
+        or len(written) > MOST_LISTED_CHARS
+        or "\\u0000" in written
+        or not is_storable(written)
+    ):
+        raise BadInput(
+            f"{name} has up to {MOST_LISTED} entries and {MOST_LISTED_CHARS:,} characters as JSON, "
+            "and none that cannot be stored (NUL or a lone surrogate)."
+        )
+    kept: list[Any] = json.loads(written)
+    return kept

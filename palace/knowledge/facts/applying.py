@@ -1,0 +1,355 @@
+"""Writing judgements down: the old row closed, the new one opened, and the history of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from django.utils import timezone
+
+from palace.knowledge.facts.candidate import Candidate, Thing, Words
+from palace.knowledge.facts.entities import entity_for
+from palace.knowledge.facts.judgement import Change, Judgement, Verdict
+from palace.knowledge.facts.predicates import category_of, is_single
+from palace.knowledge.facts.scope import Scope
+from palace.models import (
+    Drawer,
+    EmbeddingSpace,
+    Entity,
+    Evidence,
+    Fact,
+    FactEvent,
+    Palace,
+    Statement,
+)
+from palace.models.facts import PREDICATE_LENGTH, FactQuerySet
+from palace.storable import LABEL_LENGTH
+from palace.storage.indexing import fact_vectors
+from palace.storage.indexing.fact_vectors import Vector
+
+_FATES = {
+    Change.SHIFT: Fact.Fate.SUPERSEDED,
+    Change.REFINEMENT: Fact.Fate.REFINED,
+    Change.CORRECTION: Fact.Fate.CORRECTED,
+}
+# Columns that closing a row writes.
+CLOSING = ("retired_at", "fate", "valid_to", "closed_by")
+WAS_BEFORE = "it was so before"
+TOOK_ITS_PLACE = "another fact took its place"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of one statement.
+
+    Attributes:
+        memory: The memory that was made, changed or found to say so already.
+        fact: Its row as it is now; None where it is deleted.
+    """
+
+    verdict: Verdict
+    memory: UUID
+    fact: Fact | None
+    old_text: str = ""
+    new_text: str = ""
+    why: str = ""
+
+
+class Writer:
+    """Writes judgements of statements from some drawers, in one transaction holding the palace."""
+
+    def __init__(
+        self, palace: Palace, space: EmbeddingSpace, scope: Scope, drawers: Sequence[Drawer]
+    ) -> None:
+        self._palace, self._space, self._scope = palace, space, scope
+        self._drawers = drawers
+        self._now = timezone.now()
+        self._statement: Statement | None = None
+
+    def write(
+        self,
+        judgement: Judgement,
+        text: str,
+        vector: Vector | None,
+        statement: Statement | None = None,
+    ) -> Remembered | None:
+        """None where a statement takes back what was never known.
+
+        Args:
+            text: What `vector` was made of: a judge may have put it otherwise.
+            statement: The record of what was said; None where facts do not come from messages.
+        """
+        self._statement = statement
+        if judgement.candidate.text != text:
+            vector = None
+        if judgement.verdict is Verdict.NONE:
+            return self._support(judgement)
+        if judgement.verdict is Verdict.DELETE:
+            return self._delete(judgement)
+        if judgement.verdict is Verdict.UPDATE and judgement.fact is not None:
+            return self._update(judgement, judgement.fact, vector)
+        return self._add(judgement, vector)
+
+    def _support(self, judgement: Judgement) -> Remembered | None:
+        fact = judgement.fact
+        if fact is None:
+            return None
+        self._rest_on(fact, judgement.candidate.words)
+        return Remembered(Verdict.NONE, fact.memory, fact, fact.text, fact.text, why=judgement.why)
+
+    def _delete(self, judgement: Judgement) -> Remembered | None:
+        fact = judgement.fact
+        if fact is None:
+            return None
+        corrected = judgement.change is Change.CORRECTION
+        fate = Fact.Fate.CORRECTED if corrected else Fact.Fate.ENDED
+        self._retire(fact, fate, self._since(judgement.candidate))
+        self._note(FactEvent.Kind.DELETE, fact.memory, fact.text, None, judgement.why)
+        return Remembered(Verdict.DELETE, fact.memory, None, fact.text, "", judgement.why)
+
+    def _add(self, judgement: Judgement, vector: Vector | None) -> Remembered:
+        candidate = judgement.candidate
+        fact = self._row(candidate, uuid4())
+        if _is_over(candidate, self._said_at(candidate)):
+            fact.retired_at, fact.fate = self._now, Fact.Fate.ENDED
+            fact.closed_by = self._statement
+        else:
+            self._make_way(fact)
+        self._open(fact, candidate.words, vector)
+        self._note(FactEvent.Kind.ADD, fact.memory, None, fact.text, judgement.why)
+        return Remembered(
+            judgement.verdict, fact.memory, fact, new_text=fact.text, why=judgement.why
+        )
+
+    def _update(self, judgement: Judgement, old: Fact, vector: Vector | None) -> Remembered:
+        candidate = judgement.candidate
+        new = self._row(candidate, old.memory, judgement.text)
+        new.supersedes = old
+        if judgement.change is Change.SHIFT and _is_earlier(new, old):
+            return self._was_before(candidate, new, old, vector)
+        if judgement.change is Change.REFINEMENT:
+            new.valid_from = _earliest(old.valid_from, candidate.valid_from or old.valid_from)
+        if judgement.change is Change.CORRECTION:
+            new.valid_from = candidate.valid_from or old.valid_from
+        self._retire(old, _FATES[judgement.change], new.valid_from)
+        self._make_way(new)
+        self._open(new, candidate.words, vector if new.text == candidate.text else None)
+        if judgement.change is Change.REFINEMENT:
+            self._take_over(old, new)
+        self._note(FactEvent.Kind.UPDATE, new.memory, old.text, new.text, judgement.why)
+        return Remembered(Verdict.UPDATE, new.memory, new, old.text, new.text, judgement.why)
+
+    def _was_before(
+        self, candidate: Candidate, earlier: Fact, now_held: Fact, vector: Vector | None
+    ) -> Remembered:
+        """An older conversation that is read later tells of what was so before."""
+        earlier.supersedes = None
+        earlier.valid_to = now_held.valid_from
+        earlier.retired_at, earlier.fate = self._now, Fact.Fate.SUPERSEDED
+        earlier.closed_by = self._statement
+        self._open(earlier, candidate.words, vector)
+        if now_held.supersedes_id is None:
+            now_held.supersedes = earlier
+            self._save(now_held, "supersedes")
+        self._note(FactEvent.Kind.ADD, earlier.memory, None, earlier.text, WAS_BEFORE)
+        return Remembered(
+            Verdict.COEXIST, earlier.memory, earlier, new_text=earlier.text, why=WAS_BEFORE
+        )
+
+    def _row(self, candidate: Candidate, memory: UUID, text: str = "") -> Fact:
+        thing = candidate.thing
+        predicate = candidate.predicate[:PREDICATE_LENGTH]
+        return Fact(
+            palace=self._palace,
+            memory=memory,
+            type=candidate.type,
+            subject=self._entity(candidate.subject),
+            predicate=predicate,
+            object=candidate.object,
+            object_entity=self._entity(thing) if thing else None,
+            aspect=candidate.aspect[:LABEL_LENGTH],
+            stance=candidate.stance,
+            text=text or candidate.text,
+            confidence=candidate.confidence,
+            category=(candidate.category or category_of(predicate))[:LABEL_LENGTH],
+            tags=list(candidate.tags),
+            metadata=dict(self._scope.metadata),
+            agent=self._scope.agent,
+            run=self._scope.run,
+            single=is_single(predicate),
+            valid_from=self._since(candidate),
+            valid_to=candidate.valid_to,
+            recorded_at=self._now,
+            opened_by=self._statement,
+            settled_at=None if self._statement else self._now,
+        )
+
+    def _make_way(self, fact: Fact) -> None:
+        """Of what a subject has one of, retire whatever else is held: the judge may have erred."""
+        if not fact.single:
+            return
+        for other in self._rivals(fact):
+            self._retire(other, Fact.Fate.SUPERSEDED, fact.valid_from)
+            self._note(FactEvent.Kind.DELETE, other.memory, other.text, None, TOOK_ITS_PLACE)
+
+    def _rivals(self, fact: Fact) -> Sequence[Fact]:
+        return list(rivals_of(self._palace, fact))
+
+    def _entity(self, thing: Thing) -> Entity:
+        return entity_for(self._palace, thing)
+
+    def _retire(self, fact: Fact, fate: Fact.Fate, ended_at: datetime | None) -> None:
+        close(fact, fate, self._now, ended_at=ended_at)
+        fact.closed_by = self._statement
+        self._save(fact, *CLOSING)
+
+    def _save(self, fact: Fact, *fields: str) -> None:
+        fact.save(update_fields=list(fields))
+
+    def _take_over(self, old: Fact, new: Fact) -> None:
+        take_over_evidence(old, new)
+
+    def _open(self, fact: Fact, words: Sequence[Words], vector: Vector | None) -> None:
+        fact.save()
+        self._rest_on(fact, words)
+        if vector is not None:
+            fact_vectors.store(self._palace, self._space, {fact.pk: vector})
+
+    def _rest_on(self, fact: Fact, words: Sequence[Words]) -> None:
+        Evidence.objects.bulk_create(
+            [
+                Evidence(
+                    palace=self._palace,
+                    fact=fact,
+                    drawer=self._drawers[span.turn],
+                    start=span.start,
+                    end=span.end,
+                )
+                for span in words
+            ],
+            ignore_conflicts=True,
+        )
+
+    def _since(self, candidate: Candidate) -> datetime | None:
+        """Since when it is true; not known of what is over already, unless it is told."""
+        said_at = self._said_at(candidate)
+        if candidate.valid_from is None and _is_over(candidate, said_at):
+            return None
+        return candidate.valid_from or said_at
+
+    def _said_at(self, candidate: Candidate) -> datetime:
+        return self._drawers[candidate.words[0].turn].said_at
+
+    def _note(
+        self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
+    ) -> None:
+        note(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
+
+
+def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
+    """Active facts in the place of a single-valued one."""
+    return (
+        Fact.objects.within(palace)
+        .active()
+        .filter(
+            subject=fact.subject,
+            predicate=fact.predicate,
+            aspect=fact.aspect,
+            agent=fact.agent,
+            run=fact.run,
+            single=True,
+        )
+    )
+
+
+def retire(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | None = None) -> None:
+    """Hold a fact no longer. What was true ends at `ended_at`, unless it had ended before."""
+    close(fact, fate, at, ended_at=ended_at)
+    fact.closed_by = None
+    fact.save(update_fields=CLOSING)
+
+
+def close(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | None = None) -> None:
+    """`retire` without writing it."""
+    fact.retired_at, fact.fate = at, fate
+    if fate in Fact.WAS_TRUE:
+        ends = [moment for moment in (fact.valid_to, ended_at or at) if moment is not None]
+        fact.valid_to = max(min(ends), fact.valid_from) if fact.valid_from else min(ends)
+
+
+def note(
+    palace: Palace,
+    scope: Scope,
+    kind: FactEvent.Kind,
+    memory: UUID,
+    old_text: str | None,
+    new_text: str | None,
+    *,
+    why: str = "",
+    at: datetime | None = None,
+) -> None:
+    """Write a line of a memory's history."""
+    event(palace, scope, kind, memory, old_text, new_text, why=why, at=at).save(force_insert=True)
+
+
+def event(
+    palace: Palace,
+    scope: Scope,
+    kind: FactEvent.Kind,
+    memory: UUID,
+    old_text: str | None,
+    new_text: str | None,
+    *,
+    why: str = "",
+    at: datetime | None = None,
+) -> FactEvent:
+    """A line of a memory's history; not saved."""
+    return FactEvent(
+        palace=palace,
+        memory=memory,
+        event=kind,
+        old_text=old_text,
+        new_text=new_text,
+        why=why[:LABEL_LENGTH],
+        by=scope.by,
+        agent=scope.agent,
+        run=scope.run,
+        at=at or timezone.now(),
+    )
+
+
+def _is_over(candidate: Candidate, said_at: datetime) -> bool:
+    """Whether it is told as past. An event is, as soon as it happened, and is kept all the same."""
+    ends = candidate.valid_to
+    return ends is not None and ends <= said_at and candidate.type != "event"
+
+
+def _is_earlier(new: Fact, old: Fact) -> bool:
+    if new.valid_from is None or old.valid_from is None:
+        return new.valid_from is None
+    return new.valid_from < old.valid_from
+
+
+def _earliest(*moments: datetime | None) -> datetime | None:
+    """None, which is earlier than anything, if any is."""
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if len(known) == len(moments) else None
+
+
+def take_over_evidence(old: Fact, new: Fact) -> None:
+    """Let the new row rest on the words of the old one too."""
+    Evidence.objects.bulk_create(
+        [
+            Evidence(
+                palace_id=one.palace_id,
+                fact=new,
+                drawer_id=one.drawer_id,
+                start=one.start,
+                end=one.end,
+            )
+            for one in Evidence.objects.filter(palace=old.palace_id, fact=old)
+        ],
+        ignore_conflicts=True,
+    )

@@ -1,0 +1,273 @@
+"""What amends something known, without saying what: "typo: Dordrecht" after "I live in Rotterdam".
+
+The fact that is meant is the one with the value that is taken back or, where that was not named,
+the latest that has a value of the same kind: a figure with such a unit, a day, a name spelt alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+from palace.knowledge.facts.candidate import Candidate, FactType, Thing
+from palace.knowledge.facts.extraction.values import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
+from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.judging.likeness import denies, spelt_alike, words_of
+from palace.knowledge.facts.judging.verdicts import is_about
+from palace.knowledge.facts.predicates import HEARSAY
+from palace.models import Fact
+
+_DAY = re.compile(rf"{DAY}|\b{MONTH} \d{{4}}\b", re.IGNORECASE)
+_WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b(?! ?(?:€|euros?|dollars?|km|kg|m\b))")
+_OFTEN = re.compile(r"\b(?:(?:once|twice|\w+ times) (?:a|per|every) \w+|daily)\b", re.IGNORECASE)
+_FIGURE = re.compile(FIGURE, re.IGNORECASE)
+_NUMBER = re.compile(rf"\d+(?:[.,:']\d+)*k?|\b{NUMBER_WORD}\b", re.IGNORECASE)
+_UNIT = re.compile(rf"(?<=[\d\s]){UNIT}\Z", re.IGNORECASE)
+_NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’-]+(?: (?:(?:de|van|von|the|of) )?[A-ZÀ-ÖØ-Þ][\w'’-]+)*")
+_NAMED = frozenset(
+    "name lives_in from works_at studies_at graduated_from has_pet has_child has_sibling"
+    " has_parent has_relative friend_of colleague_of reports_to married_to engaged_to partner"
+    " knows lives_with visited speaks learns favourite".split()
+)
+# The day of a plan that does not stand in its text.
+_UNTOLD = ""
+_NOUNS = frozenset(
+    "allergic_to likes dislikes studies learns has_condition takes diet works_as favourite".split()
+)
+# These are not given up: blood, and what has happened.
+_LASTING = frozenset(
+    "dislikes did visited from graduated_from has_parent has_child has_sibling has_relative".split()
+)
+# How many of a subject's latest facts a correction may mean, and how far a new figure may be off.
+_RECENT = 4
+_FAR = 3.0
+# What a statement says whatever it is about.
+_COMMON = words_of(
+    "I they them it that this no not sorry actually meant wait only one two three per day week year"
+    " month hour time have has had got get go went up down back about around every put make"
+)
+
+# Words that tell what a figure is of, though the fact is put in others.
+_HINTS = {
+    "salary": words_of("raise rise pay paid wage salary earn bonus promotion"),
+    "rent": words_of("landlord landlady rent lease"),
+    "weight": words_of("weigh weighed scales lost gained kilo pounds"),
+    "takes": words_of("dose dosage doctor gp"),
+    "age": words_of("birthday turn turned old"),
+}
+
+_Kind = Callable[[str], list[re.Match[str]]]
+
+
+def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
+    """Changes, puts right or ends the fact that is meant; where none is, nothing happens.
+
+    Args:
+        known: Active facts about the subject and those closest by meaning.
+    """
+    held = _latest_first([one.fact for one in known if not denies(one.fact.text)])
+    mine = [fact for fact in held if is_about(candidate, fact)]
+    others = [fact for fact in held if fact not in mine]
+    if candidate.negated:
+        return _ended(candidate, mine)
+    if candidate.aspect:
+        return _replaced(candidate, mine + others)
+    return _of_its_kind(candidate, mine, others)
+
+
+def _latest_first(facts: Sequence[Fact]) -> list[Fact]:
+    return sorted(facts, key=lambda fact: (fact.said_order, fact.pk or 0), reverse=True)
+
+
+def _dropped(candidate: Candidate) -> Judgement:
+    return Judgement(Verdict.NONE, candidate, why="it is not known what it is about")
+
+
+def _ended(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
+    """What is given up is named in the fact, all of it."""
+    told = words_of(candidate.object) - _COMMON
+    doing = re.fullmatch(r"\w+ing", candidate.object) is not None
+    for fact in held:
+        whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
+        said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")
+        if told and told <= said:
+            if fact.predicate in _LASTING:
+                continue
+            change = Change.CORRECTION if candidate.corrects else Change.SHIFT
+            return Judgement(
+                Verdict.DELETE, candidate, fact, change, why="it is said to be so no longer"
+            )
+    return _dropped(candidate)
+
+
+def _replaced(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
+    """The value that is taken back was named: "not Siemens but Bosch"."""
+    old = words_of(candidate.aspect) - _COMMON or words_of(candidate.aspect)
+    for fact in held:
+        if not old or not old <= words_of(f"{fact.object} {fact.text}"):
+            continue
+        span = _literal(fact.text, candidate.aspect) or _same_kind(candidate.object, fact)
+        if span is not None:
+            return _amended(candidate, fact, span, held)
+    return _dropped(candidate)
+
+
+def _literal(text: str, value: str) -> str | None:
+    found = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)
+    return found[0] if found else None
+
+
+def _of_its_kind(candidate: Candidate, mine: Sequence[Fact], others: Sequence[Fact]) -> Judgement:
+    told = words_of(candidate.text) - _COMMON - words_of(candidate.object)
+    found: list[tuple[float, Fact, str]] = []
+    for age, fact in enumerate([*mine, *others]):
+        span = _same_kind(candidate.object, fact)
+        if span is None or span.lower() == candidate.object.lower():
+            continue
+        topic = len(told & (words_of(fact.text) | _HINTS.get(fact.predicate, frozenset())))
+        likely = _likelihood(candidate, fact, span, topic=topic, age=age, other=fact in others)
+        if likely > 0:
+            found.append((likely, fact, span))
+    if not found:
+        return _dropped(candidate)
+    _, fact, span = max(found, key=lambda one: one[0])
+    return _amended(candidate, fact, span, [*mine, *others])
+
+
+def _likelihood(
+    candidate: Candidate, fact: Fact, span: str, *, topic: int, age: int, other: bool
+) -> float:
+    """How likely a fact is the one that is meant; 0: it is not."""
+    value = candidate.object
+    alike = spelt_alike(span, value)
+    if value.islower() and span == fact.object and _NUMBER.search(value) is None:
+        return 1.0 if _is_sure(candidate) and (age == 0 or alike) else 0
+    if span == _UNTOLD and not topic:
+        return 0
+    unit = _unit_of(value) != "" and _unit_of(value) == _unit_of(span)
+    named = _NAME.fullmatch(value) is not None and _WEEKDAY.search(value) is None
+    sure = _is_sure(candidate)
+    if other and not (topic or (alike and named and sure)):
+        return 0
+    if named:
+        if not (alike or (sure and age < _RECENT)):
+            return 0
+    elif not (topic or (unit and _are_near(span, value)) or (sure and age < _RECENT)):
+        return 0
+    return 1 + 2 * topic + unit + alike * named * 2 - 0.1 * age
+
+
+def _is_sure(candidate: Candidate) -> bool:
+    """Whether it was announced as a correction in so many words."""
+    return candidate.corrects and candidate.confidence > HEARSAY
+
+
+def _unit_of(value: str) -> str:
+    found = _UNIT.search(value)
+    return next(iter(words_of(found[0])), "") if found else ""
+
+
+def _are_near(one: str, other: str) -> bool:
+    first, second = _amount(one), _amount(other)
+    if not first or not second:
+        return True
+    return max(first, second) / min(first, second) <= _FAR
+
+
+def _amount(value: str) -> float | None:
+    found = re.search(r"\d[\d,']*(?:\.\d+)?", value)
+    return float(re.sub(r"[,']", "", found[0])) if found else None
+
+
+def _same_kind(value: str, fact: Fact) -> str | None:
+    """The part of a fact's object or text that is of the same kind as the value."""
+    for spans in _KINDS:
+        if not spans(value):
+            continue
+        for text in (fact.object, fact.text):
+            found = [match[0] for match in spans(text)]
+            if found:
+                return _best(found, value)
+        return _UNTOLD if spans is _DAYS and fact.predicate == "plans" else None
+    if value.islower() and fact.predicate in _NOUNS and fact.object.islower():
+        return fact.object
+    if fact.predicate in _NAMED and _NAME.fullmatch(value) and _NAME.match(fact.object):
+        return fact.object
+    return None
+
+
+def _best(found: Sequence[str], value: str) -> str:
+    unit = _unit_of(value)
+    return next((one for one in found if unit and _unit_of(one) == unit), found[-1])
+
+
+def _all(pattern: re.Pattern[str]) -> _Kind:
+    return lambda text: list(pattern.finditer(text))
+
+
+_DAYS = _all(_DAY)
+_KINDS: tuple[_Kind, ...] = (_DAYS, *map(_all, (_WEEKDAY, _OFTEN, _YEAR, _FIGURE)))
+
+
+def _amended(candidate: Candidate, fact: Fact, span: str, held: Sequence[Fact]) -> Judgement:
+    value = _fitted(candidate.object, span)
+    text = f"{fact.text} on {value}" if span == _UNTOLD else _put(fact.text, span, value)
+    obj = fact.object if span == _UNTOLD else _put(fact.object, span, value)
+    wrong = candidate.corrects or _is_sooner(candidate, fact)
+    change = Change.CORRECTION if wrong else Change.SHIFT
+    if (span != _UNTOLD and _is_held(value, fact, held)) or text == fact.text:
+        return Judgement(Verdict.DELETE, candidate, fact, change, why="something else was meant")
+    why = "it was put right" if candidate.corrects else "it has changed"
+    return Judgement(
+        Verdict.UPDATE, _as_said_of(candidate, fact, obj), fact, change, text=text, why=why
+    )
+
+
+def _is_sooner(candidate: Candidate, fact: Fact) -> bool:
+    """What was going to be later never was so: the plan is put right, and not followed by one."""
+    now, before = candidate.valid_from, fact.valid_from
+    return now is not None and before is not None and now < before
+
+
+def _is_held(value: str, beside: Fact, held: Sequence[Fact]) -> bool:
+    return any(
+        fact.predicate == beside.predicate and words_of(value) <= words_of(fact.object)
+        for fact in held
+        if fact is not beside
+    )
+
+
+def _as_said_of(candidate: Candidate, fact: Fact, obj: str) -> Candidate:
+    entity = fact.object_entity
+    return replace(
+        candidate,
+        type=cast(FactType, fact.type),
+        subject=Thing(fact.subject.name, fact.subject.kind),
+        predicate=fact.predicate,
+        object=obj,
+        aspect=fact.aspect,
+        stance=fact.stance,
+        thing=Thing(obj, entity.kind) if entity else None,
+        category=fact.category,
+        tags=tuple(fact.tags),
+        confidence=fact.confidence,
+        valid_from=candidate.valid_from or (fact.valid_from if fact.predicate == "plans" else None),
+    )
+
+
+def _fitted(value: str, span: str) -> str:
+    """Of "35" in the place of "34 years" only the number is new."""
+    if _unit_of(span) and not _unit_of(value) and _NUMBER.fullmatch(value):
+        return _NUMBER.sub(value, span, count=1)
+    if re.fullmatch(r"(?:the )?\d{1,2}(?:st|nd|rd|th)", value) and _DAY.search(span):
+        return re.sub(r"\b\d{1,2}(?:st|nd|rd|th)?\b", value.removeprefix("the "), span, count=1)
+    return value
+
+
+def _put(text: str, span: str, value: str) -> str:
+    return re.sub(
+        rf"(?<!\w){re.escape(span)}(?!\w)", lambda _: value, text, count=1, flags=re.IGNORECASE
+    )

@@ -1,0 +1,114 @@
+"""What takes something back, and what tells of how it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from palace.knowledge.facts.candidate import Candidate
+from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.judging.likeness import denies, overlap, same, words_of
+from palace.knowledge.facts.judging.verdicts import are_related, repeated, rival_of, updated
+from palace.knowledge.facts.predicates import SPOUSE, is_single
+from palace.models import Fact
+
+# Denied, these say something even where nothing was known: "User does not smoke".
+_TELLING = frozenset(
+    {
+        "diet",
+        "smokes",
+        "drinks_alcohol",
+        "takes",
+        "has_sibling",
+        "has_child",
+        "drives",
+        "does",
+        "speaks",
+    }
+)
+_COUPLES = frozenset({"married_to", "engaged_to", "partner"})
+_VEHICLES = frozenset({"car", "van", "truck", "motorbike", "motorcycle", "bike"})
+_PAST = re.compile(
+    r"\b(?:used to|was|were|had|did|\w+ed|taught|drove|went|ran|led|wrote|kept|spoke"
+    r"|took|knew|ate|drank)\b"
+)
+
+
+def judge_denial(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """The fact that a denial takes back."""
+    held = [
+        one.fact for one in about if are_related(candidate, one.fact) and not denies(one.fact.text)
+    ]
+    hit = [fact for fact in held if _is_denied_by(candidate, fact)]
+    if not hit:
+        return None
+    closest = max(
+        hit,
+        key=lambda fact: (
+            fact.predicate == candidate.predicate,
+            overlap(fact.object, candidate.object),
+        ),
+    )
+    change = Change.CORRECTION if candidate.corrects else Change.SHIFT
+    return Judgement(
+        Verdict.DELETE, candidate, closest, change, why="it is said to be so no longer"
+    )
+
+
+def _is_denied_by(candidate: Candidate, fact: Fact) -> bool:
+    if (
+        candidate.predicate == fact.predicate
+        and is_single(fact.predicate)
+        and candidate.predicate in ("smokes", "drinks_alcohol")
+    ):
+        return True
+    if candidate.object == SPOUSE:
+        return fact.predicate in _COUPLES
+    if candidate.object in ("job", "my job", "their job"):
+        return fact.predicate in ("works_at", "works_as")
+    if fact.predicate == "drives" and words_of(candidate.object) & words_of(" ".join(_VEHICLES)):
+        return True
+    if fact.predicate == "dislikes" and candidate.predicate != "dislikes":
+        return False
+    told = words_of(candidate.object)
+    return bool(told) and (
+        told <= words_of(f"{fact.object} {fact.text}") or words_of(fact.object) <= told
+    )
+
+
+def judge_denied_before(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    for one in about:
+        if (
+            one.fact.predicate == candidate.predicate
+            and denies(one.fact.text)
+            and same(one.fact.object, candidate.object)
+        ):
+            return repeated(candidate, one.fact)
+    return None
+
+
+def judge_denial_of_nothing(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """What nobody held need not be taken back; some denials are worth knowing by themselves."""
+    if candidate.predicate not in _TELLING:
+        return Judgement(Verdict.NONE, candidate, why="nothing of the kind was known")
+    rival = rival_of(candidate, about)
+    if rival is not None:
+        return updated(candidate, rival, "it has changed")
+    return Judgement(Verdict.ADD, candidate, why="nothing like it is known")
+
+
+def judge_past(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
+    """ "I used to live in Rome" ends what is held, and is kept as what was so."""
+    if candidate.valid_to is None or not _is_past(candidate.text):
+        return None
+    for one in about:
+        if (
+            one.fact.predicate == candidate.predicate
+            and overlap(one.fact.object, candidate.object) >= 1
+        ):
+            return Judgement(Verdict.DELETE, candidate, one.fact, why="it is over")
+    return Judgement(Verdict.ADD, candidate, why="it was so before")
+
+
+def _is_past(text: str) -> bool:
+    return _PAST.search(text) is not None

@@ -1,0 +1,141 @@
+"""Judging candidates beside what is known: the owner's model where there is one, else rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from llm.errors import LLMError
+from llm.providers import Endpoint
+from palace.knowledge.facts.candidate import Candidate
+from palace.knowledge.facts.filters import condition_of
+from palace.knowledge.facts.judgement import Judgement, Known, Verdict
+from palace.knowledge.facts.judging.kinds import checked
+from palace.knowledge.facts.judging.local import judge_locally
+from palace.knowledge.facts.judging.model import judge_with_model
+from palace.knowledge.facts.judging.pronouns import is_absent, told_of
+from palace.knowledge.facts.predicates import UNRESOLVED
+from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
+from palace.models import EmbeddingSpace, Entity, Fact, Palace
+from palace.models.facts import FactQuerySet
+from palace.slugs import slug_of
+from palace.storage.indexing.fact_vectors import Vector, nearest
+
+# How many of the closest by meaning a candidate is judged beside, and how many about its subject.
+CLOSEST = 5
+OF_SUBJECT = 200
+
+_TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
+
+
+class Judge:
+    """Judges candidates of one palace beside its active facts of the same scope.
+
+    A model is asked once for all of a window, before the transaction. Inside it everything is
+    looked up again: where what a model had before it has changed since, the local rules judge.
+
+    Attributes:
+        notes: What was degraded, in sentences.
+    """
+
+    def __init__(
+        self,
+        palace: Palace,
+        space: EmbeddingSpace,
+        scope: Scope,
+        endpoint: Endpoint | None,
+        manner: Manner = AS_EVER,
+    ) -> None:
+        self.notes: list[str] = []
+        self.palace, self.space = palace, space
+        self.scope, self._endpoint, self.manner = scope, endpoint, manner
+        self._ahead: dict[Candidate, tuple[frozenset[int], Judgement]] = {}
+
+    def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
+        """Ask the model about all of them; call it outside of a transaction."""
+        if self._endpoint is None:
+            return
+        # What a correction is about is found among the facts that are held, by the local rules.
+        told = [
+            (candidate, vector)
+            for candidate, vector in zip(candidates, vectors, strict=True)
+            if candidate.predicate != UNRESOLVED and not is_absent(candidate)
+        ]
+        candidates = [candidate for candidate, _ in told]
+        known = [self._known(candidate, vector) for candidate, vector in told]
+        if not any(known):
+            return
+        try:
+            judgements = judge_with_model(
+                candidates,
+                known,
+                endpoint=self._endpoint,
+                owner_id=self.palace.owner_id,
+                prompt=self.manner.judging_prompt,
+            )
+        except LLMError as error:
+            self.notes.append(f"Facts were judged without the language model. {error}")
+            return
+        for candidate, facts, judgement in zip(candidates, known, judgements, strict=True):
+            if judgement is not None:
+                self._ahead[candidate] = _keys(facts), judgement
+
+    def judge(self, candidate: Candidate, vector: Vector | None) -> Judgement:
+        """What becomes of it; call it in the transaction that writes it down."""
+        if is_absent(candidate):
+            told = told_of(candidate, self._latest())
+            if told is None:
+                return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
+            candidate = told
+        known = self._known(candidate, vector)
+        judgement = self._decided(candidate, known) or judge_locally(candidate, known)
+        return checked(judgement, known, self._is_tool)
+
+    def ahead(self, candidate: Candidate) -> Judgement | None:
+        """What the model has decided, if it was asked."""
+        return self._ahead.get(candidate, (None, None))[1]
+
+    def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
+        """What the model has decided, unless what is known has changed since."""
+        seen, judgement = self._ahead.get(candidate, (frozenset(), None))
+        return judgement if seen == _keys(known) else None
+
+    def _latest(self) -> Sequence[Fact]:
+        """Active facts, those said last first."""
+        return _said_last_first(self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT])
+
+    def _is_tool(self, name: str) -> bool:
+        """Whether the palace has entities of that name, all of them things or projects."""
+        named = Entity.objects.filter(
+            palace=self.palace, kind__in=Entity.Kind.values, slug=slug_of(name)
+        )
+        kinds = set(named.values_list("kind", flat=True))
+        return bool(kinds) and kinds <= _TOOLS
+
+    def _known(self, candidate: Candidate, vector: Vector | None) -> list[Known]:
+        """Active facts about the same subject, and the closest by meaning; closest first."""
+        facts = self._facts()
+        found: dict[int, Known] = {}
+        if vector is not None:
+            for fact, similarity in nearest(self.palace, self.space, vector, facts, limit=CLOSEST):
+                found[fact.pk] = Known(fact, similarity)
+        slug = slug_of(candidate.subject.name)
+        of_subject = facts.filter(subject__slug=slug).order_by("-recorded_at", "-pk")
+        for fact in _said_last_first(of_subject[:OF_SUBJECT]):
+            found.setdefault(fact.pk, Known(fact, 0.0))
+        return sorted(found.values(), key=lambda known: -known.similarity)
+
+    def _facts(self) -> FactQuerySet:
+        facts = Fact.objects.within(self.palace).active()
+        if self.manner.filters is not None:
+            facts = facts.filter(condition_of(self.manner.filters))
+        return facts.filter(agent=self.scope.agent, run=self.scope.run).select_related(
+            "subject", "object_entity", "opened_by__drawer"
+        )
+
+
+def _said_last_first(facts: Iterable[Fact]) -> list[Fact]:
+    return sorted(facts, key=lambda fact: (fact.said_order, fact.pk or 0), reverse=True)
+
+
+def _keys(known: Sequence[Known]) -> frozenset[int]:
+    return frozenset(one.fact.pk for one in known)

@@ -1,0 +1,78 @@
+"""Who "she" is, where a message begins with her: whom the conversations before told of last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from palace.knowledge.facts.candidate import Candidate, Thing
+from palace.knowledge.facts.extraction.people import ABSENT, RELATIONS, Relation
+from palace.models import Entity, Fact
+
+
+def is_absent(candidate: Candidate) -> bool:
+    """Whether it is said of somebody who was named in an earlier call, if at all."""
+    return candidate.subject.name in ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class _Someone:
+    name: str
+    relation: Relation
+    fact: Fact
+
+
+def told_of(candidate: Candidate, latest: Sequence[Fact]) -> Candidate | None:
+    """The same, said of whom the latest facts tell; None where it may be one of two, or nobody.
+
+    Args:
+        latest: Active facts of the same scope, those said last first.
+    """
+    feminine = candidate.subject.name == ABSENT[0]
+    people = _named(latest)
+    fitting = [
+        one
+        for fact in latest
+        for one in _in(fact, people)
+        if not one.relation.animal and one.relation.feminine in (feminine, None)
+    ]
+    if not fitting:
+        return None
+    first = fitting[0]
+    others = {one.name for one in fitting if _conversation(one.fact) == _conversation(first.fact)}
+    if len(others) > 1:
+        return None
+    text = candidate.text.replace(candidate.subject.name, first.name, 1)
+    return replace(candidate, subject=Thing(first.name, "person"), text=text)
+
+
+def _conversation(fact: Fact) -> object:
+    """Where it was said; of what was not learnt from messages, when it was recorded."""
+    statement = fact.opened_by
+    if statement is None:
+        return fact.recorded_at
+    return statement.drawer.source, statement.drawer.conversation
+
+
+def _named(facts: Sequence[Fact]) -> dict[str, Relation]:
+    """What those are to the speaker whom a fact names as a sister, a friend or the like."""
+    found: dict[str, Relation] = {}
+    for fact in facts:
+        entity = fact.object_entity
+        if entity is not None and entity.kind == Entity.Kind.PERSON:
+            for role in fact.tags:
+                if role in RELATIONS:
+                    found.setdefault(entity.name, RELATIONS[role])
+    return found
+
+
+def _in(fact: Fact, people: dict[str, Relation]) -> Iterator[_Someone]:
+    """Whom it tells of, "User's mum" too."""
+    names = [fact.subject.name]
+    if fact.object_entity is not None:
+        names.append(fact.object_entity.name)
+    for name in names:
+        role = name.rpartition("'s ")[2] if "'s " in name else ""
+        relation = people.get(name) or RELATIONS.get(role)
+        if relation is not None:
+            yield _Someone(name, relation, fact)

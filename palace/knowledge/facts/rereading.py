@@ -1,0 +1,119 @@
+"""What a sentence says that somebody wrote for a fact: its statement follows the sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from palace.knowledge.facts.candidate import USER, Candidate
+from palace.knowledge.facts.entities import entity_for, find_entity
+from palace.knowledge.facts.judging.likeness import same
+from palace.knowledge.facts.predicates import UNRESOLVED, category_of, is_single
+from palace.models import Fact, Palace
+from palace.models.facts import PREDICATE_LENGTH
+from palace.storable import LABEL_LENGTH
+
+# The columns that say what the sentence says.
+STATEMENT = (
+    "type",
+    "subject_id",
+    "predicate",
+    "object",
+    "object_entity_id",
+    "aspect",
+    "stance",
+    "category",
+    "single",
+    "valid_from",
+    "valid_to",
+)
+_SIGNS = re.compile(r"[\W_]+")
+
+
+def follow(palace: Palace, new: Fact, old: Fact, candidates: Sequence[Candidate]) -> bool:
+    """Let the statement of `new`, a copy of `old` with another text, follow its text.
+
+    A text that a version of this memory had before brings back that version's statement. One
+    that differs in signs and case only changes nothing. Call it holding the palace.
+
+    Args:
+        candidates: What the text says, as a reader finds it.
+
+    Returns:
+        Whether the text could be read as one statement about the same subject. If not, subject
+        and predicate stay, and what the old text said beyond that is removed.
+    """
+    if _letters(new.text) == _letters(old.text):
+        return True
+    versions = Fact.objects.within(palace).filter(memory=old.memory, text=new.text)
+    earlier = versions.order_by("-recorded_at", "-pk").first()
+    if earlier is not None:
+        for name in STATEMENT:
+            setattr(new, name, getattr(earlier, name))
+        return True
+    found = _about_same(palace, old, candidates)
+    if found is None:
+        new.object, new.object_entity, new.stance = "", None, ""
+        return False
+    _state(palace, new, found)
+    return True
+
+
+def says_same(one: Fact, other: Fact) -> bool:
+    """Whether two versions of a memory make the same statement, so that words support both."""
+    if _letters(one.text) == _letters(other.text):
+        return True
+    return (
+        bool(one.object)
+        and same(one.object, other.object)
+        and all(
+            getattr(one, name) == getattr(other, name)
+            for name in ("type", "subject_id", "predicate", "object_entity_id", "aspect", "stance")
+        )
+        and (one.valid_to is None) == (other.valid_to is None)
+    )
+
+
+def _letters(text: str) -> str:
+    return _SIGNS.sub(" ", text).strip().casefold()
+
+
+def _about_same(palace: Palace, old: Fact, candidates: Sequence[Candidate]) -> Candidate | None:
+    """The one statement about the subject of `old`, or the one that has its predicate too."""
+    about = [each for each in candidates if _is_about_same(palace, old, each)]
+    if len(about) > 1:
+        about = [each for each in about if each.predicate == old.predicate]
+    return about[0] if len(about) == 1 else None
+
+
+def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
+    if candidate.predicate == UNRESOLVED:
+        return False
+    # The subject of an opinion is its matter: what stays is the person whose opinion it is.
+    was_opinion, is_opinion = old.type == Fact.Type.OPINION, candidate.type == "opinion"
+    if was_opinion and is_opinion:
+        return True
+    user = find_entity(palace, USER, prefer="person")
+    if is_opinion and candidate.text.startswith(USER):
+        return user is not None and user.pk == old.subject_id
+    entity = find_entity(palace, candidate.subject.name, prefer=candidate.subject.kind)
+    if was_opinion and old.text.startswith(USER):
+        return candidate.subject.name == USER if entity is None else entity == user
+    return entity is not None and entity.pk == old.subject_id
+
+
+def _state(palace: Palace, new: Fact, found: Candidate) -> None:
+    if found.predicate != new.predicate:
+        new.category = (found.category or category_of(found.predicate))[:LABEL_LENGTH]
+    # A denial connects nobody with anything.
+    thing = None if found.negated else found.thing
+    new.type = found.type
+    new.subject = entity_for(palace, found.subject)
+    new.predicate = found.predicate[:PREDICATE_LENGTH]
+    new.single = is_single(new.predicate)
+    new.object = found.object
+    new.object_entity = entity_for(palace, thing) if thing else None
+    new.aspect = found.aspect[:LABEL_LENGTH]
+    new.stance = found.stance
+    new.valid_from = found.valid_from or new.valid_from
+    new.valid_to = found.valid_to

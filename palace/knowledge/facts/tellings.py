@@ -1,0 +1,66 @@
+"""How messages are to be read, kept beside them until they have been."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+
+from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
+from palace.models import Drawer, Palace, Telling
+
+Told = tuple[Scope, Manner]
+
+
+def keep(palace: Palace, drawers: Sequence[Drawer], scope: Scope, manner: Manner) -> None:
+    """Keep it for whoever comes to read these drawers; call it in the transaction that files them.
+
+    What has been kept for one of them before stays.
+    """
+    rows = [
+        Telling(
+            palace=palace,
+            drawer=drawer,
+            by=scope.by,
+            agent=scope.agent,
+            run=scope.run,
+            metadata=dict(scope.metadata),
+            prompt=manner.prompt,
+            judging_prompt=manner.judging_prompt,
+            filters=manner.filters,
+        )
+        for drawer in drawers
+    ]
+    Telling.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def told_alike(
+    palace: Palace, drawers: Sequence[Drawer], otherwise: Scope
+) -> Iterator[tuple[Scope, Manner, list[Drawer]]]:
+    """The drawers in their order, in stretches that are to be read in the same way.
+
+    Args:
+        otherwise: For those of which nothing was told.
+    """
+    rows = Telling.objects.filter(palace=palace, drawer__in=[drawer.pk for drawer in drawers])
+    told = {row.drawer_id: _read(row) for row in rows}
+    plain = otherwise, AS_EVER
+    for (scope, manner), stretch in groupby(drawers, lambda one: told.get(one.pk, plain)):
+        yield scope, manner, list(stretch)
+
+
+def any_told(palace: Palace, drawers: Sequence[Drawer]) -> bool:
+    """Whether any of them waits to be read in a way of its own."""
+    keys = [drawer.pk for drawer in drawers]
+    return Telling.objects.filter(palace=palace, drawer__in=keys).exists()
+
+
+def settle(palace: Palace, drawers: Collection[int]) -> None:
+    """They have been read; call it in the transaction that says so."""
+    Telling.objects.filter(palace=palace, drawer__in=drawers).delete()
+
+
+def _read(row: Telling) -> Told:
+    return (
+        Scope(row.by, row.agent, row.run, row.metadata),
+        Manner(row.prompt, row.judging_prompt, row.filters),
+    )

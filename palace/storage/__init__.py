@@ -1,0 +1,1 @@
+"""Messages in drawers, and what search needs of them: passages, vectors, postings."""

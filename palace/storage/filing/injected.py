@@ -1,0 +1,115 @@
+"""Our own words must not become memories: a context block that comes back is taken out again.
+
+A block counts as ours if its seal fits its words, in whatever encoding it stands: escaped in JSON
+or in a Python string, escaped for HTML, or several of these in turn. Whatever else looks like a
+block is somebody's words and stays to the byte.
+
+What a person says stays theirs too: from a user's message a block is taken out only where a program
+puts it, ahead of all words. See "What is not kept" in docs/proxy.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+from collections.abc import Iterator
+
+from palace.recall.packing import BLOCK_START
+from palace.storage.filing.block_seal import SEALED, is_sealed
+from palace.transcripts import Role, Turn
+
+# People type these messages on Loci's own page, where no program comes between.
+TYPED_HERE = frozenset({"chat"})
+
+# Up to sixteen backslashes: four strings within each other.
+_ESCAPE = r"\\{1,16}+"
+_AMPERSAND = rf"(?:&|{_ESCAPE}(?:u0026|x26))(?:amp;){{0,8}}"
+_LESS = rf"(?:<|{_AMPERSAND}(?:lt|#60|#x3c);|{_ESCAPE}(?:u003c|x3c))"
+_GREATER = rf"(?:>|{_AMPERSAND}(?:gt|#62|#x3e);|{_ESCAPE}(?:u003e|x3e))"
+_SLASH = rf"(?:(?:{_ESCAPE})?/|{_AMPERSAND}(?:#47|#x2f|sol);|{_ESCAPE}(?:u002f|x2f))"
+_TAG = re.compile(rf"{_LESS}(?P<closes>{_SLASH})?memory_context{_GREATER}", re.IGNORECASE)
+_STRING_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([\s\S]))")
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v"}
+# The beginning of a block, in any encoding, is within so many characters.
+_HEAD_CHARS, _MOST_LAYERS = 1200, 4
+_HEAD = "".join(BLOCK_START.split())
+
+
+def without_injected_memory(turn: Turn, *, source: str = "") -> Turn:
+    """The turn as it was before recall added to it.
+
+    Args:
+        source: Where its conversation comes from.
+    """
+    if turn.role == "user" and source in TYPED_HERE:
+        return turn
+    text = own_words(turn.role, turn.text)
+    return turn if text == turn.text else dataclasses.replace(turn, text=text)
+
+
+def own_words(role: Role, text: str) -> str:
+    """The text without the blocks that a program put there."""
+    kept, end = [], 0
+    for start, stop in _blocks(text):
+        if role == "user" and text[end:start].strip():
+            break
+        kept.append(text[end:start])
+        end = len(text) - len(text[stop:].lstrip("\n"))
+    if not end:
+        return text
+    left = "".join([*kept, text[end:]])
+    # Without a letter, only the quotation marks and brackets that a program put around it are left.
+    return left if role == "user" or any(map(str.isalnum, left)) else ""
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Where blocks of ours begin and end, in order.
+
+    No value within a block holds the block's tag, so a block begins with the last opening tag
+    before its closing one: each character belongs to one candidate at most.
+    """
+    opened: re.Match[str] | None = None
+    for tag in _TAG.finditer(text):
+        if not tag["closes"]:
+            opened = tag
+        elif opened is not None:
+            if _is_ours(text[opened.start() : tag.end()]):
+                yield opened.start(), tag.end()
+            opened = None
+
+
+def _is_ours(span: str) -> bool:
+    """Whether it is a sealed block, once at most four encodings are undone.
+
+    The beginning alone does not show all of them, so each order of them is tried.
+    """
+    if not SEALED.search(span, 0, _HEAD_CHARS):
+        return False
+    layers = {span}
+    for _ in range(_MOST_LAYERS):
+        if any(map(_is_plain_and_sealed, layers)):
+            return True
+        layers = {
+            decode(text) for text in layers for decode in (_unescaped, html.unescape)
+        } - layers
+    return any(map(_is_plain_and_sealed, layers))
+
+
+def _is_plain_and_sealed(text: str) -> bool:
+    return "".join(text[:_HEAD_CHARS].split()).startswith(_HEAD) and is_sealed(text)
+
+
+def _unescaped(text: str) -> str:
+    """As a string literal of JSON, JavaScript or Python is read."""
+    plain = _STRING_ESCAPE.sub(_character, text)
+    # JSON writes a character beyond the first 65,536 as two halves.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2] or escape[3]
+    if code is None:
+        return _CONTROLS.get(escape[4], escape[4])
+    point = int(code, 16)
+    return chr(point) if point <= 0x10FFFF else "\ufffd"

@@ -1,0 +1,141 @@
+"""Vectors for passages, facts and episodes that lack them: after an outage, or for a new model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from django.db import connection, models, transaction
+from django.db.models import Exists, OuterRef
+from pgvector import HalfVector
+
+from llm.embedding import embed
+from llm.errors import EmbedderUnavailable
+from palace.models import Drawer, EmbeddingSpace, EpisodeVector, FactVector, Palace, Passage
+from palace.storage.indexing import episode_vectors, fact_vectors, passages
+from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
+
+_FILL = """
+UPDATE palace_passage p SET embedding = n.embedding::halfvec
+FROM unnest(%s::bigint[], %s::int[], %s::text[]) AS n (drawer_id, ordinal, embedding)
+WHERE p.palace_id = %s AND p.space_id = %s AND p.drawer_id = n.drawer_id
+  AND p.ordinal = n.ordinal AND p.embedding IS NULL
+"""
+
+
+def fill_missing(*, limit: int = 256) -> int:
+    """Embed what was left without a vector, in any palace. Returns how many passages and texts.
+
+    Safe beside others doing the same and to be killed at any time.
+
+    Raises:
+        EmbedderUnavailable: the embedder is still down; nothing was changed.
+    """
+    pending = list(
+        Passage.objects.filter(embedding=None, space__active=True)
+        .select_related("space", "drawer", "palace")
+        .order_by("palace_id", "drawer_id", "ordinal")[:limit]
+    )
+    for _, group in groupby(pending, key=lambda passage: passage.palace_id):
+        _fill(list(group))
+    filled = fact_vectors.fill_batch(active_space(), limit=limit)
+    return len(pending) + filled + episode_vectors.fill_batch(active_space(), limit=limit)
+
+
+def _fill(passages: list[Passage]) -> None:
+    texts = [passage.drawer.text[passage.start : passage.end] for passage in passages]
+    space, palace = passages[0].space, passages[0].palace
+    vectors = embed(texts, model_of(space), owner_id=palace.owner_id)
+    columns = (
+        [passage.drawer_id for passage in passages],
+        [passage.ordinal for passage in passages],
+        [HalfVector(vector).to_text() for vector in vectors],
+    )
+    with transaction.atomic():
+        if palace.lock_if_there():
+            with connection.cursor() as cursor:
+                cursor.execute(_FILL, [*columns, palace.pk, space.pk])
+
+
+def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
+    """Give every mined drawer its passages in `space`, beside the space recall is using.
+
+    Yields the number of drawers done after each batch. May be killed and called again: what is
+    there stays. Drawers mined meanwhile are taken along.
+
+    Raises:
+        EmbedderUnavailable: what was done so far stays.
+    """
+    while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
+        for palace in palaces:
+            yield from _build_palace(palace, space, batch)
+    while fact_vectors.lacking(space).exists():
+        if not fact_vectors.fill_batch(space, limit=batch):
+            raise EmbedderUnavailable("Facts could not be embedded; they will be later.")
+        yield 0
+    while episode_vectors.lacking(space).exists():
+        if not episode_vectors.fill_batch(space, limit=batch):
+            raise EmbedderUnavailable("Episodes could not be embedded; they will be later.")
+        yield 0
+
+
+def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
+    """Key by key: to look for the next batch among all drawers takes ever longer with more."""
+    last = 0
+    drawers = _lacking(space).filter(palace=palace).order_by("pk")
+    while part := list(drawers.filter(pk__gt=last)[:batch]):
+        _build(palace, space, part)
+        last = part[-1].pk
+        yield len(part)
+
+
+def switch_to(space: EmbeddingSpace) -> None:
+    """Make `space` the one recall searches, and drop the passages of the others.
+
+    Raises:
+        EmbedderUnavailable: recall searches `space`, but the last few drawers are lacking there;
+            doing it again goes on.
+    """
+    activate(space)
+    # Until now others may have mined into the old space; from here on nobody does.
+    for _ in build_space(space):
+        pass
+    others = Passage.objects.exclude(space=space)
+    for palace in Palace.objects.filter(pk__in=others.values("palace")).order_by("pk"):
+        with transaction.atomic():
+            # Had somebody else switched to another meanwhile, that one's would be dropped.
+            if palace.lock_if_there() and stays_active(space):
+                others.filter(palace=palace).delete()
+    with transaction.atomic():
+        if stays_active(space):
+            FactVector.objects.exclude(space=space).delete()
+            EpisodeVector.objects.exclude(space=space).delete()
+
+
+def lacking(space: EmbeddingSpace) -> int:
+    """How many mined drawers have no passage in this space yet."""
+    return _lacking(space).count()
+
+
+def _lacking(space: EmbeddingSpace) -> models.QuerySet[Drawer]:
+    present = Passage.objects.filter(palace=OuterRef("palace"), space=space, drawer=OuterRef("pk"))
+    return Drawer.objects.filter(~Exists(present), mined_at__isnull=False)
+
+
+def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> None:
+    texts = [drawer.text for drawer in drawers]
+    embedded = passages.Embedded(palace, space, texts)
+    if embedded.vectors is None:
+        raise EmbedderUnavailable(embedded.note)
+    keys = [drawer.pk for drawer in drawers]
+    with transaction.atomic():
+        if not palace.lock_if_there():
+            return
+        held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+        list(held.select_for_update(no_key=True).values_list("pk"))
+        # Of two builders side by side, the second has waited: only a statement of its own
+        # sees the passages that the first has written meanwhile.
+        lacking = set(
+            _lacking(space).filter(palace=palace, pk__in=keys).values_list("pk", flat=True)
+        )
+        passages.store(palace, keys, embedded, only=lacking)

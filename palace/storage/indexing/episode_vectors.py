@@ -1,0 +1,111 @@
+"""Vectors of episodes: their summaries in the active space, compared within one palace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+from pgvector import HalfVector
+from pgvector.django import MaxInnerProduct
+
+from palace.models import EmbeddingSpace, Episode, EpisodeVector, Palace
+from palace.models.episodes import EpisodeQuerySet
+from palace.storage.indexing.fact_vectors import Vector, embed_texts, forget_texts
+
+__all__ = [
+    "embed_texts",
+    "fill_batch",
+    "forget_texts",
+    "lacking",
+    "nearest",
+    "replace",
+]
+
+
+def replace(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector | None]) -> None:
+    """Write the vectors of episodes by their keys, in place of all they have in any space.
+
+    Call it holding the palace, with what the summaries say now. What has none yet is given one
+    later.
+    """
+    EpisodeVector.objects.filter(palace=palace, episode__in=list(vectors)).delete()
+    made = {key: vector for key, vector in vectors.items() if vector is not None}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO palace_episodevector (palace_id, space_id, episode_id, embedding)
+            SELECT %s, %s, episode, vector::halfvec
+            FROM unnest(%s::bigint[], %s::text[]) AS new (episode, vector)
+            """,
+            [palace.pk, space.pk, list(made), [_literal(vector) for vector in made.values()]],
+        )
+
+
+def lacking(space: EmbeddingSpace) -> EpisodeQuerySet:
+    """Episodes of any palace without a vector in this space."""
+    present = EpisodeVector.objects.filter(
+        palace=OuterRef("palace"), space=space, episode=OuterRef("pk")
+    )
+    return Episode.objects.filter(~Exists(present))
+
+
+def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
+    """Embed some of what is lacking in this space; returns how many episodes got their vector."""
+    episodes = list(lacking(space).select_related("palace").order_by("palace_id", "pk")[:limit])
+    filled = 0
+    for _, group in groupby(episodes, key=lambda episode: episode.palace_id):
+        filled += _fill(space, list(group))
+    return filled
+
+
+def _fill(space: EmbeddingSpace, episodes: Sequence[Episode]) -> int:
+    """A vector belongs to the words it was made of: what says something else by now waits."""
+    palace = episodes[0].palace
+    vectors = embed_texts(palace, space, [episode.summary for episode in episodes])
+    made = [
+        (episode.pk, episode.summary, _literal(vector))
+        for episode, vector in zip(episodes, vectors, strict=True)
+        if vector is not None
+    ]
+    if not made:
+        return 0
+    with transaction.atomic():
+        if not palace.lock_if_there():
+            return len(made)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                """
+                INSERT INTO palace_episodevector (palace_id, space_id, episode_id, embedding)
+                SELECT e.palace_id, %s, e.id, new.vector::halfvec
+                FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS new (id, summary, vector)
+                JOIN palace_episode e ON e.palace_id = %s AND e.id = new.id
+                    AND e.summary = new.summary
+                ON CONFLICT (palace_id, space_id, episode_id) DO NOTHING
+                """,
+                [space.pk, *map(list, zip(*made, strict=True)), palace.pk],
+            )
+    return len(made)
+
+
+def nearest(
+    palace: Palace, space: EmbeddingSpace, vector: Vector, among: EpisodeQuerySet, *, limit: int
+) -> list[tuple[Episode, float]]:
+    """Those of the palace's episodes whose summaries are closest, best first, with the cosine."""
+    rows = (
+        EpisodeVector.objects.filter(
+            palace=palace, space=space, episode__in=among.within(palace).order_by().values("pk")
+        )
+        .annotate(closeness=MaxInnerProduct("embedding", HalfVector(vector)))
+        .order_by("closeness", "episode_id")
+        .values_list("episode_id", "closeness")[:limit]
+    )
+    cosines = {key: -closeness for key, closeness in rows}
+    found = Episode.objects.within(palace).in_bulk(list(cosines))
+    return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
+
+
+def _literal(vector: Vector) -> str:
+    return HalfVector(np.asarray(vector, dtype=np.float32)).to_text()

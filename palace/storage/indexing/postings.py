@@ -1,0 +1,163 @@
+"""Packed postings: append, merge and clean the segments that BM25 reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection, transaction
+
+from language.analyzer import analyze
+from palace.models import Drawer, Palace, Posting
+from palace.models.locks import hold_until_commit
+from palace.models.packed import Kind, pack, unpack
+
+# The term that every drawer has: its segments give the number of drawers and their mean length.
+EVERY = ""
+# Four full segments fill a page of the database's.
+SEGMENT_SIZE = 160
+MAX_COUNT = 32767  # A smallint's largest.
+# Reading many small segments costs more than one merge now and then.
+SMALL_SEGMENTS = 48
+
+Terms = Mapping[int, Counter[str]]
+# Of a term: its drawers ascending, how often it is in each, how many terms each has.
+Columns = Sequence[npt.NDArray[np.int64]]
+
+
+def append(palace: Palace, terms: Terms) -> None:
+    """Add drawers (key → its terms) that have no postings yet; call it in a transaction."""
+    drawers = sorted(terms)
+    said: list[Mapping[str, int]] = [{EVERY: 1, **terms[drawer]} for drawer in drawers]
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(term, len(numbers)) for counts in said for term in counts]
+    order = np.argsort(places, kind="stable")
+    sizes = [len(counts) for counts in said]
+    columns = (
+        np.repeat(np.array(drawers, np.int64), sizes),
+        np.minimum([count for counts in said for count in counts.values()], MAX_COUNT),
+        np.repeat([min(terms[drawer].total(), MAX_COUNT) for drawer in drawers], sizes),
+    )
+    having = dict(zip(numbers, np.bincount(places, minlength=len(numbers)).tolist(), strict=True))
+    _write(palace, having, _only(columns, order), merged=False)
+
+
+def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
+    """Take drawers out of the postings, before they are purged; call it in a transaction."""
+    rewrite_alone(palace)
+    gone = np.array([drawer.pk for drawer in drawers])
+    terms = {EVERY}.union(*(analyze(drawer.text) for drawer in drawers))
+    holding = Posting.objects.filter(palace=palace, term__in=terms)
+    segments = [
+        pk
+        for pk, keys in holding.values_list("pk", "drawers").iterator()
+        if np.isin(gone, keys, assume_unique=True).any()
+    ]
+    cut = _cut("id = ANY(%s)", [segments])
+    left = {term: _only(columns, ~np.isin(columns[0], gone)) for term, columns in cut.items()}
+    _write(palace, *_strung(left), merged=False)
+
+
+def said_in(palace: Palace, terms: Collection[str], drawers: Iterable[int]) -> set[str]:
+    """Those of the terms that any of the drawers has, as far as they are mined."""
+    if not terms:
+        return set()
+    keys = np.fromiter(drawers, dtype=np.int64)
+    holding = Posting.objects.filter(palace=palace, term__in=terms)
+    return {
+        term
+        for term, held in holding.values_list("term", "drawers").iterator()
+        if np.isin(keys, held).any()
+    }
+
+
+def needs_compaction(palace: Palace) -> bool:
+    """Whether much was appended, or taken out, since the segments were last merged."""
+    return Posting.objects.filter(palace=palace, term=EVERY, merged=False).count() > SMALL_SEGMENTS
+
+
+def rewrite_alone(palace: Palace) -> None:
+    """Rewriting is done by one transaction at a time, or it would miss what another just wrote."""
+    hold_until_commit(f"rewrite postings of {palace.pk}")
+
+
+@transaction.atomic
+def compact(palace: Palace) -> None:
+    """Merge small segments into full ones. Readers see the old or the new ones, never both."""
+    rewrite_alone(palace)
+    crowded = (
+        "palace_id = %s AND (number < %s AND term IN (SELECT term FROM palace_posting"
+        " WHERE palace_id = %s AND number < %s GROUP BY term HAVING count(*) > 1)"
+        " OR term = %s AND NOT merged)"
+    )
+    cut = _cut(crowded, [palace.pk, SEGMENT_SIZE, palace.pk, SEGMENT_SIZE, EVERY])
+    _write(palace, *_strung(cut), merged=True)
+
+
+def _cut(condition: str, parameters: Sequence[Any]) -> dict[str, Columns]:
+    """Delete these segments, and give what they held."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH cut AS (DELETE FROM palace_posting WHERE {condition}"  # noqa: S608 - ours.
+            " RETURNING term, drawers, counts, lengths)"
+            " SELECT term, string_agg(drawers, ''::bytea), string_agg(counts, ''::bytea),"
+            " string_agg(lengths, ''::bytea) FROM cut GROUP BY term",
+            parameters,
+        )
+        return {
+            term: _ascending([unpack(drawers, "i8"), unpack(counts, "i2"), unpack(lengths, "i2")])
+            for term, drawers, counts, lengths in cursor
+        }
+
+
+def _ascending(columns: Columns) -> Columns:
+    return _only(columns, np.argsort(columns[0], kind="stable"))
+
+
+def _only(columns: Columns, places: npt.NDArray[np.generic]) -> Columns:
+    return [column[places] for column in columns]
+
+
+def _strung(postings: Mapping[str, Columns]) -> tuple[Mapping[str, int], Columns]:
+    """How many drawers each term has, and the columns of all terms, one after the other."""
+    sizes = {term: len(columns[0]) for term, columns in postings.items()}
+    return sizes, [np.concatenate(columns) for columns in zip(*postings.values(), strict=True)]
+
+
+_STATEMENT = (
+    "COPY palace_posting (palace_id, term, drawers, counts, lengths, total, merged) FROM STDIN"
+    " (FORMAT BINARY)"
+)
+_TYPES = ("int8", "varchar", "bytea", "bytea", "bytea", "int4", "bool")
+
+
+def _write(palace: Palace, sizes: Mapping[str, int], columns: Columns, *, merged: bool) -> None:
+    """
+    Args:
+        sizes: How many drawers each term has.
+        columns: Of all terms, one after the other.
+    """
+    if not sizes:
+        return
+    kinds: tuple[Kind, ...] = ("i8", "i2", "i2")
+    # All at once: most terms have one drawer or two.
+    packed = [pack(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    with connection.cursor() as cursor, cursor.copy(_STATEMENT) as copy:
+        copy.set_types(_TYPES)
+        for term, first, last in _segments(sizes):
+            drawers = packed[0][8 * first : 8 * last]
+            counts, lengths = (column[2 * first : 2 * last] for column in packed[1:])
+            total = int(columns[2][first:last].sum()) if term == EVERY else 0
+            copy.write_row((palace.pk, term, drawers, counts, lengths, total, merged))
+
+
+def _segments(sizes: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """Each term with the first and, exclusive, the last place of one of its segments."""
+    end = 0
+    for term, size in sizes.items():
+        start, end = end, end + size
+        for first in range(start, end, SEGMENT_SIZE):
+            yield term, first, min(first + SEGMENT_SIZE, end)

@@ -1,0 +1,75 @@
+"""What is derived from drawers, made anew: for when the analyzer or the cutting has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from language.analyzer import analyze
+from llm.errors import EmbedderUnavailable
+from palace.models import Drawer, Palace, Passage, Posting
+from palace.storage.indexing import passages, postings
+from palace.storage.indexing.preference import preference_strength
+from palace.storage.indexing.spaces import active_space, stays_active
+from palace.storage.indexing.traits import read_traits
+
+BATCH = 128
+
+
+@transaction.atomic
+def rebuild_postings(palace: Palace) -> None:
+    """Replace all postings of the palace. Recall reads the old ones until this commits."""
+    palace.lock()  # Mining waits: what it appended meanwhile would be counted twice.
+    postings.rewrite_alone(palace)  # So does merging: what it wrote would stay, and count twice.
+    Posting.objects.filter(palace=palace).delete()
+    mined = Drawer.objects.within(palace).exclude(mined_at=None).order_by("pk")
+    batch: list[Drawer] = []
+    for drawer in mined.iterator(chunk_size=BATCH):
+        batch.append(drawer)
+        if len(batch) == BATCH:
+            _append(palace, batch)
+            batch = []
+    _append(palace, batch)
+
+
+def _append(palace: Palace, drawers: list[Drawer]) -> None:
+    terms = {drawer.pk: analyze(drawer.text) for drawer in drawers}
+    postings.append(palace, terms)
+    for drawer in drawers:
+        drawer.terms = terms[drawer.pk].total()
+        drawer.traits = int(read_traits(drawer.text))
+        drawer.preference = preference_strength(drawer.text, drawer.role)
+    Drawer.objects.bulk_update(drawers, ["terms", "traits", "preference"])
+
+
+def rebuild_passages(palace: Palace) -> Iterator[int]:
+    """Cut and embed every drawer again, a batch at a time; yields how many were done.
+
+    Ends early if the palaces are switched to another model: its passages are all new anyway.
+
+    Raises:
+        EmbedderUnavailable: the batches done so far stay.
+    """
+    space, last = active_space(), 0
+    while drawers := list(
+        Drawer.objects.within(palace)
+        .filter(pk__gt=last)
+        .exclude(mined_at=None)
+        .order_by("pk")[:BATCH]
+    ):
+        embedded = passages.Embedded(palace, space, [drawer.text for drawer in drawers])
+        if embedded.vectors is None:
+            raise EmbedderUnavailable(embedded.note)
+        keys = [drawer.pk for drawer in drawers]
+        with transaction.atomic():
+            palace.lock()
+            if not stays_active(space):
+                return
+            held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+            held = held.select_for_update(no_key=True)
+            present = set(held.values_list("pk", flat=True))
+            Passage.objects.filter(palace=palace, space=space, drawer__in=keys).delete()
+            passages.store(palace, keys, embedded, only=present)
+        last = keys[-1]
+        yield len(drawers)

@@ -1,0 +1,1 @@
+"""In and out: files of other programs, import jobs, export and restore."""

@@ -1,0 +1,53 @@
+"""The export as an answer to a browser or a program: sent while it is made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import cast
+
+from django.core.handlers.asgi import ASGIRequest
+from django.db import connection
+from django.http import HttpRequest, StreamingHttpResponse
+
+from palace.models import Palace
+from palace.transfer.export.to_zip import file_name, stream
+
+MEDIA_TYPE = "application/zip"
+
+# Each holds a connection to the database, for as long as somebody takes to download.
+_AT_ONCE = asyncio.Semaphore(4)
+
+
+def download(request: HttpRequest, palace: Palace) -> StreamingHttpResponse:
+    """The zip as an attachment. Its making ends when nobody takes it any more."""
+    # Handed a plain iterator, an asynchronous server would gather all of it first.
+    is_async = isinstance(request, ASGIRequest)
+    response = StreamingHttpResponse(
+        _pieces(palace) if is_async else stream(palace), content_type=MEDIA_TYPE
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name()}"'
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"  # Some proxies keep an answer until it is whole.
+    return response
+
+
+async def _pieces(palace: Palace) -> AsyncIterator[bytes]:
+    """One thread makes all of it: the database's cursors belong to that thread's connection."""
+    async with _AT_ONCE:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
+        loop = asyncio.get_running_loop()
+        made = cast(Generator[bytes], stream(palace))
+        try:
+            while piece := await loop.run_in_executor(thread, next, made, b""):
+                yield piece
+        finally:
+            # Not waited for: whoever went away in the middle leaves no time for it.
+            thread.submit(_put_away, made)
+            thread.shutdown(wait=False)
+
+
+def _put_away(made: Generator[bytes]) -> None:
+    made.close()
+    connection.close()

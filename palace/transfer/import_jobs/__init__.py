@@ -1,0 +1,35 @@
+"""Importing a file: `preview` reads it whole and once, `run_slice` files and mines a while of it.
+
+A conversation's drawers and the job's progress are committed together, so a job that is killed at
+any moment goes on exactly where it stopped, and every message is counted once.
+"""
+
+from palace.transfer.import_jobs.kept import filed_by
+from palace.transfer.import_jobs.preparing import preview, preview_apart
+from palace.transfer.import_jobs.running import (
+    discard,
+    is_worked_on,
+    pause,
+    receipt,
+    run_slice,
+    standing_still,
+    start,
+)
+from palace.transfer.import_jobs.spools import remove_orphans
+from palace.transfer.import_jobs.whole import is_whole, whole_in_words
+
+__all__ = [
+    "discard",
+    "filed_by",
+    "is_whole",
+    "is_worked_on",
+    "pause",
+    "preview",
+    "preview_apart",
+    "receipt",
+    "remove_orphans",
+    "run_slice",
+    "standing_still",
+    "start",
+    "whole_in_words",
+]

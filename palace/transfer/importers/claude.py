@@ -1,0 +1,115 @@
+"""Claude's data export: a list of conversations, each with its `chat_messages` in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from palace.transcripts import Transcript
+from palace.transfer.importers.conversation import (
+    UNKNOWN_FORM,
+    Conversation,
+    Gatherer,
+    as_id,
+    as_list,
+    as_mapping,
+    as_time,
+    derived_id,
+    label,
+    settle_times,
+)
+from palace.transfer.importers.files import Part
+from palace.transfer.importers.json_stream import list_items
+from palace.transfer.importers.shape import conversation_object
+
+SOURCE = "claude"
+MESSAGES = "chat_messages"
+
+_ROLES = {"human": "user"}
+_SPOKEN = {"text", "voice_note"}
+_UNSPOKEN = {
+    "thinking": "thinking",
+    "redacted_thinking": "thinking",
+    "tool_use": "tool call",
+    "tool_result": "tool result",
+    "image": "image",
+}
+ONLY_UNSPOKEN = "holds no words, only tool calls, thinking or files"
+
+
+def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
+    """`latest` stands in for the times of a conversation that names none."""
+    for number, item in enumerate(list_items(part), start=1):
+        yield _conversation(conversation_object(item, MESSAGES, list, number, part.name), latest)
+
+
+def _conversation(raw: dict[str, Any], latest: datetime) -> Conversation:
+    messages = as_list(raw.get(MESSAGES))
+    known = [as_time(as_mapping(message).get("created_at")) for message in messages]
+    start = as_time(raw.get("created_at")) or next((time for time in known if time), latest)
+    gatherer = Gatherer()
+    for index, said_at in enumerate(settle_times(known, start)):
+        _add(gatherer, index, messages[index], said_at)
+    transcript = Transcript(
+        SOURCE, _conversation_id(raw, messages), label(raw.get("name")), gatherer.take_turns()
+    )
+    return gatherer.conversation(transcript)
+
+
+def _conversation_id(raw: dict[str, Any], messages: list[Any]) -> str:
+    first = as_mapping(messages[0]).get("uuid") if messages else None
+    return as_id(raw.get("uuid")) or derived_id(raw.get("name"), raw.get("created_at"), first)
+
+
+def _add(gatherer: Gatherer, index: int, message: Any, said_at: datetime) -> None:
+    if not isinstance(message, dict):
+        gatherer.skip(UNKNOWN_FORM)
+        return
+    external_id = as_id(message.get("uuid")) or str(index)
+    sender = message.get("sender")
+    role = _ROLES.get(sender, sender) if isinstance(sender, str) else None
+    pasted = _pasted_texts(message, gatherer)
+    text, has_other_blocks = _words(message, gatherer)
+    if text.strip() or not (pasted or has_other_blocks):
+        gatherer.add(external_id, role, text, said_at)
+    elif not pasted:
+        gatherer.skip(ONLY_UNSPOKEN)
+    for number, pasted_text in enumerate(pasted):
+        gatherer.add(as_id(f"{external_id}/{number}"), role, pasted_text, said_at)
+
+
+def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
+    """What was said, and whether the message has anything else.
+
+    The blocks are the original; `text`, which older exports have alone, marks in newer ones the
+    place of what it cannot show. Several blocks are joined by an empty line, as Claude does.
+    """
+    spoken, others = [], 0
+    for block in as_list(message.get("content")):
+        kind = str(as_mapping(block).get("type"))
+        text = as_mapping(block).get("text")
+        if kind in _SPOKEN and isinstance(text, str):
+            spoken.append(text)
+        else:
+            others += 1
+            gatherer.leave_out(_UNSPOKEN.get(kind, "block of another kind"))
+    for _ in as_list(message.get("files")):
+        others += 1
+        gatherer.leave_out("file")
+    whole = message.get("text")
+    if not any(text.strip() for text in spoken) and not others and isinstance(whole, str):
+        return whole, False
+    return "\n\n".join(text for text in spoken if text), bool(others)
+
+
+def _pasted_texts(message: dict[str, Any], gatherer: Gatherer) -> list[str]:
+    """Long texts one pastes become attachments: one's words too, each a turn of its own."""
+    texts = []
+    for attachment in as_list(message.get("attachments")):
+        text = as_mapping(attachment).get("extracted_content")
+        if isinstance(text, str) and text.strip():
+            texts.append(text)
+        else:
+            gatherer.leave_out("file")
+    return texts

@@ -1,0 +1,176 @@
+"""JSON that is too big to load: the items of one long list, or one document a line.
+
+The standard library's decoder is used on a sliding window rather than an event parser: it is as
+fast, and it is the one that gives every text back as it was written. (Yajl, behind the usual event
+parsers, silently turns a lone surrogate into a question mark.)
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Never
+
+from palace.errors import BadImport
+from palace.transfer.importers.files import CHUNK, Part
+
+# A single conversation has to fit into memory; the largest real ones have a few dozen MB.
+LARGEST_ITEM = 128 << 20
+# No token but a string is longer than this, so an error well before the window's end is an error,
+# not merely the end of what has been read.
+_LONGEST_TOKEN = 64
+_NO_SPACE = re.compile(r"[^ \t\r\n]")
+_BOM = codecs.BOM_UTF8
+
+
+def _number(digits: str) -> int | float:
+    """Numbers are only times and ids here: one with thousands of digits need not be exact."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
+_DECODER = json.JSONDecoder(parse_int=_number)
+
+
+def first_character(part: Part) -> str:
+    """The first character that is not space, without reading on; empty for an empty file."""
+    head = part.stream.peek(CHUNK).removeprefix(_BOM)
+    return head.lstrip()[:1].decode("latin-1")
+
+
+def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -> Iterator[Any]:
+    """The items of the list that the file is, one at a time.
+
+    Args:
+        chunk: Bytes to read at a time, at least.
+        largest: Characters an item may have.
+    """
+    window = _Window(part, chunk, largest)
+    if window.take() != "[":
+        window.fail("does not begin with a list")
+    if window.peek() == "]":
+        window.take()
+    else:
+        yield window.value()
+        while (mark := window.take()) == ",":
+            yield window.value()
+        if mark != "]":
+            window.fail(
+                "breaks off" if not mark else f"is not valid JSON: {mark!r} is out of place"
+            )
+    if window.peek():
+        window.fail("goes on after its list has ended")
+
+
+def line_items(part: Part, *, largest: int = LARGEST_ITEM) -> Iterator[tuple[int, Any]]:
+    """(line number from 1, what the line says), for every line that is not blank.
+
+    `largest` is how many bytes a line may have.
+    """
+    number = 0
+    while line := part.stream.readline(largest):
+        number += 1
+        if len(line) >= largest:
+            raise BadImport(
+                f"Line {number} of {part.name} is longer than {largest >> 20} MB; "
+                "write one conversation a line."
+            )
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if line.strip():
+            yield number, _line(part.name, number, line)
+
+
+def _line(name: str, number: int, line: bytes) -> Any:
+    try:
+        return _DECODER.decode(line.decode())
+    except json.JSONDecodeError as error:
+        what = f"is not valid JSON at character {error.colno}"
+    except UnicodeDecodeError as error:
+        what = f"is not UTF-8 at byte {error.start + 1}"
+    except RecursionError:
+        what = "is nested too deeply"
+    raise BadImport(f"Line {number} of {name} {what}; nothing was imported.")
+
+
+class _Window:
+    """The stretch of the file that is being decoded, as text."""
+
+    def __init__(self, part: Part, chunk: int, largest: int) -> None:
+        self._chunk = chunk
+        self._largest = largest
+        self._name = part.name
+        self._stream: io.BufferedReader = part.stream
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self._text = ""
+        self._at = 0
+        self._bytes_before = 0
+        self._ended = False
+        if part.stream.peek(len(_BOM)).startswith(_BOM):
+            self._bytes_before = len(part.stream.read(len(_BOM)))
+
+    def peek(self) -> str:
+        """The next character that is not space; empty at the end of the file."""
+        while True:
+            if match := _NO_SPACE.search(self._text, self._at):
+                self._at = match.start()
+                return match.group()
+            self._at = len(self._text)
+            if not self._more():
+                return ""
+
+    def take(self) -> str:
+        character = self.peek()
+        self._at += len(character)
+        return character
+
+    def value(self) -> Any:
+        self.peek()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if self._is_final(error) or not self._more():
+                    self._fail_at(error)
+            except RecursionError:
+                self.fail("is nested too deeply")
+            else:
+                # A number at the very end may go on in what has not been read yet.
+                if end < len(self._text) or not self._more():
+                    self._at = end
+                    return value
+
+    def fail(self, what: str) -> Never:
+        position = self._bytes_before + len(self._text[: self._at].encode(errors="replace"))
+        raise BadImport(f"{self._name} {what} (near byte {position:,}); nothing was imported.")
+
+    def _fail_at(self, error: json.JSONDecodeError) -> Never:
+        at_the_end = self._ended and not self._is_final(error)
+        self._at = len(self._text) if at_the_end else error.pos
+        self.fail("breaks off" if at_the_end else f"is not valid JSON: {error.msg}")
+
+    def _is_final(self, error: json.JSONDecodeError) -> bool:
+        """Whether reading on could not mend it."""
+        unterminated = error.msg.startswith("Unterminated string")
+        return not unterminated and error.pos < len(self._text) - _LONGEST_TOKEN
+
+    def _more(self) -> bool:
+        """Read on, twice as far each time, so that a long item is not decoded over and over."""
+        if self._ended:
+            return False
+        kept = self._text[self._at :]
+        if len(kept) > self._largest:
+            self.fail(f"holds a conversation of more than {self._largest >> 20} MB")
+        self._bytes_before += len(self._text[: self._at].encode())
+        data = self._stream.read(max(self._chunk, len(kept)))
+        self._ended = not data
+        try:
+            self._text = kept + self._decode(data, final=self._ended)
+        except UnicodeDecodeError:
+            self._at = 0
+            self._text = kept
+            self.fail("is not UTF-8 text")
+        self._at = 0
+        return True

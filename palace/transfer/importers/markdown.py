@@ -1,0 +1,156 @@
+"""Markdown: a file that holds a talk is a conversation, any other is one note, to the byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from palace.storable import digest
+from palace.transcripts import Role, Transcript
+from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, as_time, label
+from palace.transfer.importers.files import Archive, Part
+from palace.transfer.importers.json_stream import LARGEST_ITEM
+
+SOURCE = "markdown"
+
+NO_TEXT = "is not UTF-8 text; save the file as UTF-8 and import it again"
+TOO_LARGE = "is larger than 128 MB"
+
+_FILE = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+# A strange file may be one long line: what a pattern repeats never overlaps what comes after it.
+_FIELD = re.compile(r"^(title|date|created|created_at)[ \t]*:(.*)$", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+([^ \t\r\n].*)$", re.MULTILINE)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
+# Who speaks, as talks are written down: “**You:** …” on the line, or “## You” above it.
+_WHO = r"(you|me|user|human|assistant|ai|chatgpt|gpt|claude|gemini|copilot|model|system)"
+_MARKS = (
+    re.compile(rf"^\*\*{_WHO}[ \t]*(?::\*\*|\*\*[ \t]*:)[ \t]?", re.IGNORECASE),
+    re.compile(rf"^#{{1,6}}[ \t]+{_WHO}[ \t]*(?:[:#][ \t#]*)?\r?$", re.IGNORECASE),
+)
+_ROLES: dict[str, Role] = dict.fromkeys(("you", "me", "user", "human"), "user")
+_ROLES["system"] = "system"
+
+
+def is_markdown(name: str) -> bool:
+    return bool(_FILE.search(name))
+
+
+def conversations_of_file(part: Part, latest: datetime) -> Iterator[Conversation]:
+    yield of_file(part, part.name, latest)
+
+
+def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
+    for name in filter(is_markdown, archive.members):
+        with archive.part(name) as part:
+            yield of_file(part, name, archive.written_at(name))
+
+
+def of_file(part: Part, name: str, written_at: datetime) -> Conversation:
+    """A whole file.
+
+    Args:
+        written_at: When its words were said, if neither it nor its name says so.
+    """
+    gatherer = Gatherer()
+    title = PurePosixPath(name).stem
+    content = part.stream.read(LARGEST_ITEM + 1)
+    if len(content) > LARGEST_ITEM:
+        gatherer.skip(TOO_LARGE)
+    elif (text := _decoded(content)) is None:
+        gatherer.skip(NO_TEXT)
+    else:
+        title = _read(gatherer, text, title, written_at)
+    path = as_id(name)
+    return gatherer.conversation(Transcript(SOURCE, path, label(title), gatherer.take_turns()))
+
+
+def _decoded(content: bytes) -> str | None:
+    # What marks the encoding is no part of the text.
+    is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        return content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def _read(gatherer: Gatherer, text: str, name: str, written_at: datetime) -> str:
+    """Gather what the file says; returns its title."""
+    front = _FRONT.match(text)
+    fields = _fields(front[1]) if front else {}
+    body = text[front.end() :] if front else text
+    heading = _TITLE.search(body)
+    said_at = _date(fields, name) or written_at
+    kept_with = {"front_matter": front[1]} if front else None
+    talk = _talk(body)
+    if not talk:
+        # A note that was changed is another message: what it said before stays, beside it.
+        gatherer.add(f"~{digest(text)[:32]}", "user", text, said_at, metadata=kept_with)
+    for place, (role, speaker, words) in enumerate(talk):
+        metadata = kept_with if place == 0 else None
+        gatherer.add(str(place), role, words, said_at, speaker, metadata)
+    return fields.get("title") or (_title(heading[1]) if heading else name)
+
+
+def _fields(front: str) -> dict[str, str]:
+    told = {key: value.removesuffix("\r").strip(" \t") for key, value in _FIELD.findall(front)}
+    return {key: value.strip("\"'") for key, value in told.items() if value}
+
+
+def _title(line: str) -> str:
+    """What a heading says, without the marks that may close it."""
+    return line[0] + line[1:].removesuffix("\r").rstrip(" \t#")
+
+
+def _date(fields: dict[str, str], name: str) -> datetime | None:
+    told = [as_time(fields[key]) for key in ("date", "created", "created_at") if key in fields]
+    day = _DAY.match(name)
+    named = as_time(day[0]) if day else None
+    known = next((time for time in (*told, named) if time), None)
+    return known.astimezone(UTC) if known else None
+
+
+def _talk(body: str) -> list[tuple[Role, str, str]]:
+    """(role, speaker, words) of each message; empty unless both sides speak, marked alike."""
+    for mark in _MARKS:
+        pieces = _pieces(body, mark)
+        if {"user", "assistant"} <= {role for role, _, _ in pieces}:
+            return [piece for piece in pieces if piece[2].strip()]
+    return []
+
+
+def _pieces(body: str, mark: re.Pattern[str]) -> list[tuple[Role, str, str]]:
+    """What comes before the first mark is kept as the system's, but for a mere title."""
+    found: list[tuple[Role, str, list[str]]] = [("system", "", [])]
+    fence = ""
+    for line in body.splitlines(keepends=True):
+        fence = _fence_after(fence, line)
+        who = None if fence else mark.match(line)
+        if who:
+            role = _ROLES.get(who[1].lower(), "assistant")
+            found.append((role, who[1], [line[who.end() :]]))
+        else:
+            found[-1][2].append(line)
+    intro = "".join(found[0][2])
+    if _TITLE.fullmatch(intro.strip()):
+        found = found[1:]
+    return [(role, who, _within(lines)) for role, who, lines in found]
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """The fence that is open behind the line: what is inside of code marks nothing."""
+    if not (bar := _FENCE.match(line)):
+        return fence
+    if not fence:
+        return bar[1]
+    return "" if bar[1].startswith(fence) else fence
+
+
+def _within(lines: list[str]) -> str:
+    """Without the empty lines that set one message apart from the next."""
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    kept = lines[filled[0] : filled[-1] + 1] if filled else []
+    return "".join(kept).rstrip("\r\n")

@@ -1,0 +1,133 @@
+"""A file read once: prepared for filing, and listed without its words.
+
+Run as a program of its own, it reads for the web, which answers others meanwhile: the standard
+library alone is enough for that, so it starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from palace.errors import BadImport
+from palace.transfer.importers import files, formats, loci_whole, spool
+from palace.transfer.importers.conversation import Conversation, as_mapping
+from palace.transfer.importers.loci_whole import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the prepared file goes.
+
+    Attributes:
+        spool: What a job files from.
+        listed: The same conversations or records in the same form, without their words.
+    """
+
+    spool: Path
+    listed: Path
+
+
+def prepare(
+    path: Path,
+    name: str,
+    places: Places,
+    *,
+    may_be_whole: bool,
+    progress: files.Progress | None = None,
+) -> str:
+    """Read the file, and write down what is in it. Returns the source of its format.
+
+    Args:
+        may_be_whole: A Loci export is read record by record, to be put back as it was.
+
+    Raises:
+        BadImport: The file is broken or none we know, or there is no room for what is in it.
+    """
+    try:
+        format_ = formats.detect(path, name)
+        lines = (
+            _of_records(loci_whole.read(path, name, progress))
+            if may_be_whole and format_ is formats.LOCI
+            else _of_conversations(formats.read(path, format_, name=name, progress=progress))
+        )
+        _write(places, lines)
+    except RecursionError:
+        raise BadImport(f"{name} is nested too deeply; nothing was imported.") from None
+    return format_.source
+
+
+def _of_conversations(conversations: Iterable[Conversation]) -> Iterator[tuple[bytes, bytes]]:
+    for each in conversations:
+        yield spool.to_line(each), spool.to_line(_without_texts(each))
+
+
+def _without_texts(conversation: Conversation) -> Conversation:
+    first, *branches = [
+        replace(each, turns=tuple(replace(turn, text="", metadata=None) for turn in each.turns))
+        for each in conversation.transcripts
+    ]
+    return replace(conversation, transcript=first, branches=tuple(branches))
+
+
+def _of_records(records: Iterable[Record]) -> Iterator[tuple[bytes, bytes]]:
+    for each in records:
+        told = {} if each.file != "drawers" else _told_of(each)
+        listed = replace(each, content=json.dumps(told).encode())
+        yield each.to_line(), listed.to_line()
+
+
+def _told_of(record: Record) -> dict[str, Any]:
+    try:
+        fields = as_mapping(record.fields())
+    except ValueError as error:
+        raise BadImport(
+            f"Line {record.line} of the drawers in the export is not as Loci writes it: "
+            f"{error}. Nothing was imported."
+        ) from error
+    return {key: fields.get(key) for key in ("source", "conversation", "said_at")}
+
+
+def _write(places: Places, lines: Iterable[tuple[bytes, bytes]]) -> None:
+    with places.spool.open("wb") as whole, places.listed.open("wb") as listed:
+        for line, without_words in lines:
+            _add(whole, line, places.spool.parent)
+            _add(listed, without_words, places.listed.parent)
+
+
+def _add(file: IO[bytes], line: bytes, folder: Path) -> None:
+    """A full disk becomes a sentence."""
+    try:
+        file.write(line)
+    except OSError as error:
+        raise BadImport(
+            f"The file cannot be prepared in {folder}: {error.strerror}. "
+            "Make room on that disk and try again."
+        ) from error
+
+
+def main() -> None:
+    """Do what standard input asks for, and answer on standard output, both in JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    asked = json.load(sys.stdin)
+    # Whoever waits for it may be gone by then.
+    resource.setrlimit(resource.RLIMIT_CPU, (asked["seconds"], asked["seconds"]))
+    os.nice(5)
+    places = Places(Path(asked["spool"]), Path(asked["listed"]))
+    path, name = Path(asked["path"]), asked["name"]
+    try:
+        answer = {"source": prepare(path, name, places, may_be_whole=asked["may_be_whole"])}
+    except BadImport as error:
+        answer = {"refused": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Putting a palace back: all of it in one transaction, or nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby, islice
+
+from django.db import DatabaseError, transaction
+
+from palace.errors import BadImport
+from palace.models import Entity, Episode, Fact, Palace, Room, Wing, WingAlias
+from palace.transfer.importers.loci_whole import Record
+from palace.transfer.restore import learnt, places
+from palace.transfer.restore.fields import Fields
+from palace.transfer.restore.placed import Placed
+
+# Records that are in memory together; messages can be long.
+CHUNK = 200
+
+Writer = Callable[[Placed, Sequence[Fields]], None]
+
+WRITERS: dict[str, Writer] = {
+    "palace": places.put_palace,
+    "wings": places.put_wings,
+    "entities": learnt.put_entities,
+    "rooms": places.put_rooms,
+    "closets": places.put_closets,
+    "drawers": places.put_drawers,
+    "facts": learnt.put_facts,
+    "fact_events": learnt.put_fact_events,
+    "episodes": learnt.put_episodes,
+    "activities": learnt.put_activities,
+}
+
+# What programs name without saying in which palace it is, and by which of its ids.
+_NAMED_ALONE = {"facts": "memory", "episodes": "id"}
+
+NOT_EMPTY = (
+    "The palace holds something by now, and a whole palace is only put back into one that holds "
+    "nothing. Give the file again: its messages are brought in beside what is here."
+)
+
+
+def is_empty(palace: Palace) -> bool:
+    """Whether nothing is remembered here, in the trash either."""
+    kinds = (Room, Fact, Entity, Episode)
+    return not any(kind._default_manager.filter(palace=palace).exists() for kind in kinds)
+
+
+def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[str]:
+    """Put back every record of an export; returns how many of each file.
+
+    Numbers and ids are those they had. Where another palace of this owner has such memories, all
+    ids are new ones: programs name a memory without its palace. Drawers that had been mined have
+    their closets and tags, but no passages: `index_placed` makes those, and nothing reads them
+    again.
+
+    Args:
+        records: Starts reading them, in the order in which they were written; called twice.
+
+    Raises:
+        BadImport: the palace is not empty, or a record is not as Loci writes it; nothing was
+            changed.
+    """
+    with transaction.atomic():
+        palace.lock()
+        if not is_empty(palace):
+            raise BadImport(NOT_EMPTY)
+        # Nothing hangs on them any more: a wing for what is unsorted, say.
+        WingAlias.objects.filter(palace=palace).delete()
+        Wing.objects.within(palace).delete()
+        placed = Placed(palace, renames=_has_known_ids(palace, records()))
+        counts: Counter[str] = Counter()
+        for file, chunk in _chunks(records()):
+            with _told(file, chunk):
+                WRITERS[file](placed, [Fields(record.fields()) for record in chunk])
+            counts[file] += len(chunk)
+    return counts
+
+
+def _has_known_ids(palace: Palace, records: Iterable[Record]) -> bool:
+    """Whether another palace of the same owner has memories or episodes of the export."""
+    owner = palace.owner_id
+    for file, chunk in _chunks(record for record in records if record.file in _NAMED_ALONE):
+        with _told(file, chunk):
+            ids = [Fields(record.fields()).uuid(_NAMED_ALONE[file]) for record in chunk]
+        if file == "facts":
+            known = Fact.objects.filter(palace__owner=owner, memory__in=ids).exists()
+        else:
+            known = Episode.objects.filter(palace__owner=owner, uuid__in=ids).exists()
+        if known:
+            return True
+    return False
+
+
+@contextmanager
+def _told(file: str, chunk: Sequence[Record]) -> Iterator[None]:
+    """What is wrong with records becomes a sentence."""
+    try:
+        yield
+    except (ValueError, DatabaseError) as error:
+        # The database's own words would repeat somebody's.
+        why = f": {str(error)[:200]}" if isinstance(error, ValueError) else ""
+        raise BadImport(
+            f"Among the {file.replace('_', ' ')} in the export, from line {chunk[0].line} on, is "
+            f"something that is not as Loci writes it{why}. Nothing was imported; export the "
+            "palace again."
+        ) from error
+
+
+def _chunks(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
+    for file, of_file in groupby(records, lambda record: record.file):
+        while chunk := list(islice(of_file, CHUNK)):
+            yield file, chunk

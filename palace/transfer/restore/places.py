@@ -1,0 +1,142 @@
+"""Putting back where things are kept: wings, rooms, closets, and the drawers with their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Greatest
+from django.utils import timezone
+
+from palace.models import Closet, Drawer, Mention, Palace, Room, Telling, Wing, WingAlias
+from palace.transcripts import ROLES
+from palace.transfer.restore.fields import Fields, as_json
+from palace.transfer.restore.placed import Placed
+from palace.transfer.restore.tables import copy_in
+
+DRAWER = (
+    *("palace_id", "uuid", "room_id", "closet_id", "number", "source", "conversation"),
+    *("external_id", "position", "role", "speaker", "text", "said_at", "metadata", "tags"),
+    *("preference", "terms", "filed_at", "facts_read_at", "trashed_at"),
+)
+MENTION = ("palace_id", "entity_id", "drawer_id", "start", "end")
+TELLING = (
+    *("palace_id", "drawer_id", "by", "agent", "run", "metadata"),
+    *("prompt", "judging_prompt", "filters"),
+)
+
+
+def put_palace(placed: Placed, records: Sequence[Fields]) -> None:
+    """What had been purged there keeps its number here."""
+    for each in records:
+        Palace.objects.filter(pk=placed.palace.pk).update(
+            highest_wing=Greatest("highest_wing", each.count("highest_wing")),
+            highest_room=Greatest("highest_room", each.count("highest_room")),
+        )
+
+
+def put_wings(placed: Placed, records: Sequence[Fields]) -> None:
+    columns = ("palace_id", "uuid", "number", "slug", "name", "kind", "created_at")
+    palace = placed.palace
+    rows = (
+        (
+            *(palace.pk, placed.id_of(each), each.count("number"), each.text("slug")),
+            *(each.text("name"), each.one_of("kind", Wing.Kind.values), each.time("created_at")),
+        )
+        for each in records
+    )
+    copy_in(Wing, columns, rows)
+    placed.wings |= dict(_written(placed, Wing, records).values_list("number", "pk"))
+    aliases = (
+        (palace.pk, placed.wings[each.count("number")], slug)
+        for each in records
+        for slug in each.texts("aliases")
+    )
+    copy_in(WingAlias, ("palace_id", "wing_id", "slug"), aliases)
+
+
+def put_rooms(placed: Placed, records: Sequence[Fields]) -> None:
+    columns = (
+        *("palace_id", "uuid", "wing_id", "number", "source", "external_id", "agent", "title"),
+        *("started_at", "ended_at", "highest_drawer", "created_at", "episode_due_at"),
+    )
+    palace = placed.palace
+    rows = (
+        (
+            *(palace.pk, placed.id_of(each), placed.wing(each), each.count("number")),
+            *(each.text("source"), each.text("conversation"), each.text("agent")),
+            *(each.text("title"), each.time("started_at"), each.time("ended_at")),
+            *(each.count("highest_drawer"), each.time("created_at")),
+            each.time_or_none("episode_due_at"),
+        )
+        for each in records
+    )
+    copy_in(Room, columns, rows)
+    placed.rooms |= dict(_written(placed, Room, records).values_list("number", "pk"))
+
+
+def put_closets(placed: Placed, records: Sequence[Fields]) -> None:
+    palace = placed.palace
+    rows = (
+        (
+            *(palace.pk, placed.id_of(each), placed.room(each)),
+            *(each.text("slug"), each.text("title"), each.time("created_at")),
+        )
+        for each in records
+    )
+    copy_in(Closet, ("palace_id", "uuid", "room_id", "slug", "title", "created_at"), rows)
+    closets = _written(placed, Closet, records).values_list("room__number", "slug", "pk")
+    placed.closets |= {(room, slug): key for room, slug, key in closets}
+
+
+def put_drawers(placed: Placed, records: Sequence[Fields]) -> None:
+    palace = placed.palace
+    copy_in(Drawer, DRAWER, (_drawer(placed, each) for each in records))
+    keys = dict(_written(placed, Drawer, records).values_list("uuid", "pk"))
+    beside = [(keys[placed.id_of(each)], each) for each in records]
+    copy_in(Mention, MENTION, (row for each in beside for row in _mentions(placed, *each)))
+    copy_in(Telling, TELLING, (row for each in beside for row in _telling(palace, *each)))
+
+
+def _written(
+    placed: Placed, kind: type[Wing | Room | Closet | Drawer], records: Sequence[Fields]
+) -> QuerySet[Any, Any]:
+    """The rows that these records have become."""
+    rows = kind._default_manager.filter(palace=placed.palace)
+    return rows.filter(uuid__in=[placed.id_of(each) for each in records])
+
+
+def _drawer(placed: Placed, each: Fields) -> tuple[object, ...]:
+    # One that was mined has a closet, by which `index_placed` knows it; one without is mined yet.
+    was_mined = each.is_so("mined")
+    return (
+        *(placed.palace.pk, placed.id_of(each), placed.room(each)),
+        *(placed.closet(each) if was_mined else None, each.count("number")),
+        *each.message(),
+        *(each.count("position"), each.one_of("role", ROLES), each.text("speaker")),
+        *(each.text("text"), each.time("said_at"), as_json(each.mapping_or_none("metadata"))),
+        *(as_json(_tags(each)), each.share("preference"), 0, each.time("filed_at")),
+        timezone.now() if each.is_so("read_for_facts") else None,
+        each.time_or_none("trashed_at"),
+    )
+
+
+def _tags(each: Fields) -> dict[str, list[str]]:
+    tags = Fields(each.mapping("tags"))
+    return {letter: tags.texts(letter) for letter in each.mapping("tags")}
+
+
+def _mentions(placed: Placed, drawer: int, each: Fields) -> Iterator[tuple[object, ...]]:
+    for mention in each.records("mentions"):
+        start, end = mention.span_in(each.text("text"))
+        yield placed.palace.pk, placed.entity(mention.record("entity")), drawer, start, end
+
+
+def _telling(palace: Palace, drawer: int, each: Fields) -> Iterator[tuple[object, ...]]:
+    if (told := each.record_or_none("telling")) is not None:
+        yield (
+            *(palace.pk, drawer, told.text("by"), told.text("agent"), told.text("run")),
+            *(as_json(told.mapping("metadata")), told.text("prompt"), told.text("judging_prompt")),
+            as_json(told.mapping_or_none("filters")),
+        )
