@@ -22,9 +22,9 @@ from bench.runs import is_taken_in, prepare, reranks
 from bench.scores import scores
 from chat.extractive import NO_MODEL, QUOTED, extractive_reply
 from chat.remembering import SOURCE
+from language.transcripts import Transcript, Turn
 from palace.models import Palace
 from palace.recall.recall import recall
-from palace.transcripts import Transcript, Turn
 
 _CHAT = "asked before: "
 _QUESTION, _REPLY = "question", "reply"

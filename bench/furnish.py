@@ -16,13 +16,13 @@ from tqdm import tqdm
 
 from bench.sample import conversations
 from chat.models import Agent, Conversation, Message
+from language.transcripts import Transcript
 from llm.models import Usage
 from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.proposing import propose
-from palace.mining.mine import mine_many
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
+from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
-from palace.transcripts import Transcript
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000

@@ -15,8 +15,8 @@ import llm.embedding
 import palace as palace_package
 from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
-from palace.mining.mine import mine_many
 from palace.models import Drawer, Palace
+from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from palace.recall.recipes import recipe_named
 from palace.recall.recollection import Hit

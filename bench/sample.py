@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from palace.transcripts import Role, Transcript, Turn
+from language.transcripts import Role, Transcript, Turn
 
 _WHO = ("my sister", "Derek", "our neighbour", "the plumber", "Amira", "my old teacher", "Tomas")
 _DID = (

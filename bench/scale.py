@@ -15,8 +15,8 @@ from bench.metrics import percentile
 from bench.sample import conversations
 from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
-from palace.mining.mine import mine_many
 from palace.models import Drawer, EmbeddingSpace, Palace
+from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from palace.recall.rows import fetch_rows
 from palace.storage.indexing.spaces import model_of

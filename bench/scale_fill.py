@@ -15,11 +15,11 @@ from tqdm import tqdm
 
 from bench.scale_talk import Messages, Talk, Vectors
 from language.analyzer import analyze
+from language.english.preference import preference_strength
 from llm.embedding import max_passage_chars
 from palace.models import Closet, EmbeddingSpace, Palace, Room
 from palace.storage.filing.file import unsorted_wing
 from palace.storage.indexing import passages, postings
-from palace.storage.indexing.preference import preference_strength
 from palace.storage.indexing.spaces import model_of
 
 BATCH = 10_000

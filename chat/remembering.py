@@ -18,11 +18,11 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.models import Agent, Conversation, Message
-from palace.mining.mine import mine_room
+from language.transcripts import Role, Transcript, Turn
 from palace.mining.windows import WINDOW
 from palace.models import Room
+from palace.pipeline.mine import mine_room
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import Role, Transcript, Turn
 from settings_app.models import settings_of
 
 SOURCE = "chat"

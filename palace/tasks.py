@@ -30,10 +30,10 @@ from palace.knowledge.dreaming.nightly import due, is_due
 from palace.knowledge.episodes.writing import write_due
 from palace.knowledge.facts.learning import learn_unread
 from palace.mining import taking_up
-from palace.mining.mine import mine_room as mine_room_now
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.models.writes import forget_old_writes
+from palace.pipeline.mine import mine_room as mine_room_now
 from palace.storage.indexing import backfill, postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivering

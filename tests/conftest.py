@@ -9,8 +9,8 @@ import redis
 from django.contrib.auth import get_user_model
 
 from llm import dialects
-from palace.mining.mine import mine
 from palace.models import Palace
+from palace.pipeline.mine import mine
 from tests import flushing, properties, static_files
 from tests.furniture import furnish
 from tests.model_server import ModelServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
 
 START = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from palace.mining.mine import mine
+from palace.pipeline.mine import mine
 from tests.talk import BATTERY
 
 

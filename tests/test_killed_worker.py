@@ -24,8 +24,8 @@ from bench.sample import conversations
 from palace import tasks
 from palace.knowledge.episodes.writing import write_due
 from palace.knowledge.facts.learning import learn_unread
-from palace.mining.mine import mine_many
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
+from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from palace import tasks
 from palace.mining import taking_up
-from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting, Wing
 from palace.models.locks import held_if_free
+from palace.pipeline.mine import mine
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs

@@ -20,11 +20,11 @@ from kombu.exceptions import OperationalError as QueueAway
 from api.openai.laying import Kept, is_same_opening, lay
 from api.openai.said import History, Said
 from chat.titles import title_of
+from language.transcripts import Transcript, Turn
 from palace.mining.windows import WINDOW
 from palace.models import Drawer, Palace, Room
 from palace.storable import storable_id
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import Transcript, Turn
 
 SOURCE = "proxy"
 # Of conversations that hold some of the words, so many are looked at; of one, so many messages.

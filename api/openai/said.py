@@ -8,11 +8,11 @@ from itertools import compress
 from typing import Any
 
 from chat.extractive import NO_MODEL
+from language.transcripts import Role
 from palace.models import Palace
 from palace.storable import digest
 from palace.storage.filing.answers import our_answers
 from palace.storage.filing.injected import own_words
-from palace.transcripts import Role
 
 # A system prompt is how a program is made, not what anybody said.
 _ROLES: dict[str, Role] = {

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from palace.transcripts import ROLES, Role, Transcript
+from language.transcripts import ROLES, Role, Transcript
 
 BLANK = "blank question"
 

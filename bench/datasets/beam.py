@@ -21,7 +21,7 @@ from bench.datasets.base import (
     role,
     words,
 )
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
 
 # The generator's bookkeeping at the end of a message: "->-> 1,1", "->-> 2,N/A".
 _MARKER = re.compile(r"\s*->->\s*(?:\d|N/A|[,. ])*\s*$")

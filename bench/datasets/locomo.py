@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.datasets.base import BLANK, Case, Dataset, Question, read_as, read_list, words
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
 
 _TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 # Gold turns are named D8:6, but also "D8:6; D9:17", "D30:05" and "D:11:26".

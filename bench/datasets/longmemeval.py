@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.datasets.base import BLANK, Case, Dataset, Question, read_as, read_list, role, words
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
 
 ABSTENTION = "abstention: has no gold session"
 

@@ -8,9 +8,9 @@ from django.contrib.auth import get_user_model
 
 from bench.facts.scenarios import Message, Scenario
 from bench.facts.scoring import Found
+from language.transcripts import Turn
 from palace.knowledge.facts.remember import remember
 from palace.models import Fact, Palace
-from palace.transcripts import Turn
 from settings_app.models import MemorySettings
 
 

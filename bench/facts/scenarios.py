@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from palace.transcripts import ROLES, Role
+from language.transcripts import ROLES, Role
 
 DEV: Final = "dev"
 SET_ASIDE: Final = "set-aside"

@@ -15,8 +15,9 @@ from bench.datasets.base import Case
 from bench.floor.fitting import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Observation
 from bench.floor.reading import Answerable, Person
 from bench.runs import palace_of
-from palace.mining.mine import mine
+from language.transcripts import Transcript
 from palace.models import Drawer, Evidence, Fact, Palace
+from palace.pipeline.mine import mine
 from palace.recall.facts import fact_floor, facts_for
 from palace.recall.fusion import ranking
 from palace.recall.opening import read_opening
@@ -26,7 +27,6 @@ from palace.recall.searching import Found, search
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.transcripts import Transcript
 
 RECIPE = recipe_named("default")
 # A palace of all the people together, for what is found by chance among more drawers.

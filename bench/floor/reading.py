@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.datasets.base import BadData
-from palace.transcripts import Role, Transcript, Turn
+from language.transcripts import Role, Transcript, Turn
 
 FOLDER = Path(__file__).parent
 PALACES, OFF_TOPIC = FOLDER / "palaces.txt", FOLDER / "off_topic.txt"

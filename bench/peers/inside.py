@@ -11,8 +11,8 @@ from django.db import connection
 from bench.datasets.base import Case, Question
 from bench.peers.adapters.memory import peak_memory
 from bench.peers.systems import Found, Weight
-from palace.mining.mine import mine_many
 from palace.models import Palace
+from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from settings_app.models import MemorySettings
 

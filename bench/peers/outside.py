@@ -18,9 +18,9 @@ from bench.peers.catalogue import Peer
 from bench.peers.errors import PeerFailed
 from bench.peers.systems import Found, Weight
 from language.analyzer import STOPWORDS
+from language.transcripts import Transcript, Turn
 from llm.embedding import build, deployment_model
 from llm.embedding.cores import available_cores
-from palace.transcripts import Transcript, Turn
 
 # Nobody listens there: what would reach out fails at once instead of waiting, or of telling.
 _NOWHERE = "http://127.0.0.1:9"

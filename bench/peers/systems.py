@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from bench.datasets.base import Case, Question
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
 
 _SAID = Turn("1", "user", "Nothing of note was said.", datetime(2024, 1, 1, tzinfo=UTC))
 # Taken in and asked first of all: what a process does once, such as reading the model, is not

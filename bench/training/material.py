@@ -17,7 +17,7 @@ from bench.runs import palace_of
 from bench.schema import own_schema
 from bench.training.examples import Asked, Example, Floats, asked, examples
 from bench.training.learning import FOLDS, figures, folds, learn_adapter, learn_weights
-from palace.mining.mine import mine_many
+from palace.pipeline.mine import mine_many
 from palace.recall.adapter import turned
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from language.analyzer import analyze
+from language.slugs import slug_of
 from palace.models import Closet, Drawer, Room
-from palace.slugs import slug_of
 from palace.storage.filing.file import UNTITLED
 from palace.storage.indexing import postings
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from django.db import connection, transaction
 from django.db.models.functions import Greatest
 
+from language.extraction import WingFound
+from language.slugs import slug_of
 from palace.curation.refiling import join_rooms
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
-from palace.mining.extraction.base import WingFound
 from palace.mining.linking import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
-from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH, storable_label
 
 # The name of the wing where rooms wait until they are mined, wherever it has not been made yet.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from language.extraction import Embed, Vectors
 from llm.errors import LLMError
-from palace.mining.extraction.base import Embed, Vectors
 
 
 class Remembered:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
 
-from palace.mining.extraction.base import EntityFound, KnownEntity, named_among
+from language.extraction import EntityFound, KnownEntity, named_among
+from language.slugs import slug_of
 from palace.models import Entity, Palace
-from palace.slugs import slug_of
 
 
 class PalaceEntities:

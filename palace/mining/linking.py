@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from django.db import connection
 from django.db.models import Max
 
-from palace.mining.extraction.base import EntityFound, WingFound
+from language.extraction import EntityFound, WingFound
+from language.slugs import slug_of
 from palace.mining.reading import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
-from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH
 
 EntityKey = tuple[str, str]  # Kind and slug.

@@ -8,29 +8,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import cast
+from typing import Protocol, cast
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
+from language.english.topics.draft import Draft, draft
+from language.extraction import Context, Embed, Extraction, Vectors, WingFound
+from language.transcripts import Role, Turn
 from llm.embedding import embed
 from palace.mining.batches import Part
 from palace.mining.comparing import Remembered
-from palace.mining.extraction.base import (
-    Context,
-    Extraction,
-    Extractor,
-    Vectors,
-    WingFound,
-)
-from palace.mining.extraction.draft import Draft, draft
-from palace.mining.extraction.local import extract
-from palace.mining.extraction.model import extract_with_model
 from palace.mining.known import PalaceEntities
+from palace.mining.local_extraction import extract
+from palace.mining.model_extraction import extract_with_model
 from palace.mining.windows import BEFORE
 from palace.models import Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.storage.indexing.spaces import model_of
-from palace.transcripts import Role, Turn
 from settings_app.models import settings_of
+
+
+class Extractor(Protocol):
+    def __call__(
+        self,
+        window: Sequence[Turn],
+        vectors: Vectors | None,
+        context: Context,
+        embed: Embed,
+        drafted: Draft | None = None,
+    ) -> Extraction:
+        """Read a window of at least one turn.
+
+        Args:
+            vectors: One row a turn (unit length); None while the embedder is down.
+            embed: Texts to unit vectors, for what else needs comparing by meaning; may raise
+                `llm.errors.EmbedderUnavailable`.
+            drafted: The window's draft with these vectors, where it was made already.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,15 @@ class WingAlias(models.Model):
         return self.slug
 
 
+class RoomQuerySet(InPalaceQuerySet["Room"]):
+    def mark_episode_due(self) -> None:
+        """Have the episodes of these rooms' conversations written again.
+
+        Call it in the transaction that changes what these are made from, holding the palace.
+        """
+        self.update(episode_due_at=timezone.now())
+
+
 class Room(InPalace):
     """A time-slice of a wing, typically one conversation.
 
@@ -96,7 +105,7 @@ class Room(InPalace):
         null=True, help_text="Since when its conversation's episode is to be made, or made anew."
     )
 
-    objects = InPalaceQuerySet["Room"].as_manager()
+    objects = RoomQuerySet.as_manager()
 
     class Meta:
         ordering = ["started_at", "number"]

@@ -17,13 +17,13 @@ from django.db.models.functions import Coalesce
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
+from language.english.dates.time_intent import Period, TimeIntent
 from palace.aaak import Pointer
 from palace.models import EmbeddingSpace, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
 from palace.recall.subject import asks_for_all, subject_of
-from palace.recall.temporal import Period, TimeIntent
 
 # As the memory service has it: the facts it is sure enough of, and how many at most.
 CONFIDENT = 0.7

@@ -11,10 +11,10 @@ from datetime import datetime
 from django.db.models import F, Q
 
 from language.analyzer import analyze
+from language.slugs import slug_of
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.rows import fetch_rows
-from palace.slugs import slug_of
 
 # The memory service's multi-hop expansion: hop n from a seed gets the seed's score times 0.6^n.
 HOPS = 3

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from language.analyzer import analyze
+from language.english.dates.time_intent import TimeIntent, read_time
+from language.english.intent import Intent, read_intent
 from llm.embedding import embed
 from llm.errors import LLMError
 from palace.errors import EmptyQuery
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.adapter import adapt
-from palace.recall.intent import Intent, read_intent
-from palace.recall.temporal import TimeIntent, read_time
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)

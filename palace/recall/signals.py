@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from language.english.dates.time_intent import time_scores
 from palace.recall import neighbours
 from palace.recall.agreement import agreement
 from palace.recall.candidates import Candidates
@@ -14,7 +15,6 @@ from palace.recall.semantic import Meaning, Scores
 from palace.recall.speaker import named_speaker, users_own
 from palace.recall.statement import LEARNT, has_trait
 from palace.recall.telling import SILENT, Tells, tells
-from palace.recall.temporal import time_scores
 
 
 def features(

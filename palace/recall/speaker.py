@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from language.english.intent import Intent
 from palace.recall.candidates import Candidates
-from palace.recall.intent import Intent
 from palace.recall.semantic import Scores
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from language.english.intent import Intent
 from palace.recall.candidates import Candidates
-from palace.recall.intent import Intent
 from palace.recall.keyword import Words
 from palace.recall.semantic import Scores
 from palace.storage.indexing.traits import TELLS_NOTHING, Trait

@@ -11,6 +11,7 @@ from uuid import uuid4
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueAway
 
+from language.transcripts import Turn
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Manner
 from palace.models import Drawer, Palace
@@ -19,7 +20,6 @@ from palace.sdk.arguments import Messages, Moment
 from palace.sdk.results import AddResults
 from palace.sdk.scope import BY, CallScope
 from palace.tasks import mine_room
-from palace.transcripts import Turn
 
 logger = logging.getLogger(__name__)
 

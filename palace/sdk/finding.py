@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from django.db.models import Q
 
+from language.slugs import slug_of
 from llm.embedding import embed
 from palace.errors import EmptyQuery
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.query import as_asked
-from palace.slugs import slug_of
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 

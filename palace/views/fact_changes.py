@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
-from palace.knowledge.facts.predicates import PREDICATES
+from language.predicates import PREDICATES
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.storable import storable_label
 from palace.templatetags.fact_tags import CHANGES

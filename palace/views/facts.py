@@ -9,9 +9,9 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
+from language.predicates import PREDICATES
 from palace.curation.forgetting import resting_only_under
 from palace.knowledge.facts.history import history
-from palace.knowledge.facts.predicates import PREDICATES
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
 from palace.templatetags.fact_tags import TYPES

@@ -11,7 +11,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from llm.providers import Endpoint
-from palace.mining.mine import GROUP
+from palace.mining.rooms import GROUP
 from palace.models import ImportJob, Wing
 from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs

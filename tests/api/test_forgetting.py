@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from palace.curation.trash import batch_key
-from palace.mining.mine import mine_room
 from palace.models import Drawer, Fact, IdempotentWrite, Palace, Room
 from palace.models.facts import Evidence
+from palace.pipeline.mine import mine_room
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from llm.models import Usage
-from palace.mining.mine import mine
 from palace.models import Activity, Palace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from settings_app.models import MemorySettings, settings_of
 from tests.api.conftest import client_of

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
+from language.slugs import slug_of
 from palace.models import Drawer, Palace
-from palace.slugs import slug_of
 from palace.storable import storable_id
 from palace.working.ledger import Entry, Ledger
 from tests.api.conftest import client_of

@@ -16,11 +16,11 @@ from django.db import transaction
 from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
+from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.storing import store
-from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
+from palace.pipeline.at_once import mine_at_once
 from palace.recall.recall import recall
-from palace.transcripts import Transcript, Turn
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace

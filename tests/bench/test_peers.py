@@ -24,10 +24,10 @@ from bench.peers.outside import peer_process, process
 from bench.peers.sheet import TOP_K, Sheet
 from bench.peers.systems import Found, Weight
 from bench.peers.table import table
+from language.transcripts import Transcript, Turn
 from llm.embedding import build
 from llm.embedding.local import embedder
 from palace.models import Drawer
-from palace.transcripts import Transcript, Turn
 from tests.bench.test_commands import LOCOMO
 
 SAID_AT = datetime(2024, 3, 1, 9, tzinfo=UTC)

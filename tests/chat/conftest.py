@@ -16,8 +16,8 @@ from django.utils import timezone
 from chat import live, replies
 from chat.models import Conversation, Message
 from chat.remembering import remember_if_due
-from palace.mining.mine import mine
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
+from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings
 from tests.chat.mishaps import OwnRedis
 from tests.waiting import PATIENCE_S

@@ -11,15 +11,15 @@ from django.urls import reverse
 
 from chat import ending, replies
 from chat.views.ledgers import AWAY
+from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.editing import rewrite
 from palace.knowledge.facts.scope import Scope
-from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.tracing import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.transcripts import Transcript, Turn
 from palace.working.ledger import Entry, Ledger
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.chat.mishaps import Gate

@@ -11,11 +11,11 @@ from django.utils import timezone
 from chat import tasks
 from chat.models import Agent, Conversation, Message
 from chat.remembering import keep_waiting, remember, remember_if_due
-from palace.mining.mine import mine
+from language.transcripts import Transcript, Turn
 from palace.models import Activity, Drawer
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.indexing.postings import SMALL_SEGMENTS
-from palace.transcripts import Transcript, Turn
 from tests.chat.conftest import current, finished, let_threads_end, rest, say, start
 
 ODD = "  My badge says “K-77”\r\nand\ttabs stay. 🏛️ \n\n"

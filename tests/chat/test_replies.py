@@ -15,10 +15,10 @@ from chat.errors import BadText, NothingToRetry, StillWriting
 from chat.models import Agent, Conversation, Message
 from chat.remembering import remember
 from chat.writing import OFF_FOR_AGENT, OFF_IN_SETTINGS
+from language.transcripts import Transcript, Turn
 from llm.models import Usage
-from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
-from palace.transcripts import Transcript, Turn
+from palace.pipeline.mine import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
 

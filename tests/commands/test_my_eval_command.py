@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from palace.evaluation.cases import expect
 from palace.evaluation.trials import without_model
-from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from tests.talk import EVERYTHING
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from palace.mining.mine import mine
+from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings
 from tests.talk import BATTERY, SOURDOUGH
 

@@ -12,8 +12,8 @@ from api.rest.problems import problem_of
 from llm.embedding import cache as cached
 from palace.curation.leaving import delete_palace
 from palace.knowledge.facts.learning import learn_unread
-from palace.mining.mine import mine
 from palace.models import Drawer, Fact, ImportJob, Palace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.indexing.spaces import active_space, model_of
 from palace.transfer.import_jobs.spools import new_spool, spool_path

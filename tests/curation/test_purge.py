@@ -15,7 +15,6 @@ from llm.models import CachedEmbedding
 from palace import tasks
 from palace.curation.purge import BATCH, Purge, purge_expired
 from palace.curation.trash import KEPT_DAYS, drawers_in, move_to_trash, restore
-from palace.mining.mine import mine
 from palace.models import (
     Activity,
     Closet,
@@ -29,6 +28,7 @@ from palace.models import (
     Room,
     Wing,
 )
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.filing.file import UNTITLED, file_transcript
 from palace.storage.indexing import postings

@@ -7,8 +7,8 @@ from palace.curation.purge import Purge
 from palace.curation.refiling import BadMove, move_drawers, move_into, move_room
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.knowledge.episodes.writing import write_episodes
-from palace.mining.mine import mine
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.filing.file import unsorted_wing
 from palace.views.reading import find_by_pointer

@@ -11,8 +11,8 @@ from django.utils import timezone
 from palace.curation import trash
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, move_to_trash, restore
-from palace.mining.mine import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
+from palace.pipeline.mine import mine, mine_room
 from palace.recall.candidates import find_candidates
 from palace.recall.census import take_census
 from palace.recall.keyword import by_words

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from language.extraction import WingFound
 from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, to_be_merged
-from palace.mining.extraction.base import WingFound
 from palace.mining.linking import wing_for
-from palace.mining.mine import mine, mine_room
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
+from palace.pipeline.mine import mine, mine_room
 from palace.storage.filing.file import file_transcript
 from palace.views.reading import find_by_pointer
 from tests.curation.test_trash import at_once

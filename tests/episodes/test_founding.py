@@ -8,8 +8,8 @@ from palace.curation.wings import merge_wings
 from palace.knowledge.episodes.finding import of_conversation, search
 from palace.knowledge.episodes.storing import store
 from palace.knowledge.episodes.writing import write_due
-from palace.mining.mine import mine
 from palace.models import Drawer, Episode, EpisodeVector, Room
+from palace.pipeline.mine import mine
 from tests.curation.test_purge import words_in_the_database
 from tests.episodes.conftest import answering, asked_for_episodes
 from tests.talk import BATTERY, LISBON, SOURDOUGH, transcript

@@ -12,9 +12,9 @@ from django.utils import timezone
 from palace import tasks
 from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.knowledge.episodes.writing import write_due, write_episodes
-from palace.mining.mine import mine, mine_many
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
+from palace.pipeline.mine import mine, mine_many
 from tests.episodes.conftest import answering, asked_for_episodes
 from tests.model_server import Status
 from tests.talk import BATTERY, EVERYTHING, LISBON, long_transcript, transcript

@@ -16,8 +16,8 @@ from palace.evaluation.trials import (
     try_now,
     without_model,
 )
-from palace.mining.mine import mine
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
+from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings
 from tests.talk import transcript
 

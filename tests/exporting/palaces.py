@@ -7,7 +7,7 @@ import zipfile
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from palace.mining.mine import mine
+from language.transcripts import Transcript, Turn
 from palace.models import (
     Activity,
     Closet,
@@ -22,7 +22,7 @@ from palace.models import (
     Room,
     WingAlias,
 )
-from palace.transcripts import Transcript, Turn
+from palace.pipeline.mine import mine
 
 SPOKEN = datetime(2024, 3, 9, 18, 30, tzinfo=UTC)
 TEXTS = (

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import call_command
 
+from language.transcripts import Transcript, Turn
 from palace.curation import trash
 from palace.knowledge.facts.editing import rewrite
 from palace.knowledge.facts.learning import learn_unread
@@ -30,7 +31,6 @@ from palace.models import (
 )
 from palace.recall.recall import recall
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import Transcript, Turn
 from palace.transfer import import_jobs
 from tests.exporting.palaces import SPOKEN, TEXTS, lines_of
 

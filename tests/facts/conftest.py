@@ -9,15 +9,15 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
+from language.candidate import Candidate, Thing, Words
+from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.applying import Writer
-from palace.knowledge.facts.candidate import Candidate, Thing, Words
 from palace.knowledge.facts.judging.judge import Judge
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.fact_vectors import embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.transcripts import Transcript, Turn
 
 LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
 

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from language.transcripts import Turn
 from palace.knowledge.facts.editing import delete, forget, rewrite
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, FactEvent, Palace, Statement
-from palace.transcripts import Turn
 from tests.facts.conftest import facts_answer, judgements_answer
 
 START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)

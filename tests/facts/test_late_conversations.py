@@ -9,11 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.learning import learn_unread
 from palace.knowledge.facts.remember import remember
 from palace.models import Drawer, Fact, Statement
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import Transcript, Turn
 
 pytestmark = pytest.mark.django_db
 START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)

@@ -11,8 +11,8 @@ from llm.models import Usage
 from palace.knowledge.facts.learning import learn_unread
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Manner
-from palace.mining.mine import mine
 from palace.models import Drawer, Fact, FactEvent
+from palace.pipeline.mine import mine
 from tests.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 from tests.talk import transcript

@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 from django.db import connection
 
+from language.transcripts import Turn
 from palace.curation.leaving import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
@@ -18,7 +19,6 @@ from palace.knowledge.facts.founding import BACK, ENDED_AGAIN, OPEN_AGAIN
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Fact, FactEvent
-from palace.transcripts import Turn
 from tests.facts.test_writers_at_once import in_threads
 
 START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)

@@ -12,15 +12,15 @@ import pytest
 from django.conf import settings as django_settings
 from django.utils import timezone
 
+from language.transcripts import Transcript
 from palace.curation.purge import Purge
 from palace.knowledge.facts.learning import learn_unread
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Manner, Scope
 from palace.knowledge.facts.tellings import keep
-from palace.mining.mine import mine, mine_room
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
+from palace.pipeline.mine import mine, mine_room
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import Transcript
 from tests.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.importers.processes import environment
 from tests.model_server import CHAT, Slow

@@ -8,10 +8,10 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from language.transcripts import ROLES, Transcript, Turn
 from palace.models import Drawer
 from palace.storable import is_storable
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import ROLES, Transcript, Turn
 from tests.properties import examples
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=30)

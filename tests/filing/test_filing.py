@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from language.transcripts import Transcript
 from palace.models import Drawer, Room, Wing
 from palace.storable import EMPTY, UNSTORABLE
 from palace.storage.filing.file import DIFFERS, REPEATED, file_transcript, file_transcripts
-from palace.transcripts import Transcript
 from tests.talk import BATTERY, START, long_transcript, transcript
 
 ODD_TEXTS = [

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
-from palace.mining.mine import mine
+from language.transcripts import Transcript, Turn
 from palace.models import Drawer
-from palace.recall.packing import BLOCK_END, BLOCK_START, pack
+from palace.pipeline.mine import mine
+from palace.recall.packing import pack
 from palace.recall.recall import recall
 from palace.storage.filing.answers import FIELDS
+from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START
 from palace.storage.filing.file import OURS, file_transcript
 from palace.storage.filing.injected import own_words
-from palace.transcripts import Transcript, Turn
 from tests.proxy.test_keeping import conversations, tell
 from tests.recall.test_packing import Spoken, Stated, hit, texts
 from tests.talk import BATTERY, START

@@ -9,8 +9,8 @@ from django.core.management import call_command
 from llm.embedding.build import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
 from palace.errors import EmbeddingMismatch
-from palace.mining.mine import mine
 from palace.models import Passage
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.indexing.spaces import active_space, verify
 from tests.talk import BATTERY, SOURDOUGH

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.mining.mine import mine
 from palace.models import Drawer, Passage
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.indexing import backfill
 from palace.storage.indexing.passages import MAX_PASSAGES, split

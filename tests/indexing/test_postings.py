@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from language.analyzer import analyze
-from palace.mining.mine import mine
 from palace.models import Drawer, Posting
+from palace.pipeline.mine import mine
 from palace.recall.keyword import K1, B, by_words
 from palace.storage.indexing import postings
 from tests.talk import long_transcript

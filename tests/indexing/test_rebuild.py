@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from palace.mining.mine import mine
 from palace.models import Drawer, Passage, Posting
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.indexing import postings
 from palace.storage.indexing.rebuild import rebuild_postings

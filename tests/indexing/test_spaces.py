@@ -8,8 +8,8 @@ from django.db import connection
 
 from llm.embedding import deployment_model
 from palace.errors import EmbeddingMismatch
-from palace.mining.mine import mine
 from palace.models import EmbeddingSpace, Passage
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.indexing import backfill
 from palace.storage.indexing.spaces import active_space, space_for, verify

@@ -18,10 +18,10 @@ from api.mcp.registry import Tool
 from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
+from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.storing import store
-from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace
-from palace.transcripts import Transcript, Turn
+from palace.pipeline.at_once import mine_at_once
 from palace.working.entries import set_entry
 from palace.working.names import Namespace
 from settings_app.api_keys import issue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.extraction.base import EntityFound, KnownEntity
+from language.extraction import EntityFound, KnownEntity
+from language.slugs import slug_of
 from palace.mining.known import PalaceEntities
-from palace.mining.mine import mine
 from palace.models import Entity
-from palace.slugs import slug_of
+from palace.pipeline.mine import mine
 from tests.factories import PalaceFactory
 from tests.talk import transcript
 

@@ -8,7 +8,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from palace.mining.mine import mine, mine_many, mine_room, mine_rooms
 from palace.models import (
     Activity,
     Closet,
@@ -20,6 +19,7 @@ from palace.models import (
     Room,
     Wing,
 )
+from palace.pipeline.mine import mine, mine_many, mine_room, mine_rooms
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings
 from palace.storage.indexing.passages import split

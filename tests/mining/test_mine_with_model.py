@@ -7,8 +7,8 @@ import json
 import pytest
 
 from llm.models import Usage
-from palace.mining.mine import mine
 from palace.models import Activity, Closet, Drawer, Entity, Room, Wing
+from palace.pipeline.mine import mine
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 from tests.talk import BATTERY, long_transcript, transcript
 

@@ -8,8 +8,8 @@ import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
-from palace.mining.mine import mine
 from palace.models import Closet, Drawer, Palace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.filing.file import file_transcript
 from tests.talk import BATTERY, EVERYTHING

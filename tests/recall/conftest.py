@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.mine import mine
+from palace.pipeline.mine import mine
 from palace.recall.shelf import SHELF
 from tests.furniture import furnish
 from tests.talk import EVERYTHING, long_transcript

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from llm.embedding import embed
-from palace.mining.mine import mine
 from palace.models import EmbeddingSpace
+from palace.pipeline.mine import mine
 from palace.recall.adapter import adapt, turned
 from palace.recall.query import read_query
 from palace.recall.recall import recall

@@ -8,10 +8,10 @@ import pytest
 
 from api.rest.palace.record_shapes import LEFT_OUT
 from chat.extractive import NO_MODEL, NOTHING_FITS, extractive_reply
-from palace.mining.mine import mine
+from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
-from palace.transcripts import Transcript, Turn
 from tests.talk import BATTERY, EVERYTHING, LISBON, START, transcript
 
 TOLD = "I'm allergic to nuts, and my doctor says that it will not go away."

@@ -11,8 +11,8 @@ from django.utils import timezone
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
+from palace.pipeline.mine import mine
 from palace.recall import surveying
 from palace.recall.candidates import find_candidates
 from palace.recall.census import TERMS_A_PASSAGE, take_census

@@ -12,8 +12,8 @@ from bench.scale_fill import palace_named
 from bench.schema import own_schema
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.mining.mine import mine
 from palace.models import Change, Drawer, Palace, Passage, Room
+from palace.pipeline.mine import mine
 from palace.recall import shelf
 from palace.recall.census import take_census
 from palace.storage.filing.file import file_transcript

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
-from palace.mining.mine import mine
 from palace.models import Drawer, Palace, Passage
+from palace.pipeline.mine import mine
 from palace.recall.semantic import by_meaning
 from palace.recall.shelf import SHELF
 from palace.storage.indexing.backfill import fill_missing

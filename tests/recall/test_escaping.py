@@ -22,14 +22,14 @@ from api.openai.keeping import find_place
 from api.openai.recalling import context_of, recall_for
 from api.openai.said import read_history
 from chat.prompting import prompt
+from language.transcripts import Transcript, Turn
 from llm.tokens import count_tokens
-from palace.mining.mine import mine
 from palace.models import Drawer
+from palace.pipeline.mine import mine
 from palace.recall.escaping import label, on_one_line, quoted
 from palace.recall.packing import pack
 from palace.recall.recall import recall
-from palace.storage.filing.block_seal import is_sealed
-from palace.transcripts import Transcript, Turn
+from palace.storage.filing.block_markers import is_sealed
 from tests.recall.test_packing import Spoken, Stated, hit
 from tests.talk import START
 

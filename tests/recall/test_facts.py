@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from language.english.dates.time_intent import read_time
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.recall.facts import NAMED, Past, facts_for, known_facts, past_asked
 from palace.recall.packing import pack
 from palace.recall.query import read_query
-from palace.recall.temporal import read_time
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from tests.factories import DrawerFactory, EntityFactory, EvidenceFactory, FactFactory, RoomFactory

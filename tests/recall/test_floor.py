@@ -8,14 +8,14 @@ import pytest
 
 from bench.floor.fitting import ANSWERABLE, OFF_TOPIC, fit_all, read
 from bench.floor.reading import read_off_topic, read_people
+from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.remember import remember
-from palace.mining.mine import mine
 from palace.models import Drawer, Fact, RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.conversing import Talk
 from palace.recall.facts import INSTRUCTIONS
 from palace.recall.floor import kept
 from palace.recall.recall import recall
-from palace.transcripts import Transcript, Turn
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)
 LAST_WEEK = datetime(2025, 6, 11, 21, 0, tzinfo=UTC)

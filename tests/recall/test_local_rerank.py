@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from llm.models import Usage
-from palace.mining.mine import mine
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.rerank import PROMOTED
 from settings_app.models import MemorySettings

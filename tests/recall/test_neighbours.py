@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from palace.mining.mine import mine
 from palace.models import Drawer
+from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.neighbours import answers, exchange_words, room_best

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from llm.tokens import count_tokens
 from palace.aaak import Pointer
 from palace.models import Drawer
-from palace.recall.packing import BLOCK_END, BLOCK_START, TIERS, Citation, pack, without
-from palace.storage.filing.block_seal import SEALED, is_sealed
+from palace.recall.packing import TIERS, Citation, pack, without
+from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START, SEALED, is_sealed
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 MEMORY, PLACE = UUID(int=1), Pointer(9, 9, 9)

@@ -6,11 +6,11 @@ import pytest
 
 from bench.sample import conversations
 from palace.errors import EmptyQuery, UnknownRecipe
-from palace.mining.mine import mine
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.recall.packing import BLOCK_END, BLOCK_START
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.relevance import INSTRUCTION
+from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START
 from settings_app.models import MemorySettings
 from tests.talk import BATTERY, SOURDOUGH, START, transcript
 

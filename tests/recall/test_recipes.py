@@ -8,8 +8,8 @@ import re
 import pytest
 
 from bench.training.learning import KINDS, OF_MEANING
-from palace.mining.mine import mine
 from palace.models import RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query

@@ -10,8 +10,8 @@ from django.db import connection
 
 from bench.sample import conversations
 from llm.models import Usage
-from palace.mining.mine import mine, mine_many
 from palace.models import RecollectionTrace
+from palace.pipeline.mine import mine, mine_many
 from palace.recall.recall import recall
 from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from settings_app.models import MemorySettings

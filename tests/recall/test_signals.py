@@ -7,8 +7,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from palace.mining.mine import mine
 from palace.models import Drawer
+from palace.pipeline.mine import mine
 from palace.recall.agreement import agreement
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words

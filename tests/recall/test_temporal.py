@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palace.recall.temporal import TimeIntent, read_time, time_scores
-from palace.recall.time_spans import easter
+from language.english.dates.spans import easter
+from language.english.dates.time_intent import TimeIntent, read_time, time_scores
 from tests.properties import examples
 
 NOW = datetime(2023, 11, 15, 14, 30, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from palace.mining.mine import mine
 from palace.models import Drawer, RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.tracing import KNOWN, NO_ROOM, RANKED_LOWER, TOO_FAR, TRACED, TRACED_KNOWN
 from tests.talk import EVERYTHING, long_transcript, transcript

@@ -9,8 +9,8 @@ from django.utils import timezone
 from palace.curation.purge import Purge
 from palace.knowledge.facts.editing import forget
 from palace.knowledge.facts.learning import learn_unread
-from palace.mining.mine import mine
 from palace.models import Drawer, Fact, FactVector
+from palace.pipeline.mine import mine
 from palace.sdk import Memory
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.vector_index import PgVectorIndex, index_in_use, using

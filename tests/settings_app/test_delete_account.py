@@ -23,8 +23,8 @@ from palace import tasks
 from palace.knowledge.facts import asking
 from palace.knowledge.facts.learning import learn_unread
 from palace.mining import taking_up
-from palace.mining.mine import mine
 from palace.models import ImportJob, Palace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.transfer.import_jobs.spools import new_spool
 from palace.views import leaving

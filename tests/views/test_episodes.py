@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.knowledge.episodes.storing import store
-from palace.mining.mine import mine
 from palace.models import Palace, Room
+from palace.pipeline.mine import mine
 from tests.model_server import EMBEDDINGS, Status
 from tests.talk import BATTERY, EVERYTHING, SOURDOUGH
 

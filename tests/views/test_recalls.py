@@ -13,8 +13,8 @@ from django.utils import timezone
 from palace.curation.purge import Purge
 from palace.knowledge.facts.editing import forget, rewrite
 from palace.knowledge.facts.scope import Scope
-from palace.mining.mine import mine
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.views.shares import Scale
 from tests.factories import DrawerFactory

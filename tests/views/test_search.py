@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palace.mining.mine import mine
+from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
+from palace.pipeline.mine import mine
 from palace.recall.recall import Hit
-from palace.transcripts import Transcript, Turn
 from palace.views.hits import SIGNALS, SNIPPET_LENGTH, explained, hit_rows
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory

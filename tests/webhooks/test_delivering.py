@@ -12,12 +12,12 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.applying import note
 from palace.knowledge.facts.scope import Scope
-from palace.mining.at_once import mine_at_once
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
+from palace.pipeline.at_once import mine_at_once
 from palace.recall.recall import recall
-from palace.transcripts import Transcript, Turn
 from palace.webhooks import delivering, sending
 from palace.webhooks.delivering import PAUSES_S, deliver_due, forget_old
 from palace.webhooks.keeping import add, try_out

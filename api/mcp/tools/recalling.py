@@ -14,12 +14,12 @@ from api.mcp.fields import MOST_FOUND, Asked, Moment, OfSomebody, SomeText, Text
 from api.mcp.registry import tool
 from api.mcp.tools.facts import FactTold, facts_told
 from api.rest.memory_service import shown
-from palace.mining.at_once import AtOnce, mine_at_once
+from language.transcripts import Role, Transcript, Turn
 from palace.models import Drawer, Fact, Palace
+from palace.pipeline.at_once import AtOnce, mine_at_once
 from palace.recall import recall as recalling
 from palace.sdk.arguments import metadata_of
 from palace.tasks import have_learnt
-from palace.transcripts import Role, Transcript, Turn
 
 SOURCE = "mcp"
 # Clients wait a minute for a tool. What is not learnt by then is made up for later.

@@ -11,11 +11,11 @@ from rest_framework import serializers
 
 from api.rest.memory_service.shapes import MOST_MESSAGES, ExactText, Shape
 from api.rest.parsing import read_json
+from language.transcripts import ROLES
 from palace.knowledge.facts.filter_values import read_moment
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.memory import LIMIT
 from palace.sdk.scope import CallScope
-from palace.transcripts import ROLES
 from settings_app.api_keys import ApiKey
 
 A_FILTER = '{"field": "tags", "operator": "eq", "value": "work"}'

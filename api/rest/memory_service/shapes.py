@@ -6,8 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from language.transcripts import ROLES
 from palace.sdk.arguments import MOST_RESULTS
-from palace.transcripts import ROLES
 
 Shape = serializers.Serializer[Any]
 

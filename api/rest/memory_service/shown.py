@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import Prefetch
 
 from api.rest.memory_service.turn_ids import turn_of
-from palace.mining.at_once import AtOnce
 from palace.models import Drawer, Evidence, Palace
 from palace.models.facts import Fact, FactQuerySet
+from palace.pipeline.at_once import AtOnce
 from palace.recall.packing import Citation
 from palace.recall.recollection import Recollection
 

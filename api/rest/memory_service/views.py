@@ -18,16 +18,16 @@ from api.rest.base import ApiView
 from api.rest.memory_service import shapes, shown, turn_ids
 from api.rest.palaces import palaces_for
 from api.rest.problems import Problem
+from language.transcripts import Transcript, Turn
 from palace.curation.leaving import delete_drawers, delete_palace
-from palace.mining.at_once import mine_at_once
 from palace.models import Drawer, Fact, Palace
 from palace.models.hierarchy import DrawerQuerySet
+from palace.pipeline.at_once import mine_at_once
 from palace.recall.lines import PackableTurn
 from palace.recall.recall import recall
 from palace.sdk.arguments import metadata_of
 from palace.storable import storable_id
 from palace.tasks import have_learnt
-from palace.transcripts import Transcript, Turn
 
 logger = logging.getLogger(__name__)
 

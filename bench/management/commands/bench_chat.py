@@ -18,8 +18,8 @@ from bench.metrics import percentile
 from bench.sample import conversations
 from bench.schema import own_schema
 from chat.models import Conversation
-from palace.mining.mine import mine_many
 from palace.models import Drawer, Palace
+from palace.pipeline.mine import mine_many
 from settings_app.models import MemorySettings
 
 

@@ -18,12 +18,13 @@ from bench.datasets import beam, locomo, longmemeval
 from bench.metrics import percentile
 from bench.sample import conversations
 from bench.schema import own_schema
+from language.transcripts import Transcript
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
-from palace.mining.mine import GROUP, mine, mine_many
+from palace.mining.rooms import GROUP
 from palace.models import Palace
+from palace.pipeline.mine import mine, mine_many
 from palace.storage.indexing.passages import split
-from palace.transcripts import Transcript
 
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}
 # Conversations measured in turn, so that a machine that slows down slows both alike.

@@ -1,4 +1,4 @@
-"""Carrying out what was accepted, and taking it back, through the doors of `palace.knowledge.facts`.
+"""Carrying out what was accepted, and taking it back, by way of `palace.knowledge.facts`.
 
 For those who hold the palace.
 """
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from language.candidate import USER, Candidate, Thing, Words
+from language.predicates import PREDICATES
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.finding import ADDING, After, Kind, after_of
 from palace.knowledge.facts import consolidating
 from palace.knowledge.facts.applying import Writer
-from palace.knowledge.facts.candidate import USER, Candidate, Thing, Words
 from palace.knowledge.facts.consolidating import Wording
 from palace.knowledge.facts.judgement import Judgement, Verdict
-from palace.knowledge.facts.predicates import PREDICATES
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.storage.indexing.spaces import active_space

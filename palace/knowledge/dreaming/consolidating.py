@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
+from language.slugs import slug_of
 from llm.chat import Message
 from palace.knowledge.dreaming.directives import GUARD
 from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote, same_scope
 from palace.knowledge.dreaming.looking import Feedback, facts_shown
-from palace.knowledge.facts.extraction.prompt import quoted
 from palace.models import Fact
-from palace.slugs import slug_of
+from palace.prompts.facts import quoted
 from palace.storable import LABEL_LENGTH, storable_label
 
 ANTI_PATTERNS = "anti-patterns"

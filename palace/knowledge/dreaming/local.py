@@ -9,6 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
+from language.predicates import is_single
+from language.slugs import slug_of
 from palace.knowledge.dreaming.finding import After, Finding, Kind
 from palace.knowledge.dreaming.rules import (
     FAR,
@@ -19,9 +21,7 @@ from palace.knowledge.dreaming.rules import (
     speaks_against,
 )
 from palace.knowledge.facts.judging.likeness import without_figures
-from palace.knowledge.facts.predicates import is_single
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
-from palace.slugs import slug_of
 from palace.storage.indexing.fact_vectors import Vector
 
 SAYS_THE_SAME = "they say the same"

@@ -16,9 +16,9 @@ from llm.chat import Message
 from palace.knowledge.dreaming.directives import GUARD
 from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.looking import shown
-from palace.knowledge.facts.extraction.prompt import quoted
 from palace.models import Drawer
 from palace.models.dreams import ASKS_FIRST
+from palace.prompts.facts import quoted
 
 CATEGORY = "user-preferences/inferred"
 TAG = "inferred"

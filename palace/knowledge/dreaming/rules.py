@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from language.predicates import is_single
 from palace.knowledge.dreaming.wording import (
     LIGHT,
     NARROWING,
@@ -16,7 +17,6 @@ from palace.knowledge.dreaming.wording import (
     wording_of,
 )
 from palace.knowledge.facts.judging.likeness import without_figures
-from palace.knowledge.facts.predicates import is_single
 from palace.models import Fact
 
 # Cosines from which two texts that share subject and form may say the same.

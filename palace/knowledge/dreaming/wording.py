@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from palace.knowledge.facts.extraction.values import NUMBER_WORD
+from language.english.facts.values import NUMBER_WORD
 from palace.knowledge.facts.judging.likeness import denies, words_of
 from palace.models import Fact
 

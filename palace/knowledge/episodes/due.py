@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from palace.knowledge.episodes.material import Key, Material, gather
 from palace.models import EmbeddingSpace, Palace, Room
@@ -33,16 +32,6 @@ class Due:
     def asked_for(self) -> bool:
         """Whether it was mined, or changed, since there are episodes."""
         return any(at and at > BEFORE_EPISODES for at in self.since.values())
-
-
-def mark_due(palace: Palace, rooms: Collection[int]) -> None:
-    """Let the conversations of these rooms, by their keys, get their episodes anew.
-
-    Call it in the transaction that changes what these are made from, holding the palace.
-    """
-    if rooms:
-        waiting = Room.objects.within(palace).filter(pk__in=rooms)
-        waiting.update(episode_due_at=timezone.now())
 
 
 def due_rooms(palace: Palace) -> QuerySet[Room]:

@@ -12,10 +12,9 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef
 
-from palace.knowledge.episodes.due import mark_due
 from palace.knowledge.episodes.landing import derived
 from palace.knowledge.episodes.material import Key
-from palace.models import Drawer, Episode, Palace
+from palace.models import Drawer, Episode, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
 from palace.storage.indexing.episode_vectors import forget_texts
 
@@ -23,7 +22,7 @@ from palace.storage.indexing.episode_vectors import forget_texts
 def put_away(palace: Palace, at: datetime) -> None:
     """Drawers went to the trash at this moment. Call it holding the palace."""
     gone = Drawer.objects.within(palace).filter(trashed_at=at)
-    mark_due(palace, set(gone.values_list("room_id", flat=True)))
+    _write_again(palace, gone)
     kept = Episode.objects.within(palace).kept()
     of_conversation = gone.filter(source=OuterRef("source"), conversation=OuterRef("conversation"))
     kept.derived().filter(Exists(of_conversation)).update(trashed_at=at)
@@ -37,7 +36,7 @@ def bring_back(palace: Palace, drawers: Collection[int]) -> None:
     What mining wrote comes back when its turn comes, which is now.
     """
     back = Drawer.objects.within(palace).filter(pk__in=drawers)
-    mark_due(palace, set(back.values_list("room_id", flat=True)))
+    _write_again(palace, back)
     stored = Episode.objects.within(palace).stored().exclude(trashed_at=None)
     of_these = stored.filter(conversation__in=back.values("conversation"))
     of_these.filter(Exists(_of_conversation(palace).kept())).update(trashed_at=None)
@@ -68,9 +67,14 @@ def forget_resting_on(palace: Palace, purged: Sequence[Drawer]) -> None:
                 conversation__in={episode.conversation for episode in doomed},
             )
         )
-        mark_due(palace, set(rooms.values_list("room_id", flat=True)))
+        _write_again(palace, rooms)
         Episode.objects.within(palace).filter(pk__in=[episode.pk for episode in doomed]).delete()
         forget_texts([episode.summary for episode in doomed])
+
+
+def _write_again(palace: Palace, drawers: DrawerQuerySet) -> None:
+    keys = list(drawers.order_by().values_list("room_id", flat=True).distinct())
+    Room.objects.within(palace).filter(pk__in=keys).mark_episode_due()
 
 
 def _of_conversation(palace: Palace) -> DrawerQuerySet:

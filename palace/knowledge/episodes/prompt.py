@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from llm.chat import Message
 from palace.knowledge.episodes.material import Material, Said
-from palace.knowledge.facts.extraction.prompt import quoted
+from palace.prompts.facts import quoted
 
 # However long a conversation is, about so much of it is shown: its beginning, its end, and
 # messages in even steps between, each with its beginning and its end.

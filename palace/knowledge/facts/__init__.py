@@ -1,1 +1,1 @@
-"""Facts: what is true, since when, and by which words. `palace.knowledge.facts.remember` is the way in."""
+"""Facts: what is true, since when, and by which words. `remember` is the way in."""

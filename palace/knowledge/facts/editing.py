@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.applying import event, note, retire, take_over_evidence
 from palace.knowledge.facts.forgetting import delete_rows, forget_statements
@@ -22,7 +23,6 @@ from palace.models import Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
 from palace.storage.indexing.fact_vectors import fill_missing, take_over_vectors
 from palace.storage.indexing.spaces import active_space
-from palace.transcripts import Turn
 
 RESTORED = "restored"
 ENDING_DELETED = "what had ended it was deleted"

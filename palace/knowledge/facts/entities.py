@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from palace.knowledge.facts.candidate import Thing
+from language.candidate import Thing
+from language.slugs import slug_of
 from palace.models import Entity, Palace
-from palace.slugs import slug_of
 from palace.storable import LABEL_LENGTH, storable_label
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from palace.knowledge.facts.candidate import Candidate
+from language.candidate import Candidate
 from palace.models import Fact
 
 

@@ -11,10 +11,11 @@ from django.db import transaction
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
+from language.candidate import Candidate
+from language.english.facts.reading import read_facts
+from language.transcripts import Role, Turn
 from llm.providers import Endpoint
 from palace.knowledge.facts.applying import Remembered, Writer
-from palace.knowledge.facts.candidate import Candidate
-from palace.knowledge.facts.extraction.local import read_facts
 from palace.knowledge.facts.judging.judge import Judge
 from palace.knowledge.facts.reading import Reader
 from palace.knowledge.facts.reconciling import arrived_late, reconcile
@@ -25,7 +26,6 @@ from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.transcripts import Role, Turn
 
 # Messages that a model reads together: it needs the ones around to tell what "it" is. The local
 # rules read each by itself, and many at once are cheaper to write.

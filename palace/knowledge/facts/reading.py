@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from language.candidate import Candidate
+from language.english.facts.reading import read_facts
+from language.transcripts import Turn
 from llm.errors import LLMError
-from palace.knowledge.facts.candidate import Candidate
-from palace.knowledge.facts.extraction.local import read_facts
-from palace.knowledge.facts.extraction.model import read_with_model
+from llm.providers import Endpoint
+from palace.knowledge.facts.asking import ask
 from palace.models import Palace
-from palace.transcripts import Turn
+from palace.prompts.fact_answers import FactsAnswer, checked
+from palace.prompts.facts import messages
 from settings_app.models import settings_of
 
 
@@ -41,3 +44,15 @@ class Reader:
         except LLMError as error:
             self.notes.append(f"Facts were found without the language model. {error}")
             return read_facts(turns)
+
+
+def read_with_model(
+    turns: Sequence[Turn], *, endpoint: Endpoint, owner_id: int, prompt: str | None = None
+) -> list[Candidate]:
+    """What the messages say, in their order.
+
+    Raises:
+        LLMError: the model cannot be asked, or answers nonsense.
+    """
+    answer = ask(messages(turns, prompt), FactsAnswer, endpoint=endpoint, owner_id=owner_id)
+    return checked(answer.facts, turns)

@@ -10,13 +10,13 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
+from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.applying import Remembered
 from palace.knowledge.facts.learning import learn
 from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
 from palace.knowledge.facts.tellings import keep
 from palace.models import Drawer, Palace
 from palace.storage.filing.file import file_transcript
-from palace.transcripts import Transcript, Turn
 
 __all__ = ["Remembered", "remember"]
 

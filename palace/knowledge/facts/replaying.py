@@ -1,6 +1,6 @@
 """The facts of one scope as its statements leave them, judged in memory in the order of saying.
 
-Nothing is written here: `palace.knowledge.facts.reconciling` compares the outcome with the rows there are.
+Nothing is written here: `reconciling` compares the outcome with the rows there are.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 from django.db.models import Max
 from numpy.typing import NDArray
 
+from language.candidate import Candidate, Thing, Words
+from language.slugs import slug_of
 from palace.knowledge.facts.applying import Remembered, Writer, close
-from palace.knowledge.facts.candidate import Candidate, Thing, Words
 from palace.knowledge.facts.judgement import Judgement, Known
 from palace.knowledge.facts.judging.judge import CLOSEST, OF_SUBJECT, Judge
 from palace.knowledge.facts.scope import Scope
@@ -28,7 +29,6 @@ from palace.knowledge.facts.statements import candidate_of, decided, messages_of
 from palace.models import Drawer, EmbeddingSpace, Entity, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.models.statements import SaidOrder, at_moment
-from palace.slugs import slug_of
 from palace.storage.indexing.fact_vectors import Vector, embed_texts
 
 # Closed so by a statement, a row is held again where that statement counts no longer.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from palace.knowledge.facts.candidate import USER, Candidate
+from language.candidate import USER, Candidate
+from language.predicates import UNRESOLVED, category_of, is_single
 from palace.knowledge.facts.entities import entity_for, find_entity
 from palace.knowledge.facts.judging.likeness import same
-from palace.knowledge.facts.predicates import UNRESOLVED, category_of, is_single
 from palace.models import Fact, Palace
 from palace.models.facts import PREDICATE_LENGTH
 from palace.storable import LABEL_LENGTH

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from palace.knowledge.facts.candidate import Candidate, Thing, Words
+from language.candidate import Candidate, Thing, Words
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace, Statement

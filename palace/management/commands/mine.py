@@ -11,8 +11,8 @@ from tqdm import tqdm
 from palace.knowledge.episodes.writing import write_due
 from palace.knowledge.facts.learning import learn_unread
 from palace.management.people import add_user_argument, palace_of
-from palace.mining.mine import mine_room
 from palace.models import Drawer, Room
+from palace.pipeline.mine import mine_room
 from palace.storage.indexing import postings
 
 

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing
 from palace.storable import (
     EMPTY,
@@ -26,7 +27,6 @@ from palace.storable import (
 from palace.storage.filing.answers import our_answers
 from palace.storage.filing.injected import without_injected_memory
 from palace.storage.filing.ordering import merged
-from palace.transcripts import Transcript, Turn
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"

@@ -15,9 +15,8 @@ import html
 import re
 from collections.abc import Iterator
 
-from palace.recall.packing import BLOCK_START
-from palace.storage.filing.block_seal import SEALED, is_sealed
-from palace.transcripts import Role, Turn
+from language.transcripts import Role, Turn
+from palace.storage.filing.block_markers import BLOCK_START, SEALED, is_sealed
 
 # People type these messages on Loci's own page, where no program comes between.
 TYPED_HERE = frozenset({"chat"})

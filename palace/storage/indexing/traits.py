@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
-from palace.storage.indexing.asking import only_asks, only_quotes, takes_up
+from language.english.asking import only_asks, only_quotes, takes_up
 
 _READ_AT_EITHER_END = 2_000  # Characters; a pasted page is of one kind throughout.
 

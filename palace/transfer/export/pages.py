@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from language.slugs import slug_of
 from palace.models import Drawer, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
-from palace.slugs import slug_of
 from palace.transfer.export.records import CHUNK, LONG_CHUNK
 
 # Of the title, in a file's name.

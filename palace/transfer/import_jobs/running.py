@@ -17,9 +17,10 @@ from django.utils import timezone
 
 from llm.commits import commit_without_waiting
 from palace.errors import BadImport
-from palace.mining.mine import GROUP, mine_rooms
+from palace.mining.rooms import GROUP
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free, is_held
+from palace.pipeline.mine import mine_rooms
 from palace.storage.filing.file import file_transcript
 from palace.transfer.import_jobs.kept import filed_by, on_other_branches
 from palace.transfer.import_jobs.progress import Overtaken, move_on, save

@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 
 from palace.errors import BadImport
-from palace.mining.mine import index_rooms
 from palace.mining.placed import placed
+from palace.mining.rooms import index_rooms
 from palace.models import ImportJob, Palace, Room
 from palace.storage.indexing import episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space

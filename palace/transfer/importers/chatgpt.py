@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from palace.transcripts import Transcript, Turn
+from language.transcripts import Transcript, Turn
 from palace.transfer.importers.chatgpt_messages import add_message
 from palace.transfer.importers.conversation import (
     Conversation,

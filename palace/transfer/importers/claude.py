@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from palace.transcripts import Transcript
+from language.transcripts import Transcript
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,

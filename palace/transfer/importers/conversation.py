@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from language.transcripts import ROLES, Role, Transcript, Turn
 from palace.storable import EMPTY, UNSTORABLE, digest, is_storable, storable_id, storable_label
-from palace.transcripts import ROLES, Role, Transcript, Turn
 
 REPEATED = "appears twice in its conversation"
 UNKNOWN_ROLE = "its role is none of those we know"

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from palace.transcripts import Transcript
+from language.transcripts import Transcript
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,

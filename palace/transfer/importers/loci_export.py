@@ -11,8 +11,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from language.transcripts import Transcript, Turn
 from palace.errors import BadImport
-from palace.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import (
     Conversation,
     Gatherer,

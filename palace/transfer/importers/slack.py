@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from language.transcripts import Transcript
 from palace.errors import BadImport
-from palace.transcripts import Transcript
 from palace.transfer.importers.conversation import (
     UNKNOWN_FORM,
     Conversation,

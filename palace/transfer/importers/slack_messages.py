@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from palace.transcripts import Role
+from language.transcripts import Role
 from palace.transfer.importers.conversation import Gatherer, as_id, as_list, as_mapping, label
 from palace.transfer.importers.web_text import unescaped
 

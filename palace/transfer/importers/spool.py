@@ -6,8 +6,8 @@ import json
 from datetime import datetime
 from typing import Any
 
+from language.transcripts import Transcript, Turn
 from palace.errors import BadImport
-from palace.transcripts import Transcript, Turn
 from palace.transfer.importers.conversation import Conversation
 
 

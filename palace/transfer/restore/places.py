@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from language.transcripts import ROLES
 from palace.models import Closet, Drawer, Mention, Palace, Room, Telling, Wing, WingAlias
-from palace.transcripts import ROLES
 from palace.transfer.restore.fields import Fields, as_json
 from palace.transfer.restore.placed import Placed
 from palace.transfer.restore.tables import copy_in

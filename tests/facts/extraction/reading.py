@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from palace.knowledge.facts.extraction.local import read_facts
-from palace.transcripts import Turn
+from language.english.facts.reading import read_facts
+from language.transcripts import Turn
 
 SAID_AT = datetime(2025, 6, 10, 12, tzinfo=UTC)  # A Tuesday.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.knowledge.facts.predicates import HEARSAY, UNRESOLVED
+from language.predicates import HEARSAY, UNRESOLVED
 from tests.facts.extraction.reading import facts, texts
 
 

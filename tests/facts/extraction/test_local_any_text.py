@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.knowledge.facts.candidate import TYPES
-from palace.knowledge.facts.extraction.local import read_facts
+from language.candidate import TYPES
+from language.english.facts.reading import read_facts
 from palace.models import Entity
 from tests.facts.extraction.reading import turns
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from language.predicates import is_single
 from palace.knowledge.facts.judgement import Change, Known, Verdict
 from palace.knowledge.facts.judging.local import judge_locally
-from palace.knowledge.facts.predicates import is_single
 from palace.models import Entity, Fact
 from tests.facts.extraction.reading import SAID_AT, facts
 

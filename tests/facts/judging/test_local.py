@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from palace.knowledge.facts.candidate import Candidate, Thing, Words
+from language.candidate import Candidate, Thing, Words
+from language.predicates import is_single
 from palace.knowledge.facts.judgement import Change, Known, Verdict
 from palace.knowledge.facts.judging.local import judge_locally
-from palace.knowledge.facts.predicates import is_single
 from palace.models import Entity, Fact
 from tests.facts.extraction.reading import facts
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from language.extraction import Context, Extraction, Listed, Vectors
+from language.transcripts import Turn
 from llm.embedding import local
-from palace.mining.extraction.base import Context, Extraction, Listed, Vectors
-from palace.mining.extraction.local import extract
-from palace.transcripts import Turn
+from palace.mining.local_extraction import extract
 from tests.talk import START
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from language.extraction import Context
+from language.transcripts import ROLES, Turn
 from llm.errors import EmbedderUnavailable
-from palace.mining.extraction.base import Context
-from palace.mining.extraction.local import extract
-from palace.transcripts import ROLES, Turn
+from palace.mining.local_extraction import extract
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, embed, read
 from tests.properties import examples
 from tests.talk import START

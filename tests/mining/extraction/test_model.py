@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from language.extraction import Context, TopicFound, WingFound
 from llm import dialects, providers
 from llm.models import Usage
-from palace.mining.extraction.base import Context, TopicFound, WingFound
-from palace.mining.extraction.local import extract
-from palace.mining.extraction.model import extract_with_model
+from palace.mining.local_extraction import extract
+from palace.mining.model_extraction import extract_with_model
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, embed
 from tests.model_server import CutOff, ModelServer, NotJson, Slow, Status, Text
 

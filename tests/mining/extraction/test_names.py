@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.extraction.base import KnownEntity
+from language.extraction import KnownEntity
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, between, names, read
 
 

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from palace.mining.extraction.base import WingFound
-from palace.mining.extraction.subjects import areas
-from palace.transcripts import Turn
+from language.english.topics.subjects import areas
+from language.extraction import WingFound
+from language.transcripts import Turn
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, between, read
 from tests.talk import START
 

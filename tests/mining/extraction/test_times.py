@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.extraction.times import times
+from language.english.dates.expressions import times
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from palace.mining.extraction.base import Context
-from palace.mining.extraction.draft import draft
-from palace.mining.extraction.titles import contested, is_real_title
-from palace.transcripts import Turn
+from language.english.topics.draft import draft
+from language.english.topics.titles import contested, is_real_title
+from language.extraction import Context
+from language.transcripts import Turn
 from tests.mining.extraction.talk import FRIENDS, PORTO, SHED, asked, between, read
 from tests.talk import START
 

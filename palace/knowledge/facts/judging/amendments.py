@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from palace.knowledge.facts.candidate import Candidate, FactType, Thing
-from palace.knowledge.facts.extraction.values import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
+from language.candidate import Candidate, FactType, Thing
+from language.english.facts.values import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
+from language.predicates import HEARSAY
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
 from palace.knowledge.facts.judging.likeness import denies, spelt_alike, words_of
 from palace.knowledge.facts.judging.verdicts import is_about
-from palace.knowledge.facts.predicates import HEARSAY
 from palace.models import Fact
 
 _DAY = re.compile(rf"{DAY}|\b{MONTH} \d{{4}}\b", re.IGNORECASE)

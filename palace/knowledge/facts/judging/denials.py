@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from palace.knowledge.facts.candidate import Candidate
+from language.candidate import Candidate
+from language.predicates import SPOUSE, is_single
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
 from palace.knowledge.facts.judging.likeness import denies, overlap, same, words_of
 from palace.knowledge.facts.judging.verdicts import are_related, repeated, rival_of, updated
-from palace.knowledge.facts.predicates import SPOUSE, is_single
 from palace.models import Fact
 
 # Denied, these say something even where nothing was known: "User does not smoke".

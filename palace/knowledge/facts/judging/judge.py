@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from language.candidate import Candidate
+from language.predicates import UNRESOLVED
+from language.slugs import slug_of
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.knowledge.facts.candidate import Candidate
 from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.judgement import Judgement, Known, Verdict
 from palace.knowledge.facts.judging.kinds import checked
 from palace.knowledge.facts.judging.local import judge_locally
 from palace.knowledge.facts.judging.model import judge_with_model
 from palace.knowledge.facts.judging.pronouns import is_absent, told_of
-from palace.knowledge.facts.predicates import UNRESOLVED
 from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
 from palace.models import EmbeddingSpace, Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
-from palace.slugs import slug_of
 from palace.storage.indexing.fact_vectors import Vector, nearest
 
 # How many of the closest by meaning a candidate is judged beside, and how many about its subject.

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from palace.knowledge.facts.candidate import USER, Candidate
-from palace.knowledge.facts.extraction.people import RELATIONS
-from palace.knowledge.facts.extraction.values import MONTH, NUMBER_WORD
+from language.candidate import USER, Candidate
+from language.english.facts.people import RELATIONS
+from language.english.facts.values import MONTH, NUMBER_WORD
+from language.english.lexicon import words
 from palace.knowledge.facts.judgement import Judgement, Known, Verdict
 from palace.knowledge.facts.judging.likeness import same
-from palace.lexicon import words
 
 # The name is known as that of a tool elsewhere in the palace.
 IsTool = Callable[[str], bool]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from palace.knowledge.facts.candidate import Candidate, Thing
-from palace.knowledge.facts.extraction.values import NUMBER_WORD
+from language.candidate import Candidate, Thing
+from language.english.facts.values import NUMBER_WORD
+from language.predicates import HEARSAY, UNRESOLVED, is_single
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
 from palace.knowledge.facts.judging.amendments import judge_amendment
 from palace.knowledge.facts.judging.denials import (
@@ -34,7 +35,6 @@ from palace.knowledge.facts.judging.views import (
     judge_stance,
 )
 from palace.knowledge.facts.judging.work import judge_work
-from palace.knowledge.facts.predicates import HEARSAY, UNRESOLVED, is_single
 from palace.models import Fact
 
 # Two statements with one subject and predicate, so close by meaning, say the same.

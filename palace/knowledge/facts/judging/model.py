@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from language.candidate import Candidate
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.facts.asking import ask
-from palace.knowledge.facts.candidate import Candidate
-from palace.knowledge.facts.extraction.prompt import quoted
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
 from palace.models import Fact
+from palace.prompts.facts import quoted
 
 # Beside each candidate the model is shown so many of the facts it may be about.
 SHOWN = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from palace.knowledge.facts.candidate import Candidate, Thing
-from palace.knowledge.facts.extraction.people import ABSENT, RELATIONS, Relation
+from language.candidate import Candidate, Thing
+from language.english.facts.people import ABSENT, RELATIONS, Relation
 from palace.models import Entity, Fact
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from palace.knowledge.facts.candidate import Candidate
+from language.candidate import Candidate
+from language.predicates import is_single
+from language.slugs import slug_of
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
-from palace.knowledge.facts.predicates import is_single
 from palace.models import Fact
-from palace.slugs import slug_of
 
 # Predicates that one statement may deny or replace in another's stead.
 _FAMILIES: tuple[frozenset[str], ...] = (

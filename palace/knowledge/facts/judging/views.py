@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palace.knowledge.facts.candidate import Candidate
+from language.candidate import Candidate
 from palace.knowledge.facts.judgement import Judgement, Known, Verdict
 from palace.knowledge.facts.judging.likeness import same, words_of
 from palace.knowledge.facts.judging.verdicts import repeated, updated

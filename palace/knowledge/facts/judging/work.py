@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from palace.knowledge.facts.candidate import Candidate
+from language.candidate import Candidate
 from palace.knowledge.facts.judgement import Change, Judgement, Known
 from palace.knowledge.facts.judging.likeness import overlap, same, says_more, words_of
 from palace.knowledge.facts.judging.verdicts import repeated, updated

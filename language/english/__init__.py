@@ -1,0 +1,1 @@
+"""English: dates, intent, names, titles and facts. Another language is a folder beside this one."""

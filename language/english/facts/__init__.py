@@ -1,0 +1,1 @@
+"""Statements of lasting things in English text, by rules."""

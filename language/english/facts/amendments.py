@@ -1,0 +1,338 @@
+"""What puts right or changes something known without saying it again: "sorry, typo: Dordrecht".
+
+What it is about can only be told beside what is known, so these candidates name no predicate:
+whoever judges them finds the fact that is meant, or drops them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from language.candidate import Candidate, Words
+from language.english.facts.clauses import spelt_out
+from language.english.facts.dates import read_ahead
+from language.english.facts.people import NOT_NAMES, Person
+from language.english.facts.phrasing import third
+from language.english.facts.values import DAY, FIGURE, WEEKDAY
+from language.predicates import UNRESOLVED
+
+_SIGNAL = (
+    r"(?:no,? wait|wait,? no|wait|sorry|apologies|oops|whoops|ups|correction|typos?"
+    r"|(?:damn )?autocorrect|scrap (?:that|this|it)|scratch (?:that|this|it)|strike that"
+    r"|make (?:that|it)|ignore (?:that|the last one)|I (?:meant|mean|misspoke|mistyped"
+    r"|misremembered|misread (?:it|that)|mixed (?:that|it|them) up|stand corrected"
+    r"|mixed up (?:my|the) \w+|got the \w+ wrong|got (?:that|it|this|them) (?:wrong|mixed up"
+    r"|muddled|backwards)|made a mistake|was wrong|should have said|lied)"
+    r"|(?:that|it|this) was (?:wrong|a typo|a mistake|not right)|(?:that|this) is (?:wrong"
+    r"|not right)|my (?:mistake|bad|error)|wrong|mistake|edit|to correct myself|or rather"
+    r"|(?:it|that|he|she) (?:is )?(?:spelt|spelled|written|spells it)"
+    r"|rather|I have to correct myself|let me (?:fix|correct) (?:that|myself)"
+    r"|it should (?:be|say|read))"
+)
+_WEAK = r"(?:actually|no|nope|hang on|hold on|hm+|ah|oh|well|ok|okay|I just (?:checked|noticed))"
+_OPENING = re.compile(
+    rf"\A(?:(?:{_SIGNAL}|{_WEAK}|(?:about|in) (?:that|my last message))\b[\s,:;.!–—-]*)+",
+    re.IGNORECASE,
+)
+_IS_STRONG = re.compile(rf"\b{_SIGNAL}\b", re.IGNORECASE)
+_ENDING = re.compile(
+    rf"(?:[\s,;:.!–—-]+(?:{_SIGNAL}|I just checked|not (?:sure )?why I wrote that))+\Z",
+    re.IGNORECASE,
+)
+_STARRED = re.compile(r"\A\s*\*+\s*(?P<new>[^\s*].{0,40}?)\*?\s*\Z|\A(?P<then>\S.{0,40}?)\s*\*\Z")
+_FILLING = re.compile(
+    r"\A(?:(?:it|that|this|he|she|they|I|we|there|her|his|its|the|my|our|your|own|name|one|number"
+    r"|figure|date|year|day|age):? |(?:is|was|are|am|were|would be|should (?:be|have been|say|read)"
+    r"|has to be|must be|meant|mean|called|named|spelt|spelled|in|at|on|for|to|really|actually"
+    r"|make (?:that|it)|supposed to be|of course|obviously|rather|with) )+",
+    re.IGNORECASE,
+)
+_NOUN = r"(?!(?:it|that|this|them|him|her|me|you|us|all|everything|anything|much)\b)"
+_FEW = r"[^\s,;:!?()]+(?: (?!not |but |to |for |with )[^\s,;:!?()]+){0,3}?"
+_END = (
+    r"(?=\s*(?:[,;:!?()]|\.\s|\.?\Z|\s[–—-]+\s|\s(?:now|because|since|so|and|but|I|we|as|actually"
+    r"|sorry|today|these days|instead|this|last|for good|at|in|after|from|when|while|any)\b))"
+)
+_PREP = r"(?:(?:in|at|on|for|with|by|as|called|named|spelt|spelled|the|an?|my|our|with an?) )*"
+_PAIRS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\bnot {_PREP}(?P<old>{_FEW}),? (?:but|it is|that is|rather)(?: rather)? "
+        rf"{_PREP}(?P<new>{_FEW}){_END}",
+        rf"\b(?:was|is|are|am) (?:not|no) {_PREP}(?P<old>{_FEW})(?: at all| any more|, actually)?"
+        rf",? (?:(?:it|that|but|he|she|they|I|we|actually)(?: is| was| are| am)? )+"
+        rf"{_PREP}(?P<new>{_FEW}){_END}",
+        rf"(?:\A|[,:] |\b(?:is|are|am|was|meant|mean|in|at|to|on|called|named|make that) )"
+        rf"(?:the |an? )?(?P<new>(?!(?:I|we|he|she|they|it|you|do|does|if|but|and|why)\b){_FEW})"
+        rf"(?:, (?:and )?not| and not|,? rather than|(?<=\d) not(?= \d)) {_PREP}"
+        rf"(?P<old>{_FEW}){_END}",
+        rf"\b(?:said|wrote|say|write|typed|told you|put) {_PREP}(?P<old>{_FEW})"
+        rf"(?: earlier| before| yesterday| above| last time)?[,.;?]* (?:but |and |it is |that is "
+        rf"|I meant |I mean |it should be |should be |actually |really |in fact )+{_PREP}"
+        rf"(?P<new>{_FEW}){_END}",
+        rf"\A(?P<old>{_FEW}) (?:should (?:be|have been|read)|was supposed to be) "
+        rf"(?P<new>{_FEW}){_END}",
+        rf"\A(?P<old>{_FEW}) ?(?:->|=>|→) ?(?P<new>{_FEW}){_END}",
+    )
+)
+# One of these is in every pair, and is looked for much quicker than the patterns.
+_SIGNS_OF_PAIRS = (
+    " not ", "Not ", "not ", "rather ", "no ", "said ", "say ", "wrote ", "write ", "typed ",
+    "told ", "should ", "supposed ", "->", "=>", "→", " from ", " for ", " with ", " by ", " to ",
+    "favour", "put ",
+)  # fmt: skip
+_SHIFTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?:\A|\b(?:I|we|User) )(?:have |had |am |are )?(?:\w+ly |just |now )?(?:switch|chang"
+        rf"|convert"
+        rf"|migrat|mov|went|gone|go)(?:ed|ing|e)?(?: over| back)? from {_PREP}"
+        rf"(?P<old>{_FEW}) to {_PREP}(?P<new>{_FEW}){_END}",
+        rf"(?:\A|\b(?:I|we|User) )(?:have |had )?(?:\w+ly |just )?(?:swapped|traded|exchanged"
+        rf"|replaced"
+        rf"|ditched|dropped|switched|changed)(?: in)? {_PREP}(?P<old>{_FEW}) (?:for|with|by|to"
+        rf"|in favou?r of) {_PREP}(?P<new>{_FEW}){_END}",
+    )
+)
+_BEFORE = re.compile(rf"\bdid I (?:say|write) {_PREP}(?P<old>{_FEW}){_END}", re.IGNORECASE)
+_CHANGES = re.compile(
+    r"\b(?:now|nowadays|these days|(?:up|down|back|cut|reduced|increased|raised|lowered|changed"
+    r"|bumped|hiked"
+    r"|weighed in|risen|rose|fallen|fell|dropped|grown|grew|gone|went|moved|shifted|jumped"
+    r"|climbed|crept) "
+    r"(?:\w+ ){0,4}?(?:to|at)|(?:put|brought|pushed) (?:\w+ ){1,4}(?:up|down|off|forward|back))\b"
+)
+_VALUE = re.compile(rf"{FIGURE}|{WEEKDAY}", re.IGNORECASE)
+_IS_DAY = re.compile(DAY, re.IGNORECASE)
+_GIVEN_UP = re.compile(
+    r"(?:\b(?:I|we|User|he|she|they|(?:[Mm]y|[Oo]ur) [\w-]+|[A-Z]\w+)(?:'s)? |\A)(?:have |has "
+    r"|had to |had "
+    r"|am |are |is )?(?:(?:finally|just|recently|now|completely"
+    r"|officially|already|also|both|so) )*(?:gave up|given up|give up|dropped|drop|ditched|quit"
+    r"|got rid of|gotten rid of|get rid of|sold|cancelled|canceled|called off|abandoned|scrapped"
+    r"|went off|gone off|done with|finished with|through with|over with|sick of|broke up with"
+    r"|said goodbye to|say goodbye to|packed in|jacked in|chucked in|chucked out|chucked|binned"
+    r"|kicked|cut out|cut|cancel|sell|leave|cancelling|came off|come off|stepped down from|step"
+    r" down"
+    r" from|got out of|have gone off|closed|shut down"
+    r"|split up with|pulled out of|pull out of|dropped out of|backed out of|withdrew from|dumped"
+    r"|uninstalled|moved out of|moved away from|moved on from|outgrew|outgrown|no longer"
+    r" (?:own|have|use|do|play|take|practi[sc]e|go to)|stopped (?:doing|playing|going to|learning"
+    r"|taking|using|drinking|eating|studying|practi[sc]ing|attending|working on|seeing|taking)"
+    rf"|fell out with|parted ways with|stopped(?= \w+ing\b)) (?:on"
+    rf" )?{_PREP}(?P<o>{_NOUN}{_FEW}){_END}",
+    re.IGNORECASE,
+)
+_TAKEN_OFF = re.compile(
+    rf"(?:\b(?:(?:took|taken|weaned) me off|I (?:have )?(?:came|come) off)|\A(?:came|come)"
+    rf" off)(?: of)? {_PREP}"
+    rf"(?P<o>{_NOUN}{_FEW}){_END}",
+    re.IGNORECASE,
+)
+_NOTICE = re.compile(
+    r"\b(?:handed in|gave|given) (?:my|our) (?:notice|resignation) (?:at|to) "
+    rf"(?P<o>{_FEW}){_END}",
+    re.IGNORECASE,
+)
+_LOST = re.compile(
+    r"\b(?:put (?P<down>[A-Z]\w+) (?:down|to sleep)|said goodbye to (?P<bye>[A-Z]\w+)"
+    r"|lost (?P<lost>[A-Z]\w+)|(?P<out>[A-Z]\w+) (?:has |have )?(?:just )?(?:moved out|left me"
+    r"|dumped me|is gone|broke up with me)"
+    r"|(?P<off>[A-Z]\w+)(?:'s| is) (?:off|out|history|over|no more)(?=\s*(?:\Z|[,;:.!]))"
+    r"|(?P<and>[A-Z]\w+) and I (?:have |are |have now )?"
+    r"(?:split|broke|broken|separated|no longer|not))\b"
+)
+# A longer sentence amends nothing in passing.
+_LONGEST = 300
+_MEANT = re.compile(r"\bI meant? (?P<new>[a-z][\w-]+(?: [a-z][\w-]+)?)(?=\s*(?:\Z|[,;:.!(]))")
+_MAY = re.compile(
+    rf"\b{_SIGNAL}\b|[*→>]|\bnot\b|n't\b|\b(?:actually|nope|rather than|went up|gone up"
+    r"|down to|up to|(?-i:now)|is off|pay rise|raise|bumped|put (?:\w+ ){1,2}up|weighed in"
+    r"|stopped|'s (?:off|out|history|over)|spelt|spelled)\b",
+    re.IGNORECASE,
+)
+
+
+def may_amend(message: str) -> bool:
+    """A cheap look whether a message may put something right, though it speaks of nobody."""
+    return len(message) < 160 and _MAY.search(message) is not None
+
+
+def puts_right(sentence: str) -> bool:
+    """Whether it begins by announcing that something was wrong."""
+    opening = _OPENING.match(spelt_out(sentence))
+    return opening is not None and _IS_STRONG.search(opening[0]) is not None
+
+
+def is_signal(sentence: str) -> bool:
+    """Whether it only announces that something is put right: "Sorry, typo"."""
+    opening = _OPENING.match(sentence)
+    return (
+        opening is not None
+        and (opening.end() == len(sentence) or len(sentence.split()) <= 4)
+        and _IS_STRONG.search(sentence) is not None
+    )
+
+
+def said_wrongly(sentence: str) -> str:
+    """The value that "did I say Bergen?" takes back; empty where there is none."""
+    found = _BEFORE.search(sentence)
+    return found["old"] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a sentence stands in.
+
+    Attributes:
+        said_at: When it was said, from which "the 12th" counts.
+        me: Who speaks.
+        whom: Whom the sentence is about, found out when it is asked for.
+        announced: The sentence before announced a correction.
+        before: The value that the sentence before took back.
+        plain: Its clauses say nothing by themselves.
+        ended: They say that something is so no longer.
+    """
+
+    said_at: datetime
+    me: Person
+    whom: Callable[[], Person]
+    announced: bool = False
+    before: str = ""
+    plain: bool = True
+    ended: bool = False
+
+    @property
+    def about(self) -> Person:
+        return self.whom()
+
+
+def amendments_of(sentence: str, words: Words, setting: Setting) -> Iterator[Candidate]:
+    """What it puts right or changes, each without a predicate.
+
+    The value is the object; the one whose place it takes, if it was named, is the aspect.
+    """
+    text = spelt_out(sentence)
+    if len(text) > _LONGEST:
+        return
+    pairs = list(_paired(text, words, setting))
+    yield from pairs
+    if not pairs and setting.plain:
+        yield from _put_right(text, words, setting)
+    yield from _given_up(text, words, setting)
+
+
+def _paired(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
+    if not any(sign in text for sign in _SIGNS_OF_PAIRS):
+        return
+    for patterns, corrects in ((_PAIRS, True), (_SHIFTS, False)):
+        for pattern in patterns:
+            found = pattern.search(text)
+            if found is not None:
+                yield _amendment(
+                    setting.about, found["new"], text, words, old=found["old"], corrects=corrects
+                )
+                return
+
+
+def _put_right(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
+    opening, ending = _OPENING.match(text), _ENDING.search(text)
+    starred = _STARRED.match(text)
+    signalled = f"{opening[0] if opening else ''} {ending[0] if ending else ''}"
+    announced = bool(setting.announced or setting.before or starred)
+    strong = announced or _IS_STRONG.search(signalled) is not None
+    if strong or opening:
+        said = (starred["new"] or starred["then"]) if starred else text
+        said = said[opening.end() :] if opening and not starred else said
+        meant = _MEANT.search(text)
+        value = _value(_ENDING.sub("", said), strong=strong) or (meant["new"] if meant else "")
+        if value:
+            yield _amendment(
+                setting.about, value, text, words, old=setting.before, corrects=True, sure=strong
+            )
+            return
+    change = _CHANGES.search(text)
+    if change is not None:
+        after = _VALUE.search(text, change.start())
+        figure = after[0] if after else _last(_VALUE, text)
+        if figure:
+            found = _amendment(setting.about, figure, text, words, corrects=False)
+            yield replace(found, valid_from=_day_of(figure, setting.said_at))
+
+
+def _day_of(value: str, said_at: datetime) -> datetime | None:
+    return read_ahead(f"on {value}", said_at)[1].at if _IS_DAY.search(value) else None
+
+
+def _value(said: str, *, strong: bool) -> str:
+    """What the correction comes down to: a figure, a day or a name."""
+    said = _FILLING.sub("", said.strip(" ,.:;!-–—")).strip(" ,.:;!-–—")
+    figure = _VALUE.match(said)
+    if figure is not None:
+        return figure[0]
+    first = re.split(r"[,;:.!?(]|\s[–—-]\s|\b(?:and|but|because|so|I|we|not|with)\b", said)[0]
+    first = first.strip()
+    capital = first[:1].isupper() and first.split()[0] not in NOT_NAMES
+    if capital and len(first.split()) <= 3:
+        return first
+    return _last(_VALUE, said) if strong or len(said.split()) < 8 else ""
+
+
+def _last(pattern: re.Pattern[str], text: str) -> str:
+    found = [match[0] for match in pattern.finditer(text)]
+    return found[-1] if found else ""
+
+
+# One of these is in whatever is given up.
+_SIGNS_OF_GIVING_UP = (
+    "gave", "give", "drop", "ditch", "quit", "rid of", "sold", "sell", "cancel", "called off",
+    "abandon", "scrapped", "off", "done with", "finished with", "through with", "over with",
+    "sick of", "with ", "goodbye", "packed", "jacked", "chucked", "binned", "kicked", "cut",
+    "leave", "step", "got out", "closed", "shut", "out of", "dumped", "uninstalled", "moved",
+    "outgr", "no longer", "stopped", "withdrew", "handed",
+)  # fmt: skip
+
+
+def _gives_up(text: str) -> re.Match[str] | None:
+    if not any(sign in text.lower() for sign in _SIGNS_OF_GIVING_UP):
+        return None
+    return _GIVEN_UP.search(text) or _TAKEN_OFF.search(text) or _NOTICE.search(text)
+
+
+def _given_up(text: str, words: Words, setting: Setting) -> Iterator[Candidate]:
+    """ "I'm done with keto", "Rex died": whatever is known of it holds no longer."""
+    given = None if setting.ended else _gives_up(text)
+    if given is not None:
+        yield _amendment(setting.about, given["o"], text, words, corrects=False, negated=True)
+    lost = _LOST.search(text)
+    who = next((name for name in lost.groups() if name), "") if lost else ""
+    if who and who not in NOT_NAMES:
+        yield _amendment(setting.me, who, text, words, corrects=False, negated=True)
+
+
+def _amendment(
+    me: Person,
+    value: str,
+    text: str,
+    words: Words,
+    *,
+    old: str = "",
+    corrects: bool,
+    negated: bool = False,
+    sure: bool = True,
+) -> Candidate:
+    return Candidate(
+        type="fact",
+        subject=me.thing,
+        predicate=UNRESOLVED,
+        object=third(value.strip(" .,'\"*")),
+        text=third(text),
+        words=(words,),
+        aspect=third(old.strip(" .,'\"*")),
+        negated=negated,
+        corrects=corrects,
+        confidence=0.7 if sure else 0.5,
+    )

@@ -1,0 +1,160 @@
+"""What is said of something of one's own: "my favourite colour is teal"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from language.candidate import Candidate, Words
+from language.english.facts.grammar import without_fillers
+from language.english.facts.patterns_identity import is_name
+from language.english.facts.people import RELATIONS, Company, Person
+from language.english.facts.phrasing import article
+from language.english.facts.possessions import (
+    THE_DAY,
+    belongings_of,
+    fact_of,
+    favourite_of,
+    name_of,
+)
+from language.english.facts.roles import role_in
+from language.english.facts.rules import phrase_of
+from language.english.facts.subjects import corrects, without_openers
+
+_WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)|(?=rent here ))"
+_AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)
+_ATTRIBUTE = re.compile(
+    rf"\A{_WHOSE} ?(?P<what>[\w' -]{{2,40}}?)(?: here)? (?P<verb>is|are|was|used to be|will be"
+    rf"|has always been)"
+    r"(?: (?:now|currently|actually|still|also|definitely|probably the|by far))* (?P<value>\S.*)\Z",
+    re.IGNORECASE,
+)
+_MY_FAVOURITE = re.compile(
+    r"\A(?P<value>\S.{1,60}?) (?P<verb>is|are|was|used to be) (?:definitely |still |also |by far "
+    r"|probably )?(?:my|one of my) (?:all-time |absolute |personal )?"
+    r"favou?rite (?P<what>[\w -]{2,30})\Z",
+    re.IGNORECASE,
+)
+_LISTED_FAVOURITE = re.compile(
+    r"\A(?:my )?favou?rite (?P<what>\w+(?: \w+)?): (?P<value>.+)\Z", re.IGNORECASE
+)
+_CALLED = re.compile(
+    r"\A(?:please |just |you can |feel free to )*(?:[Cc]all me|(?:everyone|everybody"
+    r"|people|friends|my friends) calls? me|I go by|I am called"
+    r"|this is) (?P<value>[A-Z][\w'-]+)(?=\Z|,|\.| instead| here)"
+)
+_SPELT = re.compile(
+    r"\A(?:(?:she|he|they|it is|I) )?(?:spells? (?:it|(?:her|his|my) name)"
+    r"|(?:is )?spelt|(?:is )?spelled) (?P<value>[A-Z][\w'-]+)"
+)
+_INTRODUCTION = re.compile(
+    r"\A(?:I am|my name is|this is) (?P<name>[A-Z][\w'-]+(?: [A-Z][\w'-]+)?)(?:,?"
+    r" (?:and I am )?(?P<age>\d{2})(?! ?[-\w]))?"
+    r"(?:,? (?:and I am |and )?an? (?:(?P<years>\d{2})[- ]year[- ]old )?(?P<rest>\w.*))?\Z"
+)
+_TOPIC = re.compile(r"\b(?P<what>favou?rite \w+|rent|salary|height|weight|budget)\b", re.IGNORECASE)
+_HAS_CHANGED = re.compile(r"\b(?:changed?|went|raised|rose|up|down|no longer|any more|wrong|new)\b")
+_IT_IS = re.compile(r"\A(?:it|that) (?:is|will be) (?:now )?(?P<value>\S.*)\Z", re.IGNORECASE)
+_BIRTHDAY_ON = re.compile(
+    r"\A(?:it is )?(?:my birthday (?:is )?on|(?:I was |I am )?born(?: on)?|my birthday is"
+    r"|(?:I am )?turning \d{1,2} on) (?P<value>.+)\Z",
+    re.IGNORECASE,
+)
+
+
+def attributes_of(
+    text: str, words: Words, said_at: datetime, company: Company
+) -> Iterator[Candidate]:
+    text, opening = without_openers(text)
+    text = _AFTER.sub("", text)
+    yield from _by_themselves(text, words, said_at, company, corrected=corrects(opening))
+    found = _ATTRIBUTE.match(text)
+    if found is None:
+        yield from _its(text, words, said_at, company)
+        return
+    owner = _owner(found, company)
+    if owner is None:
+        return
+    value = _after_correction(found["value"])
+    made = belongings_of(found["what"].lower(), value, owner, words, said_at, company)
+    for one in made:
+        past = found["verb"].lower() in ("was", "used to be")
+        if past and one.predicate in ("did", "plans"):
+            continue
+        yield replace(
+            one,
+            corrects=corrects(opening) or value != found["value"],
+            valid_to=said_at if past else None,
+        )
+
+
+def _its(text: str, words: Words, said_at: datetime, company: Company) -> Iterator[Candidate]:
+    """ "I've changed my favourite colour, it's yellow"."""
+    told = _IT_IS.match(text)
+    if told is not None and company.topic:
+        value = without_fillers(told["value"])
+        yield from belongings_of(company.topic.lower(), value, company.me, words, said_at, company)
+    elif _HAS_CHANGED.search(text) and (topic := _TOPIC.search(text)) is not None:
+        company.topic = topic["what"]
+
+
+def _after_correction(value: str) -> str:
+    """ "Lisbon, no sorry, Porto" is Porto."""
+    return re.split(r",? (?:no,? )?(?:sorry|I mean|I meant|wait),? ", value)[-1]
+
+
+def _owner(found: re.Match[str], company: Company) -> Person | None:
+    if found["theirs"]:
+        return company.they(found["theirs"])
+    name = found["whose"]
+    if not name or name.lower() == "user":
+        return company.me
+    if name.lower() in RELATIONS:
+        return company.mentions(f"my {name.lower()} ")[0].person
+    return company.named(name)
+
+
+def _by_themselves(
+    text: str, words: Words, said_at: datetime, company: Company, *, corrected: bool
+) -> Iterator[Candidate]:
+    me = company.me
+    favourite = _MY_FAVOURITE.match(text) or _LISTED_FAVOURITE.match(text)
+    if favourite is not None and (value := phrase_of(favourite["value"])):
+        found = favourite_of(me, favourite["what"], value, words)
+        if favourite.groupdict().get("verb", "").lower() in ("was", "used to be"):
+            company.topic = f"favourite {favourite['what']}"
+            text = found.text.replace(" is ", " was ", 1)
+            found = replace(found, text=text, valid_to=said_at)
+        yield found
+    if (called := _CALLED.match(text)) is not None and is_name(called["value"]):
+        told = f"{me.label} wants to be called {called['value']}"
+        yield fact_of(me, "name", called["value"], told, words, corrected=corrected)
+    yield from _introduced(text, me, words)
+    spelt = _SPELT.match(text)
+    if spelt is not None and company.last is not None:
+        for one in name_of(company.last, spelt["value"], words, company):
+            yield replace(one, corrects=True)
+    if (born := _BIRTHDAY_ON.match(text)) is not None and (day := THE_DAY.search(born["value"])):
+        told = f"{me.label}'s birthday is {day['value']}"
+        yield fact_of(me, "birthday", day["value"], told, words, corrected=corrected)
+
+
+def _introduced(text: str, me: Person, words: Words) -> Iterator[Candidate]:
+    """ "I'm Gideon, 52, a beekeeper near Graz"."""
+    found = _INTRODUCTION.match(text)
+    if found is None or not is_name(found["name"]) or not (found["age"] or found["rest"]):
+        return
+    yield fact_of(me, "name", found["name"], f"{me.label}'s name is {found['name']}", words)
+    if age := found["age"] or found["years"]:
+        yield fact_of(me, "age", age, f"{me.label} is {age} years old", words)
+    rest = found["rest"] or ""
+    if role := role_in(rest):
+        yield fact_of(me, "works_as", role, f"{me.label} works as {article(role)}", words)
+    if place := re.search(
+        r"\b(?:from|near|living in|based in|in) (?P<o>[A-Z][\w-]+(?: [A-Z][\w-]+)*)", rest
+    ):
+        yield fact_of(
+            me, "lives_in", place["o"], f"{me.label} lives in {place['o']}", words, kind="place"
+        )

@@ -1,0 +1,320 @@
+"""From what a clause says of somebody to candidates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from language.candidate import USER, Candidate, Thing
+from language.english.facts.claim import PAST_TENSES, Claim
+from language.english.facts.dates import When, read_ahead, read_when
+from language.english.facts.grammar import Tense, Verb, without_fillers
+from language.english.facts.habits import habits_of
+from language.english.facts.patterns_events import EVENTS, GREAT_STEPS, MOVES
+from language.english.facts.patterns_health import HEALTH
+from language.english.facts.patterns_home import HOME
+from language.english.facts.patterns_identity import IDENTITY
+from language.english.facts.patterns_study import STUDY
+from language.english.facts.patterns_tastes import TASTES
+from language.english.facts.patterns_work import WORK
+from language.english.facts.phrasing import article, listed, sentence, third
+from language.english.facts.plans import plans_of, wishes_of
+from language.english.facts.products import is_product
+from language.english.facts.roles import role_in
+from language.english.facts.rules import Mode, Rule, bare, phrase_of
+
+TABLES = (IDENTITY, HOME, WORK, STUDY, HEALTH, TASTES, EVENTS)
+_PLACE = re.compile(
+    r"\A(?:(?:a|the|an) [^,]*?(?:near|in|outside|by|of) )?(?:(?:the|a|central|downtown"
+    r"|northern|southern|eastern|western|north|south|east|west) )*"
+    r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’-]*(?:[ -](?:(?:de|la|del|upon|am|an|der|of"
+    r"|the) )?[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’-]*)*(?:, (?!I\b)[A-Z][\w.'-]+(?: [A-Z][\w.'-]+)*)?"
+)
+_LATELY = re.compile(r"\s(?:recently|lately|again|before|twice|once|together|a few times)\Z")
+# "In Rotterdam, no sorry, Dordrecht": the word before was a slip.
+_MISSPOKEN = re.compile(
+    r"\s\S+,? (?:no,? (?:wait|sorry)|sorry|I mean|I meant|no wait|or rather),? (?=[A-Z\d])"
+)
+_LASTING = frozenset({Tense.PRESENT, Tense.PERFECT, Tense.PROGRESSIVE, Tense.CAN})
+_WISHING = frozenset("want hope plan intend aim save consider".split())
+
+
+def candidates_of(claim: Claim) -> Iterator[Candidate]:
+    """What the claim says, none where it is nothing worth keeping."""
+    verb = claim.verb
+    if verb.tense is Tense.WOULD or verb.lemma in _WISHING:
+        yield from wishes_of(claim)
+        return
+    tail = f"{verb.tail} {claim.lead}".strip() if claim.lead else verb.tail
+    tail = _MISSPOKEN.sub(" ", tail)
+    read = read_ahead if verb.tense is Tense.FUTURE or _tells_of_plans(verb) else read_when
+    tail, when = read(tail, claim.said_at)
+    tail = without_fillers(tail)
+    dropped = verb.negated and verb.tense is Tense.PROGRESSIVE and verb.lemma in GREAT_STEPS
+    if verb.tense is Tense.FUTURE or dropped or (_is_ahead(when, claim) and _tells_of_plans(verb)):
+        yield from plans_of(claim, tail, when)
+        return
+    found = False
+    for candidate in _by_rules(claim, tail, when):
+        found = True
+        yield candidate
+    if not found:
+        yield from habits_of(claim, tail, when)
+
+
+def _is_ahead(when: When, claim: Claim) -> bool:
+    return when.at is not None and when.at.date() > claim.said_at.date()
+
+
+def _tells_of_plans(verb: Verb) -> bool:
+    return verb.tense is Tense.PROGRESSIVE or (verb.tense is Tense.PRESENT and verb.lemma in MOVES)
+
+
+# Where one of these is said, further rules would say the same in other words.
+_ENOUGH = frozenset({"works_at", "lives_in", "diet", "nationality", "has_condition", "likes"})
+
+
+def _by_rules(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
+    taken: set[str] = set()
+    for table in TABLES:
+        for rule in table.get(claim.verb.lemma, ()):
+            if rule.dated and (when.at is None or when.at.date() >= claim.said_at.date()):
+                continue
+            match = rule.tail.match(tail)
+            if match is None or rule.predicate in taken or not _suits(rule, claim):
+                continue
+            made = list(_made(rule, match, claim, when))
+            if made:
+                taken.add(rule.predicate)
+                yield from made
+            if made and (rule.predicate in _ENOUGH or rule.mode is Mode.EVENT):
+                return
+
+
+def _suits(rule: Rule, claim: Claim) -> bool:
+    """Whether the rule's verb can be meant in this tense, of this subject."""
+    verb, relation = claim.verb, claim.person.relation
+    if relation is not None and relation.animal and not rule.animals:
+        return False
+    if rule.flips:
+        return verb.negated
+    if rule.mode is Mode.STATE and verb.tense is Tense.PERFECT and not _lasts(rule, claim):
+        return False
+    if not rule.past and verb.tense is Tense.PAST:
+        return False
+    if rule.mode is Mode.STATE:
+        return verb.tense in _LASTING or (
+            verb.tense in PAST_TENSES and (not verb.negated or rule.predicate in _DIAGNOSED)
+        )
+    return not verb.negated and _has_happened(rule, verb)
+
+
+def _has_happened(rule: Rule, verb: Verb) -> bool:
+    """ "I sold it", not "I've been selling eggs"."""
+    if verb.ongoing and rule.mode in (Mode.ENDED, Mode.EVENT):
+        return False
+    if rule.mode is Mode.EVENT and rule.dated:
+        return verb.tense is Tense.PAST
+    return verb.tense in (Tense.PAST, Tense.PERFECT)
+
+
+def _lasts(rule: Rule, claim: Claim) -> bool:
+    """ "I have lived here since May" goes on; "I've played chess before" tells of once."""
+    verb = claim.verb
+    if verb.negated and not verb.ended:
+        return False
+    if rule.predicate not in ("does", "learns", "likes", "works_on", "uses", "speaks", "smokes"):
+        return True
+    return (
+        bool(_ALL_ALONG.search(f"{verb.tail} {claim.lead}"))
+        or "always" in verb.adverbs
+        or verb.ongoing
+    )
+
+
+# "I was never allergic to it" takes back what was said.
+_DIAGNOSED = frozenset({"allergic_to", "has_condition"})
+_ALL_ALONG = re.compile(
+    r"\b(?:since|for (?!the|my|our)|all my life|lately|recently)\b", re.IGNORECASE
+)
+
+
+def _made(rule: Rule, match: re.Match[str], claim: Claim, when: When) -> Iterator[Candidate]:
+    whole = match.groupdict().get("o") or ""
+    parts = listed(whole) if rule.many and _lists(whole) else [whole]
+    for part in parts:
+        said = (
+            phrase_of(part, to_comma=rule.to_comma) if "o" in match.groupdict() and part else part
+        )
+        if said is None or (said and rule.accepts and not rule.accepts(said)):
+            continue
+        if not said and whole:
+            continue
+        filled = _filled(rule, said, match)
+        if filled is not None:
+            yield _candidate(rule, filled, claim, when)
+
+
+def _lists(words: str) -> bool:
+    return bool(re.search(r",| and | or | & ", words)) and not re.search(r"\bwith\b", words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """What a rule's placeholders stand for."""
+
+    object: str
+    said: str
+    thing: str
+    org: str = ""
+
+
+def _filled(rule: Rule, said: str, match: re.Match[str]) -> _Filled | None:
+    groups = match.groupdict()
+    obj, shown = bare(said), said
+    if rule.object == "{place}":
+        said = _LATELY.sub("", said)
+        place = _PLACE.match(said)
+        said = said.split(",")[0]
+        shown = place[0] if place else said
+        obj = re.sub(r"\A(?:the|a|an) (?=[a-z])", "", shown)
+        if len(obj.split()) > 6:
+            return None
+    elif rule.object == "{role}":
+        role = role_in(bare(said))
+        if role is None:
+            return None
+        obj, shown = role, article(role)
+    elif rule.object == "{org}":
+        obj = bare(phrase_of(groups.get("org") or "") or "")
+        if not obj:
+            return None
+    elif "{" not in rule.object:
+        obj = rule.object
+    org = obj if rule.object == "{org}" else groups.get("org") or ""
+    return _Filled(obj, shown, obj if rule.kind else "", org)
+
+
+def _candidate(rule: Rule, filled: _Filled, claim: Claim, when: When) -> Candidate:
+    verb, person = claim.verb, claim.person
+    says, obj, predicate = _said(rule, filled, claim)
+    negated = (verb.negated and not rule.flips) or rule.mode is Mode.ENDED
+    over = rule.mode is Mode.STATE and verb.tense in PAST_TENSES
+    thing = Thing(filled.thing, rule.kind) if filled.thing and _is_named(filled.thing) else None
+    candidate = Candidate(
+        type=rule.type,
+        subject=person.thing,
+        predicate=predicate,
+        object=third(obj),
+        text=_text(rule, third(says), claim),
+        words=(claim.words,),
+        thing=thing,
+        aspect=rule.aspect.replace("{o}", filled.object.lower()),
+        stance=_stance(rule, negated=negated),
+        negated=negated,
+        corrects=claim.corrects or (verb.negated and verb.tense in PAST_TENSES),
+        valid_from=_since(rule, when, over=over),
+        valid_to=_until(when, claim, over=over),
+        confidence=rule.confidence,
+    )
+    if rule.predicate in ("likes", "dislikes"):
+        return _of_product(_opposite(candidate) if negated else candidate)
+    return candidate
+
+
+def _said(rule: Rule, filled: _Filled, claim: Claim) -> tuple[str, str, str]:
+    """The statement in the base form, its object, its predicate."""
+    groups = {"o": filled.said, "org": filled.org, "verb": claim.verb.lemma}
+    says = rule.says.format(**groups)
+    match = rule.tail.match(claim.verb.tail)
+    role = match.groupdict().get("role") if match else None
+    role = role or (match.groupdict().get("role2") if match else None)
+    if rule.predicate == "works_at" and role and (known := _any_role(role)):
+        says = f"{says} as {article(known)}"
+    if rule.predicate == "works_as" and rule.object == "{role}":
+        return _role_at(says, filled, claim)
+    return says, filled.object, rule.predicate
+
+
+def _any_role(words: str) -> str:
+    """What stands after "as" is a role, known as a trade or not."""
+    return role_in(bare(words)) or bare(phrase_of(words) or "")
+
+
+def _role_at(says: str, filled: _Filled, claim: Claim) -> tuple[str, str, str]:
+    """ "A nurse at St Brendan's" names the employer too."""
+    tail = read_when(claim.verb.tail, claim.said_at)[0]
+    after = tail[tail.find(filled.object) + len(filled.object) :]
+    place = re.match(r"\s*,?\s*(?:at (?P<org>.+)|(?:for|with) (?P<name>(?:the )?[A-Z].+))", after)
+    org = phrase_of(place["org"] or place["name"]) if place else None
+    if org is None or org.lower().startswith(
+        ("a living", "least", "night", "heart", "the moment", "home")
+    ):
+        return says, filled.object, "works_as"
+    return f"work at {org} as {article(filled.object)}", bare(org), "works_at"
+
+
+def _is_named(words: str) -> bool:
+    return words[:1].isupper()
+
+
+def _stance(rule: Rule, *, negated: bool) -> str:
+    if not rule.stance or not negated:
+        return rule.stance
+    return "negative" if rule.stance == "positive" else "positive"
+
+
+def _opposite(candidate: Candidate) -> Candidate:
+    """ "I don't like onions" is a dislike; "I don't mind" and "I don't hate" say little."""
+    if candidate.predicate == "likes":
+        return replace(candidate, predicate="dislikes", negated=False)
+    return candidate
+
+
+def _of_product(candidate: Candidate) -> Candidate:
+    """Whoever loves TypeScript has an opinion on it, which others of theirs are beside."""
+    of, _, facet = candidate.object.partition(" ")
+    if candidate.subject.name != USER or " " in facet or not is_product(of):
+        return candidate
+    if not facet.islower():
+        of, facet = candidate.object, ""
+    return replace(
+        candidate,
+        type="opinion",
+        subject=Thing(of.removesuffix("'s"), "item"),
+        predicate="opinion",
+        object=candidate.text.removeprefix(f"{USER} "),
+        aspect=facet,
+    )
+
+
+def _text(rule: Rule, says: str, claim: Claim) -> str:
+    verb = claim.verb
+    tense = verb.tense
+    ended = verb.ended
+    negated = verb.negated and not rule.flips
+    if rule.mode is Mode.ENDED:
+        tense, ended, negated = Tense.PRESENT, True, True
+    elif rule.mode is Mode.EVENT:
+        tense = Tense.PAST
+    elif rule.mode is Mode.BEGAN or tense in (Tense.PERFECT, Tense.PROGRESSIVE, Tense.CAN):
+        tense = Tense.PRESENT
+    if rule.predicate == "name":
+        return f"{claim.person.label.rstrip(',')}'s name is {says.split(' ', 2)[-1]}"
+    if rule.predicate == "works_as" and rule.says.startswith("be "):
+        tense = Tense.PRESENT if tense is not Tense.PAST else tense
+    return sentence(claim.person.label, says, tense=tense, negated=negated, ended=ended)
+
+
+def _since(rule: Rule, when: When, *, over: bool) -> datetime | None:
+    if over:
+        return when.since
+    return when.since or when.at
+
+
+def _until(when: When, claim: Claim, *, over: bool) -> datetime | None:
+    if over:
+        return min(when.until or claim.said_at, claim.said_at)
+    return when.until

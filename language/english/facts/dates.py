@@ -1,0 +1,164 @@
+"""What a statement says about when it holds, taken out of its words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from language.english.dates.spans import shift
+from language.english.dates.time_intent import Period, read_time
+from language.english.dates.words import AMOUNTS, one_of
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """
+    Attributes:
+        since: "since 2019", "for three years": it has held since then.
+        at: "in March", "yesterday": the beginning of when it happened or will.
+        until: "until 2020".
+    """
+
+    since: datetime | None = None
+    at: datetime | None = None
+    until: datetime | None = None
+
+
+_DURATION = re.compile(
+    rf"[,\s]*\b(?:for|over|since)(?: the (?:last|past))?(?: about| around| almost| nearly"
+    rf"| over| more than| roughly"
+    rf"| at least| just under)? (?P<amount>\d{{1,3}}|{one_of(AMOUNTS)}) "
+    r"(?P<unit>year|month|week|decade)s?\b(?: now)?(?! (?:old|ago|a))",
+    re.IGNORECASE,
+)
+_SINCE_THEN = re.compile(
+    r"[,\s]*\b(?:ever since(?! [\dA-Z])|since (?:I was|childhood|birth|college"
+    r"|university|high school|then|forever)"
+    r"(?: (?:a |an )?\w+)?|since (?:a|the|my|our|we|I|he|she|they) [\w' ]{2,30}|all my life"
+    r"|my (?:whole|entire) life"
+    r"|(?:for )?(?:a long time|ages|a while|(?<!\d )years(?! old| of)"
+    r"|decades|as long as I can remember))\b",
+    re.IGNORECASE,
+)
+_REPEATED = re.compile(r"\b(?:every|each|most|per|an?|on|all)\s*\Z", re.IGNORECASE)
+_LEADING = re.compile(
+    r"[,\s(]*\b(?:(?:starting|beginning|back|early|late|sometime|since|from|as of|just"
+    r"|only|on|in|at|by|around"
+    r"|until|till|of|the|this|scheduled for|for|set for)\s+)*\Z",
+    re.IGNORECASE,
+)
+_MIGHT_TELL = re.compile(
+    r"\d|day\b|night|week|month|year|summer|winter|spring|autumn|fall\b|morning|today"
+    r"|tomorrow|ago\b|since"
+    r"|january|february|march|april|\bmay\b|june|july|august|september|october|november"
+    r"|december|decade"
+    r"|christmas|easter|halloween|thanksgiving|life|ages|weekend|quarter|semester"
+    r"|long time|a while|jan\b|feb\b|sept?\b|oct\b|nov\b|dec\b",
+    re.IGNORECASE,
+)
+# A date so far from when it was said was misread.
+_FARTHEST = timedelta(days=365 * 100)
+
+
+def read_ahead(text: str, said_at: datetime) -> tuple[str, When]:
+    """As `read_when`, of what is still to come: "in November" is the next one."""
+    left, when = read_when(text, said_at)
+    if when.at is None or when.at >= said_at or _IS_FIXED.search(text):
+        return left, when
+    try:
+        return left, replace(when, at=when.at.replace(year=when.at.year + 1))
+    except ValueError:  # 29 February.
+        return left, when
+
+
+# It names its year, or the past.
+_IS_FIXED = re.compile(
+    r"\b(?:1[89]|20)\d\d\b|\b(?:ago|last|past|yesterday|today|tonight)\b"
+    r"|\bthis (?:morning|evening|week|month|year)\b",
+    re.IGNORECASE,
+)
+
+
+def read_when(text: str, said_at: datetime) -> tuple[str, When]:
+    """What is left of `text`, and what it says of when, at `said_at`."""
+    if not _MIGHT_TELL.search(text):
+        return text, When()
+    since: datetime | None = None
+    duration = _DURATION.search(text)
+    if duration is not None:
+        since = _back(said_at, duration)
+        text = text[: duration.start()] + text[duration.end() :]
+    text, when = _read_periods(text, said_at)
+    text = _SINCE_THEN.sub("", text)
+    return " ".join(text.split()), When(when.since or since, when.at, when.until)
+
+
+def _back(said_at: datetime, duration: re.Match[str]) -> datetime | None:
+    amount = duration["amount"].lower()
+    low, high = (float(amount),) * 2 if amount.isdigit() else AMOUNTS[amount]
+    try:
+        day = shift(said_at.replace(tzinfo=None), -(low + high) / 2, duration["unit"].lower())
+    except (ValueError, OverflowError):
+        return None
+    return day.replace(tzinfo=said_at.tzinfo)
+
+
+def _read_periods(text: str, said_at: datetime) -> tuple[str, When]:
+    told = When()
+    cuts: list[tuple[int, int]] = []
+    for period in read_time(text, said_at).periods:
+        before = text[: period.start_char]
+        if (cuts and period.start_char < cuts[-1][1]) or _is_repeated(before, period):
+            continue
+        leading = _LEADING.search(before)
+        first = leading.start() if leading else period.start_char
+        lead = f"{before[first:]}{period.text}".lower().strip(" ,(")
+        cuts.append((first, period.end_char))
+        told = _with(told, lead, period, said_at)
+    for start, end in reversed(cuts):
+        text = text[:start] + " " + text[end:]
+    return text, told
+
+
+def _is_repeated(before: str, period: Period) -> bool:
+    """ "Every Sunday" is no Sunday."""
+    if period.text.lower().startswith(("on ", "in ")) or before.endswith("on "):
+        return False
+    return _REPEATED.search(before) is not None
+
+
+def _with(told: When, lead: str, period: Period, said_at: datetime) -> When:
+    """What was told already counts before what is told later."""
+    begins, ends = _near(_beginning(period), said_at), _near(_end_of(period), said_at)
+    if re.match(r"(?:ever )?since|starting|beginning|as of", lead):
+        return replace(told, since=told.since or begins)
+    if re.match(r"until|till|up to|through", lead):
+        return replace(told, until=told.until or ends)
+    if re.match(r"from", lead):
+        lasting = period.end - period.start > timedelta(days=1) and re.search(
+            r" (?:to|until|till|through) ", lead
+        )
+        return replace(
+            told, since=told.since or begins, until=told.until or (ends if lasting else None)
+        )
+    if re.match(r"before|after|by", lead):
+        return told
+    return replace(told, at=told.at or begins)
+
+
+def _beginning(period: Period) -> datetime:
+    """Of "two years ago" it is the middle: the span allows for people's rounding."""
+    if period.text.lower().endswith((" ago", " back")):
+        return period.start + (period.end - period.start) / 2
+    return period.start
+
+
+def _end_of(period: Period) -> datetime:
+    """The last day of it."""
+    day = timedelta(days=1)
+    return period.end - day if period.end - period.start >= day else period.end
+
+
+def _near(moment: datetime, said_at: datetime) -> datetime | None:
+    return moment if abs(moment - said_at) < _FARTHEST else None

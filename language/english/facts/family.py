@@ -1,0 +1,217 @@
+"""Family, friends and animals: who there is, what they are called, who is gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from language.candidate import Candidate, Thing, Words
+from language.english.facts.claim import Claim
+from language.english.facts.dates import When, read_when
+from language.english.facts.grammar import Tense
+from language.english.facts.people import PLURALS, RELATIONS, Company, Person
+from language.english.facts.phrasing import article, sentence
+from language.english.facts.possessions import name_of
+
+_COUNT = (
+    r"(?:an?|one|two|three|four|five|six|seven|eight|no|twin|several|some|another|a second"
+    r"|a third|a new|\d+)"
+)
+_KINDS = "|".join(sorted((*RELATIONS, *PLURALS, "guinea pig"), key=len, reverse=True))
+_MEMBER = re.compile(
+    rf"\b(?P<count>{_COUNT})\s+(?P<like>(?:(?!(?:and|for|of|to|in|with|from|on|at|about"
+    rf"|or)\b)[\w-]+\s){{0,3}}?)(?P<kind>{_KINDS})\b(?![\w'-])"
+    rf"(?P<names>,? (?:\(?(?:named|called|who is called"
+    rf"|who is named) )?(?-i:[A-Z][\w-]+)(?:(?:, |,? and )(?-i:[A-Z][\w-]+))*)?",
+    re.IGNORECASE,
+)
+# "A pet bed" is none: what follows must begin something else.
+_ENDS = re.compile(
+    r"\Z|\s*[,;.!()]|\s(?:and|with|at|in|on|from|who|that|called|named|last|this|but|so"
+    r"|now|to|for|today|yesterday|since|as|too|already|because|living|\d)\b"
+)
+_CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z]\w+)")
+_TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
+_NO_FAMILY = re.compile(
+    r"\bany (?P<kind>siblings|children|kids|pets|brothers or sisters|brothers|sisters)\b",
+    re.IGNORECASE,
+)
+_ONE = frozenset({"a", "an", "one", "another", "a second", "a third", "a new"})
+_ONLY_ONE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
+_NAMES = re.compile(r"[A-Z][\w-]+")
+_NOT_MINE = re.compile(
+    r"\b(?:bachelor|question|problem|issue|meeting|call|chat|talk|conversation|crush"
+    r"|interview|lot|job)\b",
+    re.IGNORECASE,
+)
+_GONE = re.compile(r"\A(?:away|on|over the rainbow)\b")
+
+
+def introductions_of(text: str, words: Words, company: Company) -> Iterator[Candidate]:
+    """Those whom a clause calls "my sister Anna", whatever it goes on to say."""
+    for mention in company.mentions(text):
+        person = mention.person
+        if mention.start > 0 or not person.named:
+            company.last = person
+        if person.named and person.relation is not None:
+            yield _there_is(company.me, person.role, person.thing.name, words)
+
+
+def _there_is(
+    me: Person,
+    role: str,
+    name: str,
+    words: Words,
+    *,
+    like: str = "",
+    when: When | None = None,
+    count: str = "",
+) -> Candidate:
+    """ "User has a sister named Anna"."""
+    relation = RELATIONS[role]
+    what = f"{like}{role}".strip()
+    counted = bool(count) and count.lower() not in _ONE
+    if relation.predicate in _ONLY_ONE and name and not counted:
+        text = f"{me.label}'s {what} is {name}"
+    else:
+        told = f"{count.lower()} {what}" if counted else article(what)
+        text = _has(me, f"{told}{f' named {name}' if name else ''}")
+    return Candidate(
+        type="fact",
+        subject=me.thing,
+        predicate=relation.predicate,
+        object=name or (f"{count} {what}" if counted else what),
+        text=text,
+        words=(words,),
+        thing=Thing(name, "person") if name else None,
+        valid_from=(when.since or when.at) if when else None,
+        tags=(role,),
+        confidence=0.85,
+    )
+
+
+def _has(person: Person, what: str) -> str:
+    return sentence(person.label, f"have {what}", tense=Tense.PRESENT, negated=False, ended=False)
+
+
+def households_of(claim: Claim, company: Company) -> Iterator[Candidate]:
+    """Whom somebody has, gets or loses."""
+    verb = claim.verb
+    if verb.lemma == "have" and verb.negated:
+        yield from _none(claim)
+    elif (verb.lemma == "have" and verb.tense in (Tense.PRESENT, Tense.PERFECT)) or (
+        verb.lemma in _TAKEN_IN and verb.tense in (Tense.PAST, Tense.PERFECT) and not verb.negated
+    ):
+        yield from _members(claim, company)
+    elif claim.person.relation is not None:
+        yield from _gone(claim)
+        called = _CALLED.match(verb.tail) if verb.lemma == "be" else None
+        if called is not None and not verb.negated:
+            yield from name_of(claim.person, called["name"], claim.words, company)
+    if verb.lemma == "name" and verb.tense in (Tense.PAST, Tense.PERFECT):
+        yield from _named(claim, company)
+
+
+def _members(claim: Claim, company: Company) -> Iterator[Candidate]:
+    tail, when = read_when(claim.verb.tail, claim.said_at)
+    first = _MEMBER.search(tail)
+    if first is None or first.start() > 12 or _NOT_MINE.search(tail[: first.end()]):
+        return
+    for member in _MEMBER.finditer(tail):
+        kind = member["kind"].lower()
+        role = PLURALS.get(kind, kind)
+        if role not in RELATIONS or not _ENDS.match(tail, member.end()):
+            continue
+        names = _NAMES.findall(member["names"] or "")
+        like = "" if "of" in member["like"] else member["like"].lower()
+        if not names:
+            shown = (
+                kind
+                if kind in PLURALS and member["count"].lower() not in ("a", "an", "one")
+                else role
+            )
+            yield _unnamed(claim, role, shown, like, member["count"], when, company)
+        for name in names:
+            company.last = company.keep(
+                Person(Thing(name, "person"), f"{name}, {claim.person.label}'s {role},", role)
+            )
+            yield _there_is(claim.person, role, name, claim.words, like=like, when=when)
+
+
+def _unnamed(
+    claim: Claim, role: str, shown: str, like: str, count: str, when: When, company: Company
+) -> Candidate:
+    label = f"{claim.person.label}'s {role}"
+    company.last = company.keep(Person(Thing(label, "person"), label, role, named=False))
+    found = _there_is(claim.person, role, "", claim.words, like=like, when=when, count=count)
+    if shown == role:
+        return found
+    several = f"{count.lower()} {like}{shown}"
+    return replace(found, object=several, text=_has(claim.person, several))
+
+
+def _none(claim: Claim) -> Iterator[Candidate]:
+    none = _NO_FAMILY.search(claim.verb.tail)
+    if none is None:
+        return
+    kind = none["kind"].lower()
+    role = PLURALS.get("siblings" if " or " in kind else kind, "sibling")
+    told = sentence(
+        claim.person.label,
+        f"have any {kind}",
+        tense=Tense.PRESENT,
+        negated=True,
+        ended=claim.verb.ended,
+    )
+    yield Candidate(
+        type="fact",
+        subject=claim.person.thing,
+        predicate=RELATIONS[role].predicate,
+        object=kind,
+        text=told,
+        words=(claim.words,),
+        negated=True,
+        confidence=0.85,
+    )
+
+
+def _gone(claim: Claim) -> Iterator[Candidate]:
+    """ "My dog Rex died": what is said of having him ends."""
+    verb = claim.verb
+    if verb.tense not in (Tense.PAST, Tense.PERFECT) or verb.negated:
+        return
+    died = verb.lemma == "die" or (verb.lemma == "pass" and _GONE.match(verb.tail))
+    if not died:
+        return
+    at = read_when(verb.tail, claim.said_at)[1].at
+    person, relation = claim.person, claim.person.relation
+    if relation is None or not relation.animal:
+        text = f"{person.label} died"
+        yield Candidate("event", person.thing, "did", "died", text, (claim.words,), valid_from=at)
+        return
+    owner = person.label.split(", ")[-1].split("'s ")[0] if "'s " in person.label else "User"
+    name = person.thing.name if person.named else person.role
+    yield Candidate(
+        type="fact",
+        subject=Thing(owner, "person"),
+        predicate="has_pet",
+        object=name,
+        text=f"{owner} no longer has {article(person.role)}{_named_so(name, person)}",
+        words=(claim.words,),
+        negated=True,
+        valid_from=at,
+    )
+
+
+def _named_so(name: str, person: Person) -> str:
+    return f" named {name}" if person.named else ""
+
+
+def _named(claim: Claim, company: Company) -> Iterator[Candidate]:
+    """ "We named her Embla"."""
+    tail = re.match(r"(?:him|her|it|them|the \w+) (?P<name>[A-Z]\w+)\Z", claim.verb.tail)
+    before = company.last
+    if tail is None or before is None or before.relation is None:
+        return
+    yield _there_is(claim.person, before.role, tail["name"], claim.words)

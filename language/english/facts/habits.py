@@ -1,0 +1,69 @@
+"""What is done again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from language.candidate import Candidate
+from language.english.facts.claim import Claim, without_reasons
+from language.english.facts.dates import When
+from language.english.facts.grammar import Tense, Verb
+from language.english.facts.patterns_tastes import HABIT_VERBS, OFTEN
+from language.english.facts.phrasing import sentence, third
+
+_BY_ITSELF = frozenset(
+    "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"
+    " ski surf sail commute".split()
+)
+
+_VAGUE = re.compile(r"\b(?:you|this|that|these|those|it|them)\b|·")
+_USUALLY = frozenset("usually often always regularly normally typically mostly".split())
+
+
+def habits_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
+    """What is done again and again: "I run every morning"."""
+    verb = claim.verb
+    if verb.lemma not in HABIT_VERBS or not _is_habit(verb, tail, when):
+        return
+    said = without_reasons(tail)
+    if said is None or len(said.split()) > 10 or _says_nothing(verb.lemma, said):
+        return
+    words = f"{verb.lemma} {said}".strip()
+    over = verb.tense is Tense.USED_TO
+    tense = Tense.PRESENT if verb.tense is Tense.PERFECT else verb.tense
+    yield Candidate(
+        type="fact",
+        subject=claim.person.thing,
+        predicate="does",
+        object=third(words),
+        text=sentence(
+            claim.person.label, third(words), tense=tense, negated=verb.negated, ended=verb.ended
+        ),
+        words=(claim.words,),
+        negated=verb.negated,
+        corrects=claim.corrects,
+        valid_from=when.since,
+        valid_to=claim.said_at if over else when.until,
+        confidence=0.75,
+    )
+
+
+def _is_habit(verb: Verb, tail: str, when: When) -> bool:
+    """Whether it is told how often, or since when, or is said to be over."""
+    often = OFTEN.search(tail)
+    lasting = verb.tense in (Tense.PRESENT, Tense.USED_TO) or (
+        verb.tense is Tense.PERFECT and (when.since or often)
+    )
+    if not lasting or _VAGUE.search(tail) or (verb.negated and not verb.ended):
+        return False
+    told = verb.tense is Tense.USED_TO or often or "never" in verb.adverbs or when.since
+    return bool(told or verb.adverbs & _USUALLY)
+
+
+def _says_nothing(verb: str, said: str) -> bool:
+    """ "I go a few times a week" does not tell where."""
+    rest = OFTEN.sub("", said).strip(" ,")
+    return verb not in _BY_ITSELF and (
+        not rest or rest in ("professionally", "a lot", "out", "online", "together")
+    )

@@ -1,0 +1,221 @@
+"""Set phrases whose subject is not whom they are about: "they promoted me to lead"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from language.candidate import Candidate, Thing, Words
+from language.english.facts.dates import read_ahead, read_when
+from language.english.facts.people import NOT_NAMES, Company, Person
+from language.english.facts.phrasing import article
+from language.english.facts.roles import role_in
+from language.english.facts.rules import bare, phrase_of
+from language.english.facts.subjects import without_openers
+
+_SUM = (
+    r"[€$£]? ?\d[\d.,]*\d?k?(?: ?(?:€|euros?|dollars|pounds|quid))?"
+    r"(?: (?:an?|per) (?:hour|day|week|month|year))"
+)
+_Made = Iterator[Candidate]
+_Reader = Callable[[re.Match[str], Person, Words, datetime], _Made]
+
+
+def said_in_passing(text: str, words: Words, said_at: datetime, company: Company) -> _Made:
+    """What such phrases say; most clauses have none."""
+    if _ANY.search(text) is None:
+        return
+    text, _ = without_openers(text)
+    for pattern, read in _PHRASES:
+        found = pattern.search(text)
+        if found is not None:
+            yield from read(found, company.me, words, said_at)
+
+
+def _promoted(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    said, when = read_when(found["o"], said_at)
+    role = role_in(bare(phrase_of(said) or ""))
+    if role:
+        yield Candidate(
+            "fact", me.thing, "works_as", role, f"{me.label} works as {article(role)}", (words,),
+            valid_from=when.at,
+        )  # fmt: skip
+
+
+def _dose(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    dose = f"{found['dose']} of {found['o']}"
+    yield Candidate("fact", me.thing, "takes", dose, f"{me.label} takes {dose}", (words,))
+
+
+def _renamed(found: re.Match[str], _me: Person, words: Words, _said_at: datetime) -> _Made:
+    before, after = found["before"], found["after"]
+    if before in NOT_NAMES or after in NOT_NAMES:
+        return
+    yield Candidate(
+        "fact", Thing(before, "item"), "name", after, f"{before} is now called {after}", (words,)
+    )
+
+
+def _no_more(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "Piet and I divorced", "Renske and I are not friends any more"."""
+    _, when = read_when(found["rest"], said_at)
+    divorced = found["how"].startswith(("divorced", "got divorced", "are divorced"))
+    friends = "friends" in found["how"]
+    predicate = "married_to" if divorced else "friend_of" if friends else "partner"
+    told = {"married_to": "is no longer married to", "friend_of": "is no longer friends with"}
+    text = f"{me.label} {told.get(predicate, 'is no longer together with')} {found['o']}"
+    yield Candidate(
+        "fact", me.thing, predicate, found["o"], text, (words,), negated=True, valid_from=when.at
+    )
+
+
+def _ex(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    """ "Kenji is my ex now"."""
+    text = f"{me.label} is no longer together with {found['o']}"
+    yield Candidate(
+        "fact", me.thing, "partner", found["o"], text, (words,), negated=True, valid_from=said_at
+    )
+
+
+def _cancelled(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    what = phrase_of(found["o"])
+    if what:
+        text = f"{me.label} no longer plans {what}"
+        yield Candidate("fact", me.thing, "plans", bare(what), text, (words,), negated=True)
+
+
+def _died(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    name = found["o"]
+    if name in NOT_NAMES:
+        return
+    _, when = read_when(found["rest"], said_at)
+    yield Candidate(
+        "fact", me.thing, "has_pet", name, f"{me.label} no longer has {name}", (words,),
+        negated=True, valid_from=when.at,
+    )  # fmt: skip
+
+
+def _given_away(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    if found["o"] not in NOT_NAMES:
+        yield from _died(found, me, words, said_at)
+
+
+def _moved_date(found: re.Match[str], me: Person, words: Words, said_at: datetime) -> _Made:
+    _, when = read_ahead(f"on {found['day']}", said_at)
+    if when.at is None:
+        return
+    what = found["o"]
+    text = f"{me.label} has {article(what)} on {when.at.day} {when.at:%B %Y}"
+    yield Candidate("fact", me.thing, "plans", what, text, (words,), valid_from=when.at)
+
+
+def _paid(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    sum_ = found["o"].strip()
+    yield Candidate("fact", me.thing, "salary", sum_, f"{me.label} is paid {sum_}", (words,))
+    place = phrase_of(found["org"] or "")
+    if place:
+        text = f"{me.label} works at {place}"
+        yield Candidate("fact", me.thing, "works_at", bare(place), text, (words,))
+
+
+def _without(found: re.Match[str], me: Person, words: Words, _said_at: datetime) -> _Made:
+    """ "Six weeks without a cigarette"."""
+    smokes = re.search(r"cig|smok|vap|nicotine", found["o"]) is not None
+    predicate, obj, verb = (
+        ("smokes", "smokes", "smokes")
+        if smokes
+        else ("drinks_alcohol", "alcohol", "drinks alcohol")
+    )
+    text = f"{me.label} no longer {verb}"
+    yield Candidate("fact", me.thing, predicate, obj, text, (words,), negated=True)
+
+
+# One of these is in every phrase: most clauses are done here.
+_ANY = re.compile(
+    r"promoted|raised|increased|lower|reduced|upped|changed|put up|cut|renam"
+    r"|now (?:called|named)|divorced|broke up|split|separated"
+    r"|friends|together|fell out|cancel|called off|off the table|died|passed|gave|given"
+    r"|rehomed|moved|postponed|shifted|scheduled|pays? me|paying me|paid|without|free|sober|clean"
+    r"|my ex\b|off\b|fell through|fallen through|not happening"
+)
+_PHRASES: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (re.compile(r"\A(?P<o>[A-Za-z]\w+) is (?:now )?my ex\b"), _ex),
+    (re.compile(r"\bpromoted me to (?P<o>.+)"), _promoted),
+    (re.compile(r"\bpromoted me\b[^,]*, (?:so )?(?P<o>[\w -]+?) now\Z"), _promoted),
+    (
+        re.compile(
+            r"\b(?:raised|increased|lowered|reduced|upped|changed|put up|cut) (?:my"
+            r"|the) (?P<o>[a-z][\w-]+)"
+            r"(?: dose)? (?:from .+ )?to (?P<dose>\d[\d.,]* ?(?:mg|mcg|g|ml|units))\b"
+        ),
+        _dose,
+    ),
+    (
+        re.compile(
+            r"\brenamed? [\w' ]*?(?:from )?(?P<before>[A-Z]\w+) (?:to|into) (?P<after>[A-Z]\w+)"
+        ),
+        _renamed,
+    ),
+    (re.compile(r"(?P<before>[A-Z]\w+) is now (?:called|named) (?P<after>[A-Z]\w+)"), _renamed),
+    (
+        re.compile(
+            r"\A(?P<o>[A-Z]\w+) and I (?P<how>(?:got |are )?divorced|broke up|split up"
+            r"|have split|separated"
+            r"|are not friends|are no longer friends|are not together|fell out)\b(?P<rest>.*)"
+        ),
+        _no_more,
+    ),
+    (
+        re.compile(
+            r"\A(?P<o>(?:[Tt]he |[Oo]ur |[Mm]y )?[\w' ]{3,40}?) (?:(?:is|was|got|has been|is"
+            r" being|had to be)"
+            r" (?:(?:cancelled|canceled)|called off|off the table|not happening)\b"
+            r"|(?:fell|has fallen) through\b|is (?:all )?off(?=\Z|[,.!;]| (?:now|again|because"
+            r"|after)\b))"
+        ),
+        _cancelled,
+    ),
+    (
+        re.compile(r"\b(?:(?:cancelled|canceled)|called off) (?P<o>(?:the|my|our) [\w' ]{3,40})"),
+        _cancelled,
+    ),
+    (re.compile(r"\A(?P<o>[A-Z]\w+) (?:died|passed away|passed)\b(?P<rest>.*)"), _died),
+    (
+        re.compile(r"\b(?:gave|have given) (?P<o>[A-Z]\w+)(?P<rest> (?:to|away)\b.*)"),
+        _given_away,
+    ),
+    (
+        re.compile(r"\b(?:rehomed|said goodbye to|say goodbye to) (?P<o>[A-Z]\w+)(?P<rest>.*)"),
+        _given_away,
+    ),
+    (
+        re.compile(
+            r"\A(?i:they|he|she|my \w+|the \w+|it) (?:pays?|are paying|is paying) me"
+            rf" (?P<o>{_SUM})(?: (?:at|in) (?P<org>the [a-z].+|[A-Z].+))?"
+        ),
+        _paid,
+    ),
+    (
+        re.compile(
+            rf"\b(?:I|we) (?:get|am|are) paid (?P<o>{_SUM})(?: (?:at|by) (?P<org>the [a-z].+"
+            rf"|[A-Z].+))?"
+        ),
+        _paid,
+    ),
+    (
+        re.compile(
+            r"\b(?:days|weeks|months|years?) (?P<o>(?:without|off) (?:a |any |the )?(?:single )?"
+            r"(?:cigs?|cigarettes?|smok(?:e|ing)|fags|vap(?:e|ing)|nicotine|drink|booze|alcohol)"
+            r"|smoke[- ]free|nicotine[- ]free|(?:clean and )?sober)\b"
+        ),
+        _without,
+    ),
+    (
+        re.compile(
+            r"\b(?:moved|postponed|rescheduled|shifted) (?:the|my"
+            r"|our) (?P<o>[\w ]{3,30}?) to (?P<day>.*\d.*)"
+        ),
+        _moved_date,
+    ),
+)

@@ -1,0 +1,132 @@
+"""Standing instructions to the assistant: "always answer in German"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from language.candidate import USER, Candidate, Words
+from language.english.facts.clauses import spelt_out
+from language.english.facts.people import Company
+from language.english.facts.phrasing import third
+from language.english.facts.roles import LANGUAGE
+from language.english.facts.sentences import BLOT, Sentence
+
+_STANDING = re.compile(
+    r"\A(?:(?:ok|okay|also|and|but|please|pls|so|btw|thanks|from now on"
+    r"|in (?:the )?future|going forward|for the future|in general|note"
+    r"|remember)[,:]?\s+)*(?:you should |you must )?"
+    r"(?:please\s+)?(?P<what>(?:always|never)\s+(?P<verb>[a-z]+)\b.{3,120})",
+    re.IGNORECASE,
+)
+_FROM_NOW_ON = re.compile(
+    r"\A(?:(?:ok|okay|also|and|please|pls|so)[,:]?\s+)*(?:"
+    r"(?:from now on|going forward|in (?:the )?future|for all (?:future )?(?:answers"
+    r"|replies|conversations))[,:]?\s+(?:please\s+)?(?P<first>[a-z]+\b.{3,110})"
+    r"|(?:please\s+)?(?P<then>(?:answer|reply|respond|write|use|speak|address|talk|give"
+    r"|keep|call|explain|format|avoid|skip|do not|don't|stop|include|add|show|convert"
+    r"|spell)\b.{3,100}?),?\s+(?:from now on|going forward|in (?:the )?future"
+    r"|every time|in all (?:your )?(?:answers|replies)))",
+    re.IGNORECASE,
+)
+_NO_PLEASE = re.compile(
+    r"\A(?:please,? )?(?P<what>no (?P<no>[a-z][\w-]+(?: [\w-]+)?))(?:,? please| thanks)\Z"
+    r"|\A(?:please|pls),? (?P<also>no (?P<none>bullet points?|bullets|emojis?|markdown|lists|tables"
+    r"|jargon|code))\b",
+    re.IGNORECASE,
+)
+_KEEP_SHORT = re.compile(
+    r"\b(?:please|pls),? (?P<what>keep (?:it|(?:your |the |all )?(?:answers|replies|responses)) "
+    r"(?:short|brief|concise|simple|terse))\b",
+    re.IGNORECASE,
+)
+_LANGUAGE_AGAIN = re.compile(
+    rf"\A(?:back to |in )?(?P<lang>{LANGUAGE})(?: again)?(?: please)? from now on\b", re.IGNORECASE
+)
+# What an instruction is about: another one about the same takes its place.
+_TOPICS = (
+    (
+        "language",
+        re.compile(rf"\b(?:answer|reply|respond|write|speak|talk)\b.*\b{LANGUAGE}\b", re.I),
+    ),
+    ("length", re.compile(r"\b(?:short|brief|concise|terse|long|detailed|at length)\b", re.I)),
+    ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit)\b", re.I)),
+    ("spelling", re.compile(r"\b(?:british|american) (?:english|spelling)\b", re.I)),
+)
+_REASON = re.compile(
+    r"(?:[;]|,? (?:because|I prefer|I hate|I like|I am|we are|since I|thanks|ok)\b)"
+)
+_FORMAT = re.compile(r"\b(?:bullet|emoji|markdown|list|table|jargon|code|heading|bold)", re.I)
+_NOT_TO_ONE = re.compile(
+    r"\A(?:always|never)\s+(?:been|had|knew|thought|wanted|loved|liked|was|is|gets?"
+    r"|seems?|said|says|ever|mind|heard|seen|tried|works?|a|the|nice|good|great|so|too"
+    r"|going|really)\b",
+    re.IGNORECASE,
+)
+_TOLD = frozenset(
+    "answer reply respond write use speak address talk give keep call explain format"
+    " avoid skip do don't stop include add show"
+    " convert spell report provide highlight mention list cite ask check tell remind"
+    " put start end begin say assume suggest"
+    " recommend prefer treat remember translate describe return quote round sign greet"
+    " summarise summarize present".split()
+)
+
+
+def instructions_of(
+    sentence: Sentence, words: Callable[[int, int], Words], company: Company
+) -> Iterator[Candidate]:
+    """What the assistant is told to do from now on."""
+    if (
+        company.me.thing.name != USER
+        or sentence.question
+        or BLOT in sentence.text
+        or len(sentence.text) > 200
+    ):
+        return
+    what = _told(spelt_out(sentence.text))
+    if what is None:
+        return
+    what = _REASON.split(what)[0].strip(" ,.")
+    what = re.sub(r"\bwhen(?:ever)? I ask\b", "when asked", what)
+    me, said = company.me, third(what)
+    yield Candidate(
+        type="preference",
+        subject=me.thing,
+        predicate="prefers",
+        object=said,
+        text=f"{me.label} wants the assistant to {_infinitive(said)}",
+        words=(words(sentence.start, sentence.end),),
+        aspect=next((topic for topic, about in _TOPICS if about.search(said)), ""),
+        stance="positive",
+        category="instructions",
+        confidence=0.8,
+    )
+
+
+def _told(text: str) -> str | None:
+    """What is to be done from now on, as an order."""
+    if (short := _KEEP_SHORT.search(text)) is not None:
+        return short["what"]
+    if (again := _LANGUAGE_AGAIN.match(text)) is not None:
+        return f"answer in {again['lang']}"
+    if (none := _NO_PLEASE.match(text)) is not None and (none["no"] or none["none"]):
+        return f"use {(none['what'] or none['also']).lower()}" if _FORMAT.search(text) else None
+    found = _STANDING.match(text)
+    what = found["what"] if found and not _NOT_TO_ONE.match(found["what"]) else None
+    if what is None and (later := _FROM_NOW_ON.match(text)) is not None:
+        what = later["first"] or later["then"]
+    if what is None:
+        return None
+    verb = re.sub(r"\A(?:always|never|please) ", "", what, flags=re.IGNORECASE).split()[0].lower()
+    return what if verb in _TOLD else None
+
+
+def _infinitive(what: str) -> str:
+    first, _, rest = what.partition(" ")
+    low = first.lower()
+    if low == "never":
+        return f"never {rest}"
+    if low in ("do", "don't") and rest.startswith("not "):
+        return f"not {rest[4:]}"
+    return f"{low} {rest}".strip()

@@ -1,0 +1,225 @@
+"""Diets, allergies, conditions, medicines, smoking and drinking."""
+
+from __future__ import annotations
+
+from language.english.facts.roles import DIET
+from language.english.facts.rules import Mode, row, table_of
+
+_CONDITIONS = (
+    r"(?:asthma|diabetes|type [12] diabetes|epilepsy|migraines?|adhd|add|autism"
+    r"|dyslexia|dyscalculia|tinnitus|arthritis|rheumatism|anxiety|depression"
+    r"|bipolar(?: disorder)?|ptsd|ocd|insomnia|hypertension|high blood pressure"
+    r"|low blood pressure|eczema|psoriasis|ibs|crohn'?s(?: disease)?|colitis"
+    r"|coeliac(?: disease)?|celiac(?: disease)?|hay ?fever|scoliosis|endometriosis|pcos"
+    r"|anaemia|anemia|hypothyroidism|fibromyalgia|lupus|ms"
+    r"|multiple sclerosis|parkinson'?s|dementia|alzheimer'?s|cancer|gout|glaucoma"
+    r"|vertigo|a bad (?:knee|back|hip|shoulder|heart)|a heart condition"
+    r"|a pacemaker|a hearing aid|an? (?:\w+ )?allergy|chronic (?:pain|fatigue|back pain"
+    r"|migraines?)|sleep apn(?:o)?ea|reflux|gastritis|long covid"
+    r"|osteoporosis|sciatica|a slipped disc|carpal tunnel(?: syndrome)?|cystic fibrosis"
+    r"|[\w'-]+ (?:syndrome|disease|disorder|tremor|intolerance|deficiency)"
+    r"|\w+(?:itis|osis|aemia|algia|opathy)"
+    r"|acne|narcolepsy|raynaud'?s|aphantasia)"
+)
+_STATES = (
+    r"(?:(?:type [12] )?diabetic|asthmatic|dyslexic|autistic|epileptic|colou?r[- ]?blind|deaf"
+    r"|hard of hearing|blind|lactose[- ]intolerant|gluten[- ]intolerant"
+    r"|coeliac|celiac|left[- ]handed|short[- ]?sighted|near[- ]?sighted|far[- ]?sighted"
+    r"|hypermobile|neurodivergent|pregnant|paraplegic|bipolar|anaemic|anemic"
+    r"|partially sighted|sober)"
+)
+_UNIT = r"(?:mg|mcg|µg|ug|g|ml|units?|iu)"
+_MEDICINE = (
+    rf"(?P<o>(?:\d[\d.,]* ?{_UNIT} (?:of )?[a-zA-Z][\w-]+|[a-zA-Z][\w-]+ \d[\d.,]* ?{_UNIT}"
+    rf"|(?:an? )?(?:\w+ )?(?:inhaler|antidepressants?|beta blockers?|blood thinners?"
+    rf"|insulin|statins?|antihistamines?|vitamin \w+|sertraline|ibuprofen|metformin"
+    rf"|levothyroxine|ritalin|lithium|supplements?|melatonin|creatine|iron tablets"
+    rf"|magnesium|omega-3)))"
+)
+
+
+_ROWS = (
+    row(
+        "be",
+        rf"(?:an? )?(?P<o>{DIET})\b(?! (?:recipe|food|restaurant|curious|option))",
+        "diet",
+        "be {o}",
+        confidence=0.85,
+        animals=True,
+    ),
+    row(
+        "be",
+        rf"on (?:an? |the )?(?P<o>{DIET}|(?!(?:an?|strict|new|special|healthy"
+        rf"|the)\b)[\w-]+) diet",
+        "diet",
+        "be on a {o} diet",
+    ),
+    row("go turn become", rf"(?:an? )?(?P<o>{DIET})\b", "diet", "be {o}", mode=Mode.BEGAN),
+    row("follow keep eat", rf"(?:an? |the )?(?P<o>{DIET})(?: diet)?\b", "diet", "{verb} {o}"),
+    row(
+        "eat",
+        r"(?P<o>(?:only |any )?(?:meat|fish|pork|beef|dairy|eggs|gluten|sugar"
+        r"|seafood|red meat|poultry|chicken|wheat|cheese|mushrooms"
+        r"|nuts)(?:,? (?:and|or) \w+)?)(?: again)?\Z",
+        "diet",
+        "eat {o}",
+        aspect="{o}",
+        object="{o}",
+    ),
+    row(
+        "start begin",
+        r"(?:eating|to eat) (?P<o>(?:meat|fish|dairy|eggs|gluten|sugar"
+        r"|seafood))(?: again)?",
+        "diet",
+        "eat {o}",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "stop quit",
+        r"(?:eating|being) (?:an? )?(?P<o>[\w-]+(?: [\w-]+)?)",
+        "diet",
+        "eat {o}",
+        mode=Mode.ENDED,
+    ),
+    row(
+        "be",
+        r"(?:\w+ly )?allergic to (?P<o>.+)",
+        "allergic_to",
+        "be allergic to {o}",
+        many=True,
+        animals=True,
+        confidence=0.9,
+    ),
+    row(
+        "have",
+        r"(?:an? )(?:\w+ )?(?P<o>[\w-]+) allergy",
+        "allergic_to",
+        "be allergic to {o}",
+        animals=True,
+    ),
+    row(
+        "have",
+        r"an? (?:\w+ )?(?:allergy|intolerance) to (?P<o>.+)",
+        "allergic_to",
+        "be allergic to {o}",
+        many=True,
+        animals=True,
+    ),
+    row(
+        "outgrow",
+        r"(?:my|his|her|the) (?P<o>[\w-]+) allergy",
+        "allergic_to",
+        "be allergic to {o}",
+        mode=Mode.ENDED,
+    ),
+    row(
+        "have",
+        rf"(?:(?:severe|mild|chronic|bad|really bad|terrible|slight"
+        rf"|some) )?(?P<o>{_CONDITIONS})\b(?! (?:test|attack|medication"
+        rf"|research|awareness|about|cause))",
+        "has_condition",
+        "have {o}",
+        animals=True,
+        confidence=0.85,
+    ),
+    row("suffer", r"from (?P<o>.+)", "has_condition", "suffer from {o}", animals=True),
+    row(
+        "be get",
+        r"diagnosed with (?P<o>.+)",
+        "has_condition",
+        "have {o}",
+        mode=Mode.BEGAN,
+        animals=True,
+        confidence=0.9,
+    ),
+    row(
+        "be",
+        rf"(?:mildly |slightly |partially |severely |now )?(?P<o>{_STATES})\b",
+        "has_condition",
+        "be {o}",
+        animals=True,
+        confidence=0.85,
+    ),
+    row("have", r"(?:a |an )?(?P<o>(?:fear of|phobia of) .+)", "has_condition", "have a {o}"),
+    row("take use be", rf"(?:on )?{_MEDICINE}\b.*", "takes", "take {o}", animals=True),
+    row(
+        "smoke vape",
+        r"(?P<o>(?:about |around )?(?:a pack|\w+(?= a day)|\d+ cigarettes|cigarettes|weed|cigars"
+        r"|a pipe)?(?: an? day| daily| socially| occasionally| at weekends)?)(?=\Z|,)",
+        "smokes",
+        "{verb} {o}",
+        object="smokes",
+    ),
+    row(
+        "be",
+        r"an? (?P<o>(?:heavy |social |occasional |light |chain[- ]?)?(?:non-?)?smoker)",
+        "smokes",
+        "be a {o}",
+    ),
+    row(
+        "stop quit",
+        r"(?:smoking|cigarettes|vaping|nicotine)\b(?P<o>)",
+        "smokes",
+        "smoke",
+        mode=Mode.ENDED,
+        object="smokes",
+    ),
+    row(
+        "start",
+        r"(?:smoking)\b(?P<o>)(?: again)?",
+        "smokes",
+        "smoke",
+        mode=Mode.BEGAN,
+        object="smokes",
+    ),
+    row(
+        "have",
+        r"(?P<o>(?:an? |the (?:odd|occasional) |some )?(?:beers?|wine|glass of \w+|pints?"
+        r"|cocktails?"
+        r"|drinks?|alcohol))\b.* again\b.*",
+        "drinks_alcohol",
+        "drink alcohol",
+        object="alcohol",
+    ),
+    row(
+        "drink",
+        r"(?P<o>(?:any )?alcohol(?: at all)?|)\Z",
+        "drinks_alcohol",
+        "drink alcohol",
+        object="alcohol",
+    ),
+    row(
+        "stop quit",
+        r"(?:drinking(?: alcohol)?\Z|alcohol)\b(?P<o>)",
+        "drinks_alcohol",
+        "drink alcohol",
+        mode=Mode.ENDED,
+        object="alcohol",
+    ),
+    row(
+        "drink",
+        r"(?P<o>(?:\w+ ){0,3}(?:coffees?|teas?|beers?|wine|milk|oat milk|soda"
+        r"|matcha|water|kombucha|juice|espresso))(?P<f> .*)?\Z",
+        "does",
+        "drink {o}",
+        confidence=0.7,
+    ),
+    row(
+        "stop quit",
+        r"drinking (?P<o>(?:\w+ )?(?:coffee|tea|beer|wine|milk|soda))",
+        "does",
+        "drink {o}",
+        mode=Mode.ENDED,
+    ),
+    row(
+        "break injure fracture sprain",
+        r"(?P<o>my (?:left |right )?(?:arm|leg|wrist|ankle|foot|toe|finger"
+        r"|collarbone|rib|ribs|hip|knee|nose|back|shoulder|elbow|hand))\b",
+        "did",
+        "{verb} {o}",
+        mode=Mode.EVENT,
+        type="event",
+    ),
+)
+
+HEALTH = table_of(_ROWS)

@@ -1,0 +1,157 @@
+"""Where people live and come from, whom they live with, what they own."""
+
+from __future__ import annotations
+
+import re
+
+from language.english.facts.products import is_product
+from language.english.facts.roles import NATION
+from language.english.facts.rules import Mode, Options, bare, row, table_of
+
+_DWELLING = (
+    r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage"
+    r"|bungalow|farm|farmhouse|townhouse|condo"
+    r"|dorm|houseboat|loft|room|caravan|trailer|cabin)"
+)
+_NO_PLACE = (
+    r"(?!(?:fear|peace|hope|the moment|the past|the present|the area|this|that|an area"
+    r"|harmony|poverty|the same|the middle of nowhere"
+    r"|person|general|love|a world|a bubble|denial|town\b|my car|touch|constant|exile"
+    r"|squalor|luxury|between)\b)"
+)
+_IN = rf"(?:(?:(?:just )?(?:outside|near) (?:of )?)|in |at )(?!{_DWELLING}\b){_NO_PLACE}(?P<o>.+)"
+_THINGS = (
+    r"(?:car|bike|bicycle|e-bike|motorbike|motorcycle|scooter|van|truck|boat|house|flat"
+    r"|apartment|cabin|cottage|farm|piano|guitar|violin|cello"
+    r"|camera|telescope|greenhouse|allotment|garden|vineyard|restaurant|shop|store"
+    r"|bakery|(?:cafe|café)|business|company|laptop|tesla"
+    r"|camper|caravan|sailboat|yacht|drone|kayak|estate|suv|pickup|3d printer|macbook"
+    r"|iphone|pixel|kindle|playstation|xbox|vespa"
+    r"|sewing machine|drum kit|record player|vinyl collection|electric car|hybrid|wheelchair|hives)"
+)
+_OWNED = (
+    rf"(?P<o>(?:an?|the|two|three|four|\d+|around \d+|my own|our own|our first|my first"
+    rf"|some)(?: (?!(?:at|in|with|for|of|to|and"
+    rf"|on)\b)[\w'-]+){{0,4}}? ?\b(?:{_THINGS})s?(?: (?:called"
+    rf"|named) [A-Z]\w+)?)\b(?! (?:accident|crash|insurance|loan|problem|idea|key|plan"
+    rf"|account|that needs|issue|server|object|class))"
+)
+_MAKES = (
+    r"(?P<o>(?:an? |the |my )?(?:[\w-]+ ){0,3}(?:tesla|volvo|toyota|honda|ford|bmw|audi"
+    r"|vw|volkswagen|fiat|skoda|seat|renault|peugeot|citro[eë]n"
+    r"|mazda|nissan|hyundai|kia|subaru|jeep|mini|opel|dacia|mercedes|porsche|prius"
+    r"|civic|golf|corolla|polo|passat|beetle|lexus|chevrolet|van|truck|car"
+    r"|motorbike|motorcycle|pickup|suv|estate|tram|bus|taxi|lorry|moped|scooter"
+    r"|hybrid)(?: [\w-]+){0,3})"
+)
+
+
+def _is_place(words: str) -> bool:
+    """A place has a capital, or is one word of somebody who writes none, or a kind of place."""
+    if words.startswith(("a ", "an ")) and is_product(bare(words)):
+        return False
+    return len(words) >= 2 and not words.lower().startswith(("a team", "a hurry", "pain", "charge"))
+
+
+def _names_a_place(words: str) -> bool:
+    return any(part[:1].isupper() for part in words.split()) and not words.startswith("I ")
+
+
+def _is_company(words: str) -> bool:
+    return len(words.split()) <= 4 and re.search(r"\b(?:is|are|was|has)\b", words) is None
+
+
+_LIVES: Options = {"kind": "place", "accepts": _is_place, "object": "{place}", "to_comma": False}
+_ROWS = (
+    row("live reside", _IN, "lives_in", "live in {o}", **_LIVES),
+    row("live", rf"in (?P<o>{_DWELLING})\b", "lives_in", "live in {o}", aspect="home"),
+    row(
+        "live",
+        r"on the [\w ]{3,30}? in (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        **_LIVES,
+    ),
+    row(
+        "share",
+        r"(?:an?|the|my|our) (?:[\w-]+ )?(?:flat|house|apartment|room|place|studio) with (?P<o>.+)",
+        "lives_with",
+        "live with {o}",
+        many=True,
+        accepts=_is_company,
+    ),
+    row("live", r"(?:together )?with (?P<o>.+)", "lives_with", "live with {o}", many=True),
+    row("live", r"(?P<o>alone|by myself|on my own)", "lives_with", "live alone", object="nobody"),
+    row(
+        "be",
+        rf"(?:based|living|located|settled|residing) {_IN}",
+        "lives_in",
+        "live in {o}",
+        **_LIVES,
+    ),
+    row(
+        "move relocate",
+        r"(?:back |over |down |up |out |away )?(?:here )?(?:from [A-Z][\w]+"
+        r" )?(?:to|into) (?P<o>.+)",
+        "lives_in",
+        "live in {o}",
+        mode=Mode.BEGAN,
+        **_LIVES,
+    ),
+    row(
+        "emigrate settle",
+        r"(?:down )?(?:to|in) (?P<o>[A-Z].+)",
+        "lives_in",
+        "live in {o}",
+        mode=Mode.BEGAN,
+        **_LIVES,
+    ),
+    row(
+        "be",
+        r"(?:(?:originally|born|born and raised|raised)(?: and \w+)? )?(?:from"
+        r"|born in|raised in|born and raised in) (?P<o>(?:an? [\w\s]+?"
+        r" )?[a-z ]*[A-Z].*)",
+        "from",
+        "be from {o}",
+        kind="place",
+        object="{place}",
+        accepts=_names_a_place,
+        animals=False,
+    ),
+    row(
+        "come",
+        r"(?:originally )?from (?P<o>[A-Z].*)",
+        "from",
+        "be from {o}",
+        kind="place",
+        object="{place}",
+        accepts=_names_a_place,
+    ),
+    row(
+        "grow",
+        r"up (?:in|on) (?P<o>.+)",
+        "from",
+        "grow up in {o}",
+        mode=Mode.EVENT,
+        kind="place",
+        object="{place}",
+        accepts=_names_a_place,
+    ),
+    row(
+        "be",
+        rf"(?:(?:originally|half|officially"
+        rf"|part) )?(?:an? )?(?P<o>{NATION})(?: citizen| national)?(?=\Z|,| by "
+        rf"| and | but )",
+        "nationality",
+        "be {o}",
+        confidence=0.85,
+    ),
+    row("own have", _OWNED, "owns", "own {o}"),
+    row("own", r"(?P<o>(?:an?|two|three|\d+|several) .+)", "owns", "own {o}"),
+    row("drive", rf"{_MAKES}(?=\Z|,| and | but )", "drives", "drive {o}", confidence=0.85),
+    row("buy purchase get", _OWNED, "owns", "own {o}", mode=Mode.BEGAN),
+    row("sell", r"(?P<o>(?:my|our|the) .+)", "owns", "own {o}", mode=Mode.ENDED),
+    row("need", r"(?P<o>a wheelchair)\Z", "uses", "use {o}"),
+)
+
+HOME = table_of(_ROWS)

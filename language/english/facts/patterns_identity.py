@@ -1,0 +1,174 @@
+"""Names, ages, birthdays, measures, and being with somebody."""
+
+from __future__ import annotations
+
+import re
+
+from language.english.facts.people import NOT_NAMES
+from language.english.facts.roles import NATION, role_in
+from language.english.facts.rules import Mode, Options, row, table_of
+
+_NUMBERS = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen"
+    r"|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+    r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three"
+    r"|four|five|six|seven|eight|nine))?)"
+)
+_SUM = (
+    r"(?:[€$£] ?\d[\d.,]*k?|\d[\d.,]*k|\d[\d.,]*\d(?: ?(?:€|euros?|dollars|pounds|quid|francs))?)"
+    r"(?: ?(?:€|euros?|dollars|pounds|quid|francs|AUD|USD|CAD|EUR|GBP|CHF|SEK|NOK|DKK|NZD|LPA))?"
+)
+_AGE = rf"(?P<o>\d{{1,2}}(?: months| weeks)?|1[01]\d|{_NUMBERS})"
+_NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-Ž][a-zà-öø-ÿā-ž'’-]{1,14}(?: [A-ZÀ-ÖØ-Þ][a-zà-öø-ÿ'’-]+){0,2}")
+_NATION = re.compile(NATION, re.IGNORECASE)
+
+
+def is_name(words: str) -> bool:
+    """A name is written with a capital, and is no nation, month or trade."""
+    return (
+        _NAME.fullmatch(words) is not None
+        and words.split()[0] not in NOT_NAMES
+        and not _NATION.fullmatch(words)
+        and role_in(words) is None
+        and not words.lower().endswith(("ing", "ed"))
+    )
+
+
+_NAMES: Options = {"accepts": is_name, "confidence": 0.9}
+_ROWS = (
+    row(
+        "be",
+        r"(?:now )?(?:called|named) (?P<o>[\w'-]+(?: [A-Z][\w'-]+)?)",
+        "name",
+        "be named {o}",
+        animals=True,
+        **_NAMES,
+    ),
+    row(
+        "be",
+        r"(?P<o>[^\s,]+(?: [A-Z][^\s,]+){0,2})(?=\Z|,| from | and )",
+        "name",
+        "be named {o}",
+        **_NAMES,
+    ),
+    row("go", r"by (?P<o>[A-Z]\w+)\Z", "name", "go by {o}", **_NAMES),
+    row(
+        "be",
+        rf"(?:just )?(?:turning |almost |nearly )?{_AGE}(?: years? old"
+        rf"| years? of age| yo\b| y/o)?(?=\Z|,| and )",
+        "age",
+        "be {o} years old",
+        animals=True,
+        confidence=0.9,
+    ),
+    row("be", rf"an? {_AGE}[- ]years?[- ]old\b", "age", "be {o} years old", animals=True),
+    row(
+        "turn",
+        rf"{_AGE}\b(?! (?:it|the|to|off|on))",
+        "age",
+        "be {o} years old",
+        mode=Mode.BEGAN,
+        animals=True,
+        confidence=0.9,
+    ),
+    row("be", r"(?:married) to (?P<o>.+)", "married_to", "be married to {o}", kind="person"),
+    row("be", r"engaged to (?P<o>[A-Z].+)", "engaged_to", "be engaged to {o}", kind="person"),
+    row(
+        "be",
+        r"(?:happily |newly |recently |currently |still )?(?P<o>married|single"
+        r"|divorced|engaged|widowed|separated|in a (?:\w+ )?relationship)(?=\Z"
+        r"|,| and | with | for )",
+        "relationship_status",
+        "be {o}",
+    ),
+    row(
+        "get",
+        r"married to (?P<o>[A-Z].+)",
+        "married_to",
+        "be married to {o}",
+        mode=Mode.BEGAN,
+        kind="person",
+    ),
+    row(
+        "get",
+        r"(?P<o>divorced|engaged|married)\b",
+        "relationship_status",
+        "be {o}",
+        mode=Mode.BEGAN,
+    ),
+    row("break split", r"up with (?P<o>.+)", "partner", "be together with {o}", mode=Mode.ENDED),
+    row(
+        "date see",
+        r"(?:a (?:guy|girl|man|woman) (?:called|named) )(?P<o>[A-Z]\w+)",
+        "partner",
+        "date {o}",
+        kind="person",
+    ),
+    row("report", r"(?:directly )?to (?P<o>[A-Z].+)", "reports_to", "report to {o}", kind="person"),
+    row(
+        "be",
+        r"(?P<o>\d[\d.,]* ?(?:m|cm|metres|meters|feet|ft|foot)\b(?: ?\d+)?"
+        r"|\d'\d+\"?)(?: tall)?",
+        "height",
+        "be {o} tall",
+    ),
+    row(
+        "earn make",
+        rf"(?P<o>{_SUM}(?: (?:a|per) (?:year|month|week|hour))?)"
+        r"(?=\Z|,(?!\d)| and | before | as | in | at )",
+        "salary",
+        "{verb} {o}",
+    ),
+    row(
+        "be",
+        rf"on (?P<o>{_SUM}(?: (?:a|per) (?:year|month))?)(?=\Z|,(?!\d)| and | as | in | at )",
+        "salary",
+        "be on {o}",
+    ),
+    row(
+        "pay",
+        rf"(?P<o>{_SUM})(?: (?:a|per|every) (?:month|week))?"
+        r"(?: (?:in|of|for))?(?: my)? rent",
+        "rent",
+        "pay {o} in rent",
+    ),
+    row(
+        "pay",
+        rf"(?P<o>{_SUM})(?: (?:a|per) month)? for (?:our |my |an? |the )?"
+        r"(?:\d+ ?(?:sqm|m2|m²|square)|(?:[\w-]+ ){0,3}(?:flat|apartment|room|studio)\b).*",
+        "rent",
+        "pay {o} in rent",
+    ),
+    row("work", r"(?P<o>\d+ hours (?:a|per) week)\b", "does", "work {o}", past=False),
+    row(
+        "weigh",
+        r"(?P<o>\d[\d.,]* ?(?:kg|kilos?|lbs?|pounds|stone|grams|g)\b.*)",
+        "weight",
+        "weigh {o}",
+        animals=True,
+    ),
+    row(
+        "be",
+        r"(?:an? |my )?(?:best |good |close |old )?friends? (?:with|of) (?P<o>[A-Z]\w+)",
+        "friend_of",
+        "be friends with {o}",
+        kind="person",
+    ),
+    row("be", r"(?P<o>an only child)\b", "is_a", "be {o}"),
+    row(
+        "be",
+        r"an? (?P<o>(?:three-legged |rescue |black |white |golden |tabby |grey "
+        r"|young |old |big |small )*(?:labrador|poodle|retriever|beagle|corgi"
+        r"|dachshund|collie|spaniel|terrier|lurcher|greyhound|whippet|husky"
+        r"|mutt|mongrel|pug|bulldog|german shepherd|border collie"
+        r"|golden retriever|golden|labradoodle|cockapoo|siamese|maine coon"
+        r"|persian|tabby|ragdoll|bengal|rottweiler|chihuahua|boxer|dalmatian"
+        r"|mix|shepherd|setter|pointer|mastiff|samoyed|akita"
+        r"|shiba inu)(?: mix)?)\b",
+        "is_a",
+        "be a {o}",
+        animals=True,
+    ),
+)
+
+IDENTITY = table_of(_ROWS)

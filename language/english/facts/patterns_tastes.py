@@ -1,0 +1,345 @@
+"""Likes, dislikes, preferences, habits and pastimes."""
+
+from __future__ import annotations
+
+import re
+
+from language.english.facts.rules import Mode, Options, row, table_of
+
+_LIKED = r"(?P<o>.+)"
+_PLAYED = (
+    r"(?P<o>(?:the )?(?:piano|guitar|violin|viola|cello|flute|clarinet|drums|bass"
+    r"|saxophone|trumpet|harp|accordion|ukulele|banjo|organ|oboe|trombone|harmonica"
+    r"|synth"
+    r"|bass guitar|tennis|football|soccer|basketball|volleyball|badminton|squash|golf"
+    r"|rugby|cricket|hockey|chess|go|poker|bridge|padel|table tennis|ping pong|darts"
+    r"|baseball|handball"
+    r"|video games|board games|dungeons (?:and|&) dragons|d&d|scrabble|bowls|pool"
+    r"|snooker|lacrosse|softball|pickleball)(?:,? (?:and|or) (?:the )?\w+)?)"
+)
+_DONE = (
+    r"(?P<o>(?:\w+ )?(?:yoga|pilates|karate|judo|boxing|crossfit|pottery|ballet"
+    r"|gymnastics|aerobics|triathlons?|ju-?jitsu|taekwondo|tai chi|ceramics|woodworking"
+    r"|photography|archery|fencing|rowing|climbing|bouldering|capoeira|parkour"
+    r"|calligraphy|origami|stand-up|improv|weights|martial arts|kickboxing|crochet"
+    r"|embroidery|carpentry|beekeeping|birdwatching))"
+)
+_HABITS = (
+    "run swim cycle bike jog walk hike climb meditate journal dance paint draw garden"
+    " knit sew cook bake row ski surf fish sing pray "
+    "take lift stretch practise practice train commute volunteer work exercise read write"
+    " sketch sail skate box wake get go ride drink eat play do crochet"
+)
+OFTEN = re.compile(
+    r"\b(?:every (?:other |second |single |two |three )?(?:day|week|weekend|month|year"
+    r"|morning|evening|night|afternoon|summer|winter|mon|tues|wednes|thurs|fri|satur"
+    r"|sun)\w*"
+    r"|(?:once|twice|thrice|(?:two|three|four|five|six|several|\d|a few"
+    r"|a couple(?: of)?)(?: or \w+)? (?:times|days|nights|mornings|evenings|hours|km"
+    r"|miles)) (?:a|per|each|every) (?:day|week|month|year)"
+    r"|daily|weekly|monthly|(?:on |at |in the |most )(?:mon|tues|wednes|thurs|fri|satur"
+    r"|sun)days|(?:on|at) (?:the )?weekends?|in the (?:mornings|evenings|afternoons)"
+    r"|most (?:days|mornings|evenings|nights|weekends)|each (?:day|morning|evening|week"
+    r"|night)|regularly|before work|after work|to work|all year round|instead)\b",
+    re.IGNORECASE,
+)
+_NOT_LIKED = (
+    "to ",
+    "the idea",
+    "the way",
+    "the look",
+    "the sound",
+    "the thought",
+    "the fact",
+    "how ",
+    "when ",
+    "if ",
+    "it ",
+    "that ",
+    "seeing you",
+    "hearing",
+    "what ",
+    "being able",
+    "getting to",
+    "your",
+    "working with you",
+    "the suggestion",
+    "the concept",
+    "the feel",
+    "the format",
+    "the result",
+    "the plan",
+    "help",
+    "more ",
+    "some ",
+    "an example",
+    "the chance",
+    "a few",
+    "the opportunity",
+    "the progress",
+    "him",
+    "her",
+    "them",
+    "learning about these",
+    "talking to",
+    "having",
+    "spending time",
+    "the vibe",
+    "seeing",
+    "all of",
+    "both",
+    "every",
+    "each",
+    "knowing",
+    "feeling",
+    "making a difference",
+    "giving back",
+    "this",
+    "the name",
+    "the new",
+    "the process",
+    "the support",
+    "the challenge",
+    "exploring these",
+    "sharing",
+    "trying",
+    "the energy",
+    "the atmosphere",
+    "creating",
+    "using my",
+    "for ",
+    "myself",
+    "the first",
+    "the second",
+    "the last",
+    "how",
+    "an ",
+    "a good",
+    "a nice",
+    "a quick",
+    "a little",
+    "a bit",
+    "so much",
+    "the rush",
+    "about",
+    "from",
+    "connecting",
+    "helping",
+    "meeting",
+    "the option",
+)
+
+
+def liked(words: str) -> bool:
+    """Whether it is a lasting taste rather than a reaction to what was just said."""
+    low = words.lower()
+    if low.startswith(
+        ("the ", "my ", "our ", "their ", "his ", "being ", "not ", "doing something")
+    ):
+        named = any(part[:1].isupper() for part in words.split()[1:])
+        return named and " they have " not in low and not low.endswith((" ideas", " suggestions"))
+    return (
+        not low.startswith(_NOT_LIKED)
+        and len(words.split()) <= 8
+        and not low.endswith((" to", " like", " of"))
+        and not low.endswith((" ideas", " suggestions", " tips", " options", " list", " examples"))
+    )
+
+
+def _is_collected(words: str) -> bool:
+    return liked(words) and not words.startswith(("data", "all", "and", "information", "feedback"))
+
+
+def _is_preferred(words: str) -> bool:
+    if " over " in words or " to " in words[3:] or " than " in words or " instead of " in words:
+        return True
+    vague = words.lower().startswith(("to ", "if", "that", "the ", "it", "not ", "a ", "my "))
+    return not vague and (" " in words or words[:1].isupper() or words.endswith("s"))
+
+
+_LIKES: Options = {"type": "preference", "stance": "positive", "accepts": liked, "past": False}
+_DISLIKES: Options = {"type": "preference", "stance": "negative", "accepts": liked, "past": False}
+_ROWS = (
+    row("like love enjoy adore", _LIKED, "likes", "{verb} {o}", animals=True, **_LIKES),
+    row(
+        "like love",
+        r"to (?P<o>(?:hike|swim|cook|bake|paint|draw|read|travel|run|dance|sing"
+        r"|garden|ski|surf|sail|climb|fish|knit|cycle|camp|write|sketch|ride"
+        r"|dive|skate)\b.*)",
+        "likes",
+        "{verb} to {o}",
+        type="preference",
+        stance="positive",
+    ),
+    row(
+        "be",
+        r"(?:an? )?(?:big |huge |massive |die-hard |real |great |avid "
+        r"|lifelong |long-time )?(?:fan of|keen on|fond of|obsessed with"
+        r"|passionate about|crazy about|mad about|hooked on|addicted to"
+        r"|in love with|really into|very into|into) (?P<o>.+)",
+        "likes",
+        "like {o}",
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"an? (?:big |huge |avid |real |total )?(?P<o>(?!(?:huge|big|great"
+        r"|total|avid|massive|real)\b)[\w-]+(?: [\w-]+)?) (?P<org>lover|fan"
+        r"|enthusiast|nerd|geek|buff|junkie|addict|fanatic|aficionado|nut)\Z",
+        "likes",
+        "be a {o} {org}",
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"an? (?P<o>(?:night owl|early bird|early riser|morning person"
+        r"|night person|introvert|extrovert|perfectionist|homebody|bookworm"
+        r"|foodie|cat person|dog person|minimalist|optimist|pessimist"
+        r"|vegetable hater|feminist|christian|catholic|muslim|jew|buddhist"
+        r"|hindu|atheist|agnostic|quaker|veteran|widow|widower|single (?:mother"
+        r"|mum|mom|father|dad|parent)|new (?:mother|mum|mom|father|dad|parent)"
+        r"|people person|trans woman|trans man|first-generation student))\b",
+        "is_a",
+        "be a {o}",
+    ),
+    row(
+        "be",
+        r"(?P<o>(?:christian|catholic|muslim|jewish|buddhist|hindu|atheist"
+        r"|agnostic|mormon|protestant|gay|lesbian|bisexual|queer|transgender"
+        r"|trans|non-?binary|asexual|colourblind))\b",
+        "is_a",
+        "be {o}",
+    ),
+    row(
+        "hate dislike detest loathe despise",
+        _LIKED,
+        "dislikes",
+        "{verb} {o}",
+        animals=True,
+        **_DISLIKES,
+    ),
+    row(
+        "can",
+        r"(?:stand|bear|abide) (?P<o>.+)",
+        "dislikes",
+        "dislike {o}",
+        flips=True,
+        many=True,
+        **_DISLIKES,
+    ),
+    row(
+        "go",
+        r"(?:right |completely |really |totally |a bit )?off (?P<o>.+?)"
+        r"(?: (?:a (?:bit|little)|lately|completely|altogether))?\Z",
+        "likes",
+        "like {o}",
+        mode=Mode.ENDED,
+        **_LIKES,
+    ),
+    row(
+        "fall",
+        r"(?:out of love with|out with) (?P<o>.+)",
+        "likes",
+        "like {o}",
+        mode=Mode.ENDED,
+        **_LIKES,
+    ),
+    row(
+        "be",
+        r"(?:(?:so|really|getting|just|getting a bit|a bit|totally) )*"
+        r"(?:tired of|sick of|bored of|bored with|fed up with) (?P<o>.+)",
+        "dislikes",
+        "dislike {o}",
+        **_DISLIKES,
+    ),
+    row(
+        "warm",
+        r"(?:up )?to (?P<o>.+)",
+        "likes",
+        "like {o}",
+        **_LIKES,
+    ),
+    row(
+        "come",
+        r"(?:a)?round to (?P<o>.+?)(?: a bit| somewhat)?\Z",
+        "likes",
+        "like {o}",
+        mode=Mode.BEGAN,
+        **_LIKES,
+    ),
+    row(
+        "play",
+        r"(?P<o>in (?:an?|the|my) (?:[\w-]+ )?(?:band|orchestra|quartet|team"
+        r"|league|ensemble))\b",
+        "does",
+        "play {o}",
+    ),
+    row(
+        "can",
+        r"(?:eat|have|digest|tolerate) (?P<o>(?:any )?(?:dairy|gluten|nuts"
+        r"|peanuts|shellfish|eggs|meat|wheat|lactose|milk|fish|pork|soy|sugar"
+        r"|spicy food|caffeine|tomatoes|onions|mushrooms)(?:,? (?:and"
+        r"|or) \w+)?)",
+        "diet",
+        "eat {o}",
+        aspect="{o}",
+    ),
+    row("can", r"(?:speak) (?P<o>[A-Z].+)", "speaks", "speak {o}", many=True),
+    row(
+        "can",
+        r"(?P<o>(?:swim|drive|cook|play (?:the )?\w+|ski|juggle|code"
+        r"|ride a (?:bike|horse)))\Z",
+        "knows",
+        "can {o}",
+    ),
+    row(
+        "prefer",
+        r"(?P<o>.+?(?: (?:over|to|rather than|instead of|than) .+)?)\Z",
+        "prefers",
+        "prefer {o}",
+        type="preference",
+        stance="positive",
+        to_comma=False,
+        accepts=_is_preferred,
+    ),
+    row(
+        "hate",
+        r"(?:it )when (?P<o>people .+|.+ is .+)",
+        "dislikes",
+        "hate it when {o}",
+        type="preference",
+        stance="negative",
+    ),
+    row("play", _PLAYED, "does", "play {o}", confidence=0.85),
+    row("practice practise do", _DONE, "does", "{verb} {o}"),
+    row(
+        "take start begin",
+        r"(?:up |doing |playing |practi[sc]ing )(?P<o>[\w-]+(?: [\w-]+)?)\Z",
+        "does",
+        "do {o}",
+        mode=Mode.BEGAN,
+    ),
+    row(
+        "stop quit",
+        r"(?:doing |playing |practi[sc]ing |going )?(?P<o>(?:running|swimming"
+        r"|cycling|tennis|yoga|football|piano|guitar|violin|cello|climbing"
+        r"|coffee|caffeine|sugar|gluten|karate|boxing|dancing|painting|knitting"
+        r"|chess|golf|soccer|social media|facebook|instagram|twitter"
+        r"|netflix)\b.*)",
+        "does",
+        "do {o}",
+        mode=Mode.ENDED,
+    ),
+    row("collect", _LIKED, "does", "collect {o}", accepts=_is_collected),
+    row(
+        "wear",
+        r"(?P<o>glasses|contact lenses|contacts|hearing aids?|braces|a hijab|size \d+)",
+        "does",
+        "wear {o}",
+    ),
+    row("take wear", r"(?P<o>(?:a )?size \d+(?: shoes?)?)", "wears", "{verb} {o}"),
+    row("volunteer", r"(?P<o>(?:at|with|for) .+)", "does", "volunteer {o}", past=False),
+)
+
+TASTES = table_of(_ROWS)
+HABIT_VERBS = frozenset(_HABITS.split())

@@ -1,0 +1,373 @@
+"""Employers, roles and what people work on."""
+
+from __future__ import annotations
+
+from language.english.facts.roles import is_learner, role_in
+from language.english.facts.rules import Mode, Options, row, table_of
+
+_EMPLOYER = r"(?P<o>.+?),?(?: as (?P<role>.+))?\Z"
+_FIELDS = (
+    r"(?:tech|finance|marketing|sales|it|hr|healthcare|education|insurance|banking"
+    r"|retail|construction|logistics|hospitality|advertising"
+    r"|publishing|consulting|research|academia|customer (?:support|service)|accounting"
+    r"|engineering|software|law|real estate|media|fashion"
+    r"|agriculture|manufacturing|film|television|tv|cyber ?security|data science"
+    r"|procurement|government|politics|pharma|biotech|gaming|theatre"
+    r"|social work|journalism|aviation|shipping|tourism|quality assurance|ux"
+    r"|product management|management|childcare|catering)"
+)
+
+
+_NO_NAME = frozenset(
+    "home night nights weekends least all myself him her hours first full once a"
+    " an the my our various different several".split()
+)
+
+
+def _is_employer(words: str) -> bool:
+    """Somewhere one is employed: a name, or a place of work; not "home" or "night"."""
+    low = words.lower()
+    if low.split()[0] in _NO_NAME:
+        return low.split()[0] in ("a", "an", "the", "my", "our") and not low.startswith(
+            (
+                "the moment",
+                "a living",
+                "the same",
+                "a while",
+                "the time",
+                "a long",
+                "the weekend",
+                "my desk",
+                "my own",
+                "the first",
+                "a project",
+                "the project",
+                "my project",
+                "a new project",
+                "my goals",
+                "the office",
+                "a solution",
+            )
+        )
+    return (
+        words[:1].isupper() or " " not in low or any(part[:1].isupper() for part in words.split())
+    )
+
+
+def _is_lasting(words: str) -> bool:
+    """ "At the bakery" may be where somebody works; "at the airport" is where they are."""
+    return not words.startswith(
+        (
+            "the moment",
+            "the airport",
+            "the station",
+            "the door",
+            "the gym",
+            "the office",
+            "the beach",
+            "the end",
+            "the same",
+        )
+    )
+
+
+def _is_subject(words: str) -> bool:
+    """What is taught, not who is."""
+    taught = words.lower().split()
+    return len(taught) < 4 and taught[0] not in (
+        "me",
+        "him",
+        "her",
+        "you",
+        "us",
+        "them",
+        "my",
+        "the",
+        "how",
+        "myself",
+    )
+
+
+def _is_capital(words: str) -> bool:
+    return words[:1].isupper()
+
+
+def _is_role(words: str) -> bool:
+    role = role_in(words.removeprefix("a ").removeprefix("an ").removeprefix("the "))
+    return role is not None
+
+
+def _is_trade(words: str) -> bool:
+    return _is_role(words) and not is_learner(role_in(words) or "student")
+
+
+def _is_plain_trade(words: str) -> bool:
+    """ "I am electrician": what leaves out its article is no other word as well."""
+    return words.endswith(
+        ("ian", "er", "nurse", "eer", "onomist", "apist", "entist")
+    ) and _is_trade(words)
+
+
+_AT: Options = {"kind": "organisation", "accepts": _is_employer}
+_ROLE: Options = {"accepts": _is_role, "object": "{role}"}
+_ROWS = (
+    row(
+        "work",
+        rf"(?:full[- ]time |part[- ]time |remotely |here |again |there "
+        rf"|as (?P<role2>[\w\s-]+?) )?(?:at"
+        rf"|for) (?:an? [a-z ]+, (?=[A-Z]))?{_EMPLOYER}",
+        "works_at",
+        "work at {o}",
+        **_AT,
+    ),
+    row(
+        "work",
+        rf"in (?P<o>(?:the )?[\w\s]*?\b{_FIELDS}(?: industry| sector| department)?)\b.*",
+        "works_at",
+        "work in {o}",
+        object="{o}",
+        confidence=0.75,
+    ),
+    row(
+        "work", r"in (?P<o>[A-Z][\w-]+)\Z", "works_at", "work in {o}", aspect="place", kind="place"
+    ),
+    row("work", r"as (?P<o>.+?)(?: (?:at|for) .+)?\Z", "works_as", "work as {o}", **_ROLE),
+    row(
+        "be",
+        r"(?:an? |the |one of the )(?P<o>.+)",
+        "works_as",
+        "work as {o}",
+        accepts=_is_trade,
+        object="{role}",
+    ),
+    row(
+        "be",
+        r"(?P<o>[a-z]+(?: [a-z]+)?)(?=\Z|,| (?:from|in|at|and|by)\b)",
+        "works_as",
+        "work as {o}",
+        accepts=_is_plain_trade,
+        object="{role}",
+    ),
+    row("qualify", r"as (?P<o>an? .+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
+    row(
+        "fly drive freelance write consult code design fix play",
+        r"(?:[a-z]+ )?for (?P<o>[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3})\b",
+        "works_at",
+        "work at {o}",
+        kind="organisation",
+        past=False,
+    ),
+    row(
+        "do",
+        r"(?P<o>(?:the )?(?:payroll|accounts|accounting|bookkeeping|marketing|admin|hr|pr|sales"
+        r"|it support|customer service|social work|night shifts))(?: (?:at|for|in) (?P<f>.+))?\Z",
+        "works_as",
+        "do {o}",
+        past=False,
+    ),
+    row("become", r"(?:an? |the )(?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
+    row("be", r"(?:promoted to|appointed|made) (?P<o>.+)", "works_as", "work as {o}", **_ROLE),
+    row(
+        "be",
+        r"(?:now |back )?at (?P<o>(?:the [a-z][\w-]+"
+        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))(?: now)?\Z",
+        "works_at",
+        "work at {o}",
+        kind="organisation",
+        confidence=0.7,
+        accepts=_is_lasting,
+    ),
+    row(
+        "be",
+        r"(?:on a temporary contract|an? intern|an? apprentice|employed|hired"
+        r"|under contract|on the staff) (?:at|by|with) (?P<o>.+)",
+        "works_at",
+        "work at {o}",
+        **_AT,
+    ),
+    row(
+        "be",
+        r"(?P<o>self-employed|freelance|unemployed|retired|between jobs"
+        r"|out of work|a freelancer)\b",
+        "works_as",
+        "be {o}",
+    ),
+    row(
+        "join",
+        _EMPLOYER,
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        kind="organisation",
+        accepts=_is_capital,
+    ),
+    row(
+        "switch change move",
+        r"(?:jobs )?to (?:a (?:job|role|position) at )(?P<o>[A-Z].+)",
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        kind="organisation",
+    ),
+    row(
+        "start begin",
+        r"(?:a |my )?(?:new )?(?:job|role|position|internship) (?:at|with"
+        r"|for) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        **_AT,
+    ),
+    row(
+        "start begin",
+        r"(?:working|work|to work) (?:at|for) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        **_AT,
+    ),
+    row(
+        "start begin",
+        r"(?:working|work|to work) as (?P<o>.+)\Z",
+        "works_as",
+        "work as {o}",
+        mode=Mode.BEGAN,
+        **_ROLE,
+    ),
+    row(
+        "get accept land take",
+        r"(?:an? |the |my )?(?:new )?(?:job|role|position|offer"
+        r"|job offer) (?:at|with|from) (?P<o>.+?)(?:,? as (?P<role>.+))?\Z",
+        "works_at",
+        "work at {o}",
+        mode=Mode.BEGAN,
+        **_AT,
+    ),
+    row(
+        "get accept land take",
+        r"(?:an? |the |my )?(?:new )?(?:job|role|position) as (?P<o>.+)\Z",
+        "works_as",
+        "work as {o}",
+        mode=Mode.BEGAN,
+        **_ROLE,
+    ),
+    row(
+        "get",
+        r"(?:promoted to|a promotion to) (?P<o>.+)",
+        "works_as",
+        "work as {o}",
+        mode=Mode.BEGAN,
+        **_ROLE,
+    ),
+    row("promote", r"(?:me|us) to (?P<o>.+)", "works_as", "work as {o}", mode=Mode.BEGAN, **_ROLE),
+    row(
+        "leave quit",
+        r"(?:my (?:job|role|position) (?:at|with) |working (?:at"
+        r"|for) )?(?P<o>(?:the [a-z][\w-]+"
+        r"|[A-Z][\w'&.-]+(?: [A-Z][\w'&.]+){0,3}))\Z",
+        "works_at",
+        "work at {o}",
+        mode=Mode.ENDED,
+        kind="organisation",
+    ),
+    row(
+        "resign", r"from (?P<o>.+)", "works_at", "work at {o}", mode=Mode.ENDED, kind="organisation"
+    ),
+    row(
+        "leave quit lose",
+        r"(?:my|the) (?P<o>job)\b(?! (?:at|with))",
+        "works_at",
+        "have their {o}",
+        mode=Mode.ENDED,
+    ),
+    row(
+        "get be",
+        r"(?:laid off|fired|sacked|let go|made redundant) (?:from|by|at) (?P<o>.+)",
+        "works_at",
+        "work at {o}",
+        mode=Mode.ENDED,
+        kind="organisation",
+    ),
+    row(
+        "hand give",
+        r"(?:in )?(?:my|our|his|her|their|the) (?:notice|resignation)(?P<o>)(?! (?:at|to|on|for) )",
+        "works_at",
+        "have their job",
+        mode=Mode.ENDED,
+        object="job",
+    ),
+    row(
+        "get be",
+        r"(?:laid off|fired|sacked|let go|made redundant)(?P<o>)(?! (?:from|by|at) )",
+        "works_at",
+        "have their job",
+        mode=Mode.ENDED,
+        object="job",
+    ),
+    row(
+        "retire",
+        r"(?:from (?P<o>.+)|early)?\Z",
+        "works_as",
+        "be retired",
+        mode=Mode.BEGAN,
+        object="retired",
+    ),
+    row("go turn", r"(?P<o>freelance|self-employed)", "works_as", "work {o}", mode=Mode.BEGAN),
+    row(
+        "teach",
+        r"(?P<o>[\w\s]+?)(?: (?:at|in) (?P<org>.+))?\Z",
+        "works_as",
+        "teach {o}",
+        accepts=_is_subject,
+    ),
+    row("teach", r"at (?P<o>.+)\Z", "works_at", "teach at {o}", **_AT),
+    row(
+        "run manage lead",
+        r"(?P<o>(?:an?|my own|our own|the) (?:[\w-]+ ){0,3}(?:business|company"
+        r"|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup|start-up"
+        r"|farm|clinic|gallery|firm|team|department|bookshop|hotel|bar|school"
+        r"|nonprofit|charity)(?: (?:of|in|called|named|at|for|with)\b.*)?)\Z",
+        "works_as",
+        "{verb} {o}",
+        past=False,
+    ),
+    row(
+        "found co-found start open launch",
+        r"(?P<o>(?:an?|my own|our own|my|our|this) (?:[\w-]+ ){0,3}(?:business"
+        r"|company|shop|store|bakery|(?:cafe|café)|restaurant|studio|agency|startup"
+        r"|start-up|clinic|gallery|firm|bookshop|nonprofit|charity)\b.*)",
+        "did",
+        "{verb} {o}",
+        mode=Mode.EVENT,
+        type="event",
+    ),
+    row(
+        "work",
+        r"on (?P<o>(?:my|our|an?) .*(?:thesis|novel|book|app|game|dissertation"
+        r"|album|website|startup|phd|memoir|documentary|film|paper|screenplay"
+        r"|project (?:on|about|called))\b.*)",
+        "works_on",
+        "work on {o}",
+        confidence=0.75,
+        past=False,
+    ),
+    row(
+        "write",
+        r"(?P<o>(?:my|an?|our) (?:[\w-]+ ){0,3}(?:novel|book|thesis"
+        r"|dissertation|memoir|screenplay|phd|musical|opera)\b.*)",
+        "works_on",
+        "write {o}",
+        confidence=0.8,
+    ),
+    row(
+        "build develop",
+        r"(?P<o>(?:an?|my|our) (?:[\w-]+ ){0,5}(?:app|website|house|boat|game"
+        r"|startup|site|platform|tracker|robot|shed|cabin|guitar)\b.*)",
+        "works_on",
+        "build {o}",
+        confidence=0.7,
+    ),
+    row("specialise specialize", r"in (?P<o>.+)", "works_on", "{verb} in {o}"),
+)
+
+WORK = table_of(_ROWS)

@@ -1,0 +1,290 @@
+"""Who a clause is about: the speaker, people and animals around them, and who "she" is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from language.candidate import USER, Thing
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """
+    Attributes:
+        predicate: What the speaker's side of it is called: has_sibling.
+        animal: It is a pet, which has no job.
+    """
+
+    predicate: str
+    animal: bool = False
+    feminine: bool | None = None
+
+
+# What each is called from the speaker's side: he, she, either.
+_KINDRED = (
+    ("has_sibling", "brother", "sister", "sibling twin"),
+    (
+        "has_parent",
+        "father dad daddy papa stepfather stepdad",
+        "mother mum mom mummy mama stepmother stepmum stepmom",
+        "parent",
+    ),
+    ("has_child", "son boy stepson", "daughter girl stepdaughter", "child kid baby toddler"),
+    ("married_to", "husband hubby", "wife", "spouse"),
+    ("engaged_to", "fiancé", "fiancée", "fiance fiancee"),
+    ("partner", "boyfriend bf", "girlfriend gf", "partner"),
+    ("knows", "ex-husband ex-boyfriend", "ex-wife ex-girlfriend", "ex-partner"),
+    (
+        "has_relative",
+        "uncle grandfather grandpa granddad nephew grandson",
+        "aunt grandmother grandma gran granny nan niece granddaughter",
+        "cousin grandchild",
+    ),
+    (
+        "has_relative",
+        "father-in-law brother-in-law son-in-law",
+        "mother-in-law sister-in-law daughter-in-law",
+        "godchild godson goddaughter godmother godfather",
+    ),
+    ("friend_of", "", "", "friend buddy mate bestie pal"),
+    ("lives_with", "", "", "roommate flatmate housemate"),
+    ("reports_to", "", "", "boss manager supervisor"),
+    ("colleague_of", "", "", "colleague coworker co-worker workmate teammate"),
+    ("knows", "", "", "neighbour neighbor mentor therapist teacher tutor coach trainer"),
+)
+_PETS = (
+    "dog puppy pup cat kitten kitty parrot rabbit bunny hamster horse mare stallion gelding "
+    "pony fish goldfish turtle tortoise snake lizard gecko budgie canary cockatiel ferret "
+    "rat gerbil goat chinchilla labrador poodle retriever beagle corgi dachshund collie "
+    "spaniel terrier donkey pet bird "
+    "greyhound whippet lurcher labradoodle cockapoo husky pug bulldog rottweiler chihuahua "
+    "dalmatian cockerel hen axolotl guinea-pig hedgehog cockatoo parakeet tarantula iguana"
+)
+
+
+def _relations() -> dict[str, Relation]:
+    table: dict[str, Relation] = {}
+    for predicate, masculine, feminine, either in _KINDRED:
+        table |= dict.fromkeys(masculine.split(), Relation(predicate, feminine=False))
+        table |= dict.fromkeys(feminine.split(), Relation(predicate, feminine=True))
+        table |= dict.fromkeys(either.split(), Relation(predicate))
+    return table | dict.fromkeys(_PETS.split(), Relation("has_pet", animal=True))
+
+
+RELATIONS = _relations()
+_AS_THEY_ARE = (
+    "brother sister sibling son daughter kid parent dog cat friend cousin nephew niece pet rabbit"
+    " horse parrot goat uncle aunt hamster kitten turtle budgie colleague"
+)
+PLURALS = {f"{role}s": role for role in _AS_THEY_ARE.split()} | {
+    "children": "child",
+    "twins": "child",
+    "boys": "son",
+    "girls": "daughter",
+    "puppies": "puppy",
+    "chickens": "pet",
+    "hens": "pet",
+    "guinea pigs": "pet",
+}
+_LETTERS = re.compile(r"[\w-]+")
+_KIN = frozenset({*RELATIONS, *PLURALS, *(role.capitalize() for role in RELATIONS)})
+_ROLES = "|".join(sorted(map(re.escape, RELATIONS), key=len, reverse=True))
+NAME = (
+    r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’\-]*[\w](?:\s(?:(?:de|van|von|da|del|der|la"
+    r"|O')\s)?[A-ZÀ-ÖØ-Þ][\w'’\-]+){0,2}"
+)
+_ONE_NAME = r"[A-ZÀ-ÖØ-ÞĀ-Ž][\w\-]*\w"
+_ADJECTIVES = (
+    r"(?:(?:younger|older|elder|little|big|baby|twin|youngest|oldest|eldest|middle|late"
+    r"|best|good|close|old|dear|new|ex"
+    r"|beloved|first|second|third|other|only|great|golden|black|white|grey|gray|rescue"
+    r"|guinea|German|pet|line"
+    r"|direct|former|long-term|step|half|work|piano|adopted|foster|school|childhood"
+    r"|oldest|lovely|dear|sweet|\d+[- ]year[- ]old"
+    r"|\d+[- ]month[- ]old|\w+-year-old)\s){0,3}"
+)
+# Words that begin with a capital and are no names.
+NOT_NAMES = frozenset(
+    """I I'm The This That It He She We They You And But So In On At If When My Our Your His Her
+    Also January February March April May June July August September October November
+    December Monday Tuesday Wednesday Thursday Friday Saturday Sunday Christmas Easter
+    English Spanish French German Thanks Hi Hey Hello Ok Okay Yes No Well Oh Just Really
+    Today Tomorrow Yesterday God Lord Mom Dad Mum PhD MBA CEO CTO ADHD USA UK US EU Please
+    Also Sure Sorry Not Who What Which Where Why How American British Indian Chinese
+    Japanese Italian Dreamt Dreamed Had Got Been Measured Threw Swapped Sold Quit
+    Moved Left Lost Gave Stopped Started Mr Mrs Ms Dr Born""".split()
+)
+_OF_MINE = re.compile(
+    rf"(?P<whose>[Mm]y|[Oo]ur|User's|[Tt]he)\s+{_ADJECTIVES}(?P<role>{_ROLES})(?P<own>'"
+    rf"s)?(?![\w'-])"
+    rf"(?:\s+(?:is\s)?(?:named|called)\s+(?P<called>{_ONE_NAME})"
+    rf"|,?\s+\(?(?P<name>{_ONE_NAME}(?:\s[A-Z][a-z]\w+)?)\)?"
+    rf"|\s+(?P<low>[a-z]{{3,12}})(?=\s(?:is|has|was|lives|works|moved|got|and I)\b))?"
+)
+_FORMER = re.compile(r"\b(?:former|old|ex|previous)\s+(?:boss|manager|supervisor|colleague)\b")
+# Of these even a name in small letters is told from what else may follow: "my bf kenji is".
+_CLOSE = frozenset(
+    "brother sister son daughter husband wife boyfriend girlfriend bf gf fiance fiancee cousin"
+    " uncle aunt nephew niece".split()
+)
+_NO_LOWER_NAME = frozenset(
+    "also just now still really never always who that which usually often currently already"
+    " recently actually and but only even both since then said sometimes finally school company"
+    " place job car house birthday wedding phone family".split()
+)
+_NAMED_FIRST = re.compile(rf"(?P<name>{_ONE_NAME}), (?:my|our) {_ADJECTIVES}(?P<role>{_ROLES})\b,?")
+_BARE_KIN = re.compile(
+    r"(?<![\w'] )\b(?P<role>[Mm]um|[Mm]om|[Dd]ad|[Gg]randma|[Gg]randpa|[Gg]ranny"
+    r"|[Gg]randad|Mother|Father)\b(?!'|-)"
+)
+_SEVERAL = re.compile(
+    rf"\b(?:[Mm]y|[Oo]ur) {_ADJECTIVES}(?P<roles>brothers|sisters|sons|daughters"
+    rf"|children|kids|boys|girls|dogs|cats|parents|twins)(?:,| are| are called"
+    rf"| are named|:)? "
+    rf"(?P<names>{_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})"
+)
+_SPOKEN_OF = re.compile(
+    rf"\b(?:about|with|(?:talk|spoke|speak|said|wrote|married|engaged)(?:ing|ed)? to|met|invited)"
+    rf" (?P<name>{_ONE_NAME})\b(?!'|-)"
+)
+_FRIEND_OF_MINE = re.compile(r"(?:[Aa]|one of my) (?P<role>friend|colleague|cousin)s? of mine\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone statements are about.
+
+    Attributes:
+        label: What they are called in a sentence: "Anna, User's sister,".
+        role: What they are to the speaker: "sister"; empty for the speaker, and for others.
+    """
+
+    thing: Thing
+    label: str
+    role: str = ""
+    named: bool = True
+
+    @property
+    def relation(self) -> Relation | None:
+        return RELATIONS.get(self.role)
+
+
+# A message that begins with one of these tells of somebody whom an earlier call has named.
+ABSENT = ("She", "He")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Somebody around the speaker who is named at `start` to `end` of a text."""
+
+    person: Person
+    start: int
+    end: int
+
+
+class Company:
+    """The speaker of a message and whom the conversation has told of so far."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Person] = {}
+        self.by_role: dict[str, Person] = {}
+        self.me = speaker("")
+        self.last: Person | None = None
+        self.topic = ""
+        self.opening = False
+
+    def turn_to(self, name: str) -> None:
+        """Somebody else speaks; "my sister" is theirs from now on."""
+        if (me := speaker(name)) != self.me:
+            self.by_role.clear()
+            self.me = me
+            self.last = None
+        self.topic = ""
+
+    def hear(self, text: str) -> None:
+        """Remember whom a sentence names, in case the next calls them "she"."""
+        named = _SPOKEN_OF.search(text)
+        if named is not None and named["name"] not in NOT_NAMES and self.last is None:
+            name = named["name"]
+            self.last = Person(Thing(name, "person"), name)
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Whom the speaker calls theirs, in order; knowing them from now on."""
+        if _KIN.isdisjoint(_LETTERS.findall(text)):
+            return []
+        found = [
+            Mention(self._meet(match["role"], match["name"]), *match.span())
+            for match in _NAMED_FIRST.finditer(text)
+        ]
+        found += [
+            self._mine(match, text)
+            for match in _OF_MINE.finditer(text)
+            if match["whose"] not in ("The", "the") or match["role"] in self.by_role
+        ]
+        for match in _SEVERAL.finditer(text):
+            role = PLURALS[match["roles"]]
+            found += [
+                Mention(self._meet(role, name), match.start(), match.end())
+                for name in re.findall(_ONE_NAME, match["names"])
+                if name not in NOT_NAMES
+            ]
+        for match in _BARE_KIN.finditer(text[:80]):
+            found.append(Mention(self._meet(match["role"].lower(), None), *match.span()))
+        for match in _FRIEND_OF_MINE.finditer(text):
+            found.append(Mention(self._meet(match["role"], None), *match.span()))
+        return sorted(found, key=lambda mention: mention.start)
+
+    def _mine(self, match: re.Match[str], text: str) -> Mention:
+        """ "My sister Anna"; what follows may also be no name: "my sister Really likes"."""
+        name, end = match["called"] or match["name"], match.end()
+        if match["low"] and match["role"] in _CLOSE and match["low"] not in _NO_LOWER_NAME:
+            name = match["low"].capitalize()
+        elif match["low"]:
+            end = match.end("role")
+        if match["own"] or _FORMER.search(match[0]):
+            name = None
+        if name and _is_no_name(name, text[match.end() :]):
+            name, end = None, match.end("role")
+        return Mention(self._meet(match["role"], name), match.start(), end)
+
+    def _meet(self, role: str, name: str | None) -> Person:
+        mine = f"{self.me.thing.name}'s {role}"
+        if name is None:
+            return self.by_role.get(role) or self.keep(
+                Person(Thing(mine, "person"), mine, role, named=False)
+            )
+        return self.keep(Person(Thing(name, "person"), f"{name}, {mine},", role))
+
+    def keep(self, person: Person) -> Person:
+        if person.named:
+            self.by_name[person.thing.name] = person
+        if person.role:
+            self.by_role[person.role] = person
+        return person
+
+    def named(self, name: str) -> Person | None:
+        return self.by_name.get(name)
+
+    def they(self, pronoun: str) -> Person | None:
+        """Whom "she" stands for: who was spoken of last, unless that is a man."""
+        person = self.last
+        if person is None and self.opening:
+            she = pronoun.lower() in ("she", "her")
+            name = ABSENT[0] if she else ABSENT[1]
+            return None if pronoun.lower() == "its" else Person(Thing(name, "person"), name)
+        if person is None or person is self.me:
+            return None
+        feminine = person.relation.feminine if person.relation else None
+        if feminine is not None and feminine != (pronoun.lower() in ("she", "her")):
+            return None
+        return person
+
+
+def _is_no_name(name: str, following: str) -> bool:
+    return name.split()[0] in NOT_NAMES or following.startswith("'")
+
+
+def speaker(name: str) -> Person:
+    thing = Thing(name or USER, "person")
+    return Person(thing, thing.name)

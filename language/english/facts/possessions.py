@@ -1,0 +1,312 @@
+"""What something of one's own is said to be: a name, a birthday, a rent, a favourite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from language.candidate import Candidate, FactType, Thing, Words
+from language.english.facts.dates import read_ahead
+from language.english.facts.grammar import without_fillers
+from language.english.facts.patterns_identity import is_name
+from language.english.facts.people import Company, Person
+from language.english.facts.phrasing import article, third
+from language.english.facts.roles import role_in
+from language.english.facts.rules import bare, phrase_of
+from language.english.facts.values import FIGURE, MONTH
+
+THE_DAY = re.compile(
+    rf"(?P<value>(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?:,? \d{{4}})?"
+    rf"|{MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?|\d{{4}}-\d\d-\d\d"
+    r"|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?)",
+    re.IGNORECASE,
+)
+_APPOINTMENT = re.compile(
+    r"(?:[\w' -]+ )?(?:exams?|test|interview|flight|wedding|appointment|surgery"
+    r"|operation|deadline|due date|trip|holiday|vacation|concert|recital|defen[cs]e"
+    r"|graduation|conference|marathon|race|move|anniversary|party|performance review"
+    r"|presentation|viva|audition|tournament|start date|first day|course)\Z",
+    re.IGNORECASE,
+)
+_MEASURES = frozenset(
+    {
+        "rent",
+        "height",
+        "weight",
+        "salary",
+        "shoe size",
+        "blood type",
+        "budget",
+        "mortgage",
+        "monthly rent",
+        "bmi",
+        "commute",
+        "income",
+    }
+)
+_THINGS = frozenset(
+    {
+        "car",
+        "bike",
+        "bicycle",
+        "motorbike",
+        "motorcycle",
+        "van",
+        "boat",
+        "guitar",
+        "piano",
+        "camera",
+        "laptop",
+        "phone",
+    }
+)
+_WORKS = frozenset(
+    {
+        "thesis",
+        "project",
+        "novel",
+        "book",
+        "startup",
+        "company",
+        "thesis project",
+        "app",
+        "band",
+        "podcast",
+        "blog",
+        "side project",
+        "dissertation",
+        "business",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """Somebody's `what` is `value`: their "favourite colour" is "teal"."""
+
+    owner: Person
+    what: str
+    value: str
+    words: Words
+    said_at: datetime
+    company: Company
+
+    @property
+    def of(self) -> str:
+        return f"{self.owner.label.rstrip(',')}'s"
+
+    @property
+    def told(self) -> str:
+        """What it is said to be, as a phrase; empty if it is none."""
+        return phrase_of(self.value) or ""
+
+
+# "£950 in Cardiff", "780 a month plus bills": where, and what else, is no part of it.
+_AMOUNT = re.compile(
+    rf"\A(?:(?:about|around|roughly) )?[€$£]? ?{FIGURE}(?:[.,]\d+)*"
+    r"(?: (?:a|per|an) (?:month|week|year|hour))?(?=,| (?:in|here|at|plus|and|now|with|for)\b|\Z)",
+    re.IGNORECASE,
+)
+_Read = Callable[[Belonging], Iterator[Candidate]]
+
+
+def belongings_of(
+    what: str, value: str, owner: Person, words: Words, said_at: datetime, company: Company
+) -> Iterator[Candidate]:
+    """What it says, if it is something worth knowing."""
+    what = re.sub(r"\A(?:current|own|new|first|full|last|preferred) ", "", what)
+    belonging = Belonging(owner, what, value, words, said_at, company)
+    for pattern, read in _READINGS:
+        if pattern.fullmatch(what):
+            yield from read(belonging)
+            return
+
+
+def favourite_of(owner: Person, what: str, value: str, words: Words) -> Candidate:
+    what = re.sub(r"s\Z", "", what.lower()) if not what.endswith("ss") else what.lower()
+    return Candidate(
+        type="preference",
+        subject=owner.thing,
+        predicate="favourite",
+        object=third(value),
+        text=f"{owner.label.rstrip(',')}'s favourite {what} is {third(value)}",
+        words=(words,),
+        aspect=what,
+        stance="positive",
+        confidence=0.85,
+    )
+
+
+def fact_of(
+    owner: Person,
+    predicate: str,
+    obj: str,
+    text: str,
+    words: Words,
+    *,
+    kind: str = "",
+    corrected: bool = False,
+    type: FactType = "fact",
+    valid_from: datetime | None = None,
+) -> Candidate:
+    return Candidate(
+        type,
+        owner.thing,
+        predicate,
+        obj,
+        text,
+        (words,),
+        thing=Thing(obj, kind) if kind else None,
+        corrects=corrected,
+        confidence=0.85,
+        valid_from=valid_from,
+    )
+
+
+def _favourite(one: Belonging) -> Iterator[Candidate]:
+    what = one.what.split(" ", 1)[1]
+    if len(what.split()) > 2 or re.search(r"\b(?:one|part|thing)\b", what):
+        return
+    said = phrase_of(without_fillers(one.value))
+    if said and not said.startswith(("when", "how", "to see")):
+        shown = bare(said) if said.startswith("the ") else said
+        yield favourite_of(one.owner, what, shown, one.words)
+
+
+def _named(one: Belonging) -> Iterator[Candidate]:
+    found = re.match(r"(?:spelt |spelled )?(?P<name>[\w'-]+(?: [A-Z][\w'-]+){0,2})", one.value)
+    if found is None:
+        return
+    name = found["name"]
+    if is_name(name.title() if name.islower() else name):
+        yield from name_of(one.owner, name, one.words, one.company)
+
+
+def _birthday(one: Belonging) -> Iterator[Candidate]:
+    if (day := THE_DAY.search(one.value)) is not None:
+        text = f"{one.of} birthday is {day['value']}"
+        yield fact_of(one.owner, "birthday", day["value"], text, one.words)
+
+
+def _told_so(one: Belonging) -> Iterator[Candidate]:
+    if said := one.told:
+        be = "are" if one.what == "pronouns" else "is"
+        yield fact_of(one.owner, one.what, said, f"{one.of} {one.what} {be} {said}", one.words)
+
+
+def _job(one: Belonging) -> Iterator[Candidate]:
+    if (place := re.match(r"(?:at|with|for) (?P<o>[A-Z].*)", one.value)) is not None:
+        at = phrase_of(place["o"])
+        if at:
+            text = f"{one.owner.label} works at {at}"
+            yield fact_of(one.owner, "works_at", at, text, one.words, kind="organisation")
+    elif role := role_in(bare(re.sub(r"\A(?:as|being) ", "", one.value))):
+        text = f"{one.owner.label} works as {article(role)}"
+        yield fact_of(one.owner, "works_as", role, text, one.words)
+
+
+def _language(one: Belonging) -> Iterator[Candidate]:
+    language = one.value.split()[0]
+    text = f"{one.of} {one.what} is {language}"
+    yield fact_of(one.owner, "speaks", language, text, one.words)
+
+
+def _home(one: Belonging) -> Iterator[Candidate]:
+    if place := one.told:
+        text = f"{one.owner.label} is from {place}"
+        yield fact_of(one.owner, "from", place, text, one.words, kind="place")
+
+
+def _hobby(one: Belonging) -> Iterator[Candidate]:
+    if said := one.told:
+        text = f"{one.of} {one.what} {'are' if one.what == 'hobbies' else 'is'} {said}"
+        yield fact_of(one.owner, "likes", said, text, one.words, type="preference")
+
+
+def _goal(one: Belonging) -> Iterator[Candidate]:
+    said = third(phrase_of(one.value.removeprefix("to ")) or "")
+    if said and one.value.startswith("to "):
+        yield fact_of(one.owner, "wants", said, f"{one.of} {one.what} is to {said}", one.words)
+
+
+def _measure(one: Belonging) -> Iterator[Candidate]:
+    if re.search(r"\d", one.value):
+        value = amount[0] if (amount := _AMOUNT.match(one.value)) else one.value
+        predicate = one.what.replace("monthly ", "").replace(" ", "_")
+        text = f"{one.of} {one.what} is {value}"
+        yield fact_of(one.owner, predicate, value, text, one.words)
+
+
+def _appointment(one: Belonging) -> Iterator[Candidate]:
+    left, when = read_ahead(_up_to_comma(one.value), one.said_at)
+    if when.at is None or when.at.date() < one.said_at.date() or len(left.split()) > 4:
+        return
+    day = f"{when.at.day} {when.at:%B %Y}"
+    text = f"{one.owner.label} has {article(one.what)} on {day}"
+    yield fact_of(one.owner, "plans", one.what, text, one.words, valid_from=when.at)
+
+
+def _up_to_comma(value: str) -> str:
+    first = value.split(",")[0]
+    return first if re.search(r"\d", first) else value
+
+
+def _work(one: Belonging) -> Iterator[Candidate]:
+    called = re.match(r"(?:called|named) (?P<name>[A-Z]\w+)", one.value)
+    if called is not None:
+        text = f"{one.of} {one.what} is called {called['name']}"
+        yield fact_of(one.owner, "works_on", called["name"], text, one.words, kind="project")
+
+
+def _owned(one: Belonging) -> Iterator[Candidate]:
+    said = without_fillers(re.split(r"\b(?:and|but|which|that|so)\b", one.value)[0])
+    if re.match(r"an? ", one.value) and 1 < len(said.split()) <= 9:
+        predicate = "drives" if one.what == "car" else "owns"
+        text = f"{one.of} {one.what} is {said}"
+        yield fact_of(one.owner, predicate, bare(said), text, one.words)
+
+
+def _any_of(words: frozenset[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, sorted(words))))
+
+
+_READINGS: tuple[tuple[re.Pattern[str], _Read], ...] = (
+    (re.compile(r"favou?rite .+"), _favourite),
+    (re.compile(r"name|nickname"), _named),
+    (re.compile(r"birthday"), _birthday),
+    (re.compile(r"pronouns|nationality"), _told_so),
+    (re.compile(r"(?:day )?job(?: title)?|profession|occupation|role|position"), _job),
+    (re.compile(r"native language|mother tongue|first language"), _language),
+    (re.compile(r"home ?town"), _home),
+    (re.compile(r"hobby|hobbies|passion"), _hobby),
+    (re.compile(r"goal|dream|plan|ambition"), _goal),
+    (_any_of(_MEASURES), _measure),
+    (_any_of(_WORKS), _work),
+    (_any_of(_THINGS), _owned),
+    (_APPOINTMENT, _appointment),
+)
+
+
+def name_of(owner: Person, name: str, words: Words, company: Company) -> Iterator[Candidate]:
+    if owner.relation is None:
+        yield fact_of(owner, "name", name, f"{owner.label}'s name is {name}", words)
+        return
+    me = company.me
+    predicate = owner.relation.predicate
+    told = f"{me.label}'s {owner.role} is named {name}"
+    company.last = company.keep(
+        Person(Thing(name, "person"), f"{name}, {me.label}'s {owner.role},", owner.role)
+    )
+    yield Candidate(
+        "fact",
+        me.thing,
+        predicate,
+        name,
+        told,
+        (words,),
+        thing=Thing(name, "person"),
+        confidence=0.85,
+        tags=(owner.role,),
+    )

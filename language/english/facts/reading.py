@@ -1,0 +1,277 @@
+"""Reading messages for facts by rules alone: what is left out costs less than what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+
+from language.candidate import Candidate, Words
+from language.english.facts import guards
+from language.english.facts.amendments import (
+    Setting,
+    amendments_of,
+    is_signal,
+    may_amend,
+    puts_right,
+    said_wrongly,
+)
+from language.english.facts.attributes import attributes_of
+from language.english.facts.claim import Claim
+from language.english.facts.claims import candidates_of
+from language.english.facts.clauses import Clause, clauses_of, spelt_out
+from language.english.facts.family import households_of, introductions_of
+from language.english.facts.grammar import read_verb
+from language.english.facts.idioms import said_in_passing
+from language.english.facts.instructions import instructions_of
+from language.english.facts.opinions import opinions_of
+from language.english.facts.people import ABSENT, Company, Person
+from language.english.facts.profiles import profile_of
+from language.english.facts.sentences import Sentence, sentences_of
+from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
+from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
+from language.english.facts.verbs import THIRD
+from language.predicates import HEARSAY, is_single
+from language.transcripts import Turn
+
+_MACHINES = frozenset(
+    {"assistant", "ai", "bot", "chatgpt", "claude", "gemini", "gpt", "system", "model", "copilot"}
+)
+# What may be said of somebody who was never introduced.
+_OF_STRANGERS = frozenset({"works_at", "works_as", "lives_in", "married_to", "diet", "allergic_to"})
+
+
+def read_facts(turns: Sequence[Turn], *, speakers: Sequence[str] = ()) -> list[Candidate]:
+    """What people say of themselves and of those around them, in the order they say it.
+
+    Needs no model and no database. Never raises, whatever the messages are.
+
+    Args:
+        speakers: Who takes part, by name, besides those the messages name.
+    """
+    reading = _Reading({turn.speaker for turn in turns if turn.speaker} | set(speakers))
+    for at, turn in enumerate(turns):
+        reading.read(at, turn)
+    return reading.candidates
+
+
+class _Reading:
+    """Goes through a conversation, knowing who speaks and whom they have told of."""
+
+    def __init__(self, speakers: set[str]) -> None:
+        self.candidates: list[Candidate] = []
+        self._company = Company()
+        self._speakers = speakers
+        self._playing = False
+
+    def read(self, at: int, turn: Turn) -> None:
+        named = bool(turn.speaker) and turn.speaker.lower() not in _MACHINES
+        if turn.role != "user" and not (named and turn.role == "assistant"):
+            return
+        if self._playing:
+            self._playing = not guards.ends_play(turn.text)
+            return
+        if not guards.speaks_of_itself(turn.text) and not may_amend(turn.text):
+            self._playing = guards.begins_play(turn.text)
+            return
+        self._company.turn_to(turn.speaker)
+        message = _Message(at, turn, self._company)
+        self.candidates += _once(message.read())
+        self._playing = message.begins_play
+
+
+_STATED = re.compile(
+    r"\A(?:(?:so|hi|hello|hey|ok|well|and|but)\b,? )*(?:i|we|my|our)\b[^,]{4,},", re.I
+)
+_TAG = re.compile(
+    r"\s*(?:right|correct|yes|no|ok|okay|or|and|isn't|aren't|don't|am|do|did|have|haven't"
+    r"|didn't)\b",
+    re.IGNORECASE,
+)
+
+
+def _stated_before(clause: Clause, sentence: Sentence) -> Clause | None:
+    """What is stated before a comma: "I live near Krakow, winters are hard so which coat?"."""
+    at = clause.start - sentence.start
+    raw = sentence.text[at : at + clause.end - clause.start]
+    stated = _STATED.match(raw)
+    if stated is None or clause.elided or clause.relative or _TAG.match(raw, stated.end()):
+        return None
+    text = stated[0].rstrip(",")
+    return replace(clause, text=spelt_out(text), end=clause.start + len(text))
+
+
+def _once(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The same said twice in a message is said once."""
+    seen: set[tuple[str, str, str, str, bool]] = set()
+    for one in candidates:
+        key = (one.subject.name, one.predicate, one.object.lower(), one.aspect, one.negated)
+        if key not in seen and one.object:
+            seen.add(key)
+            yield one
+
+
+class _Message:
+    """One message, sentence by sentence."""
+
+    def __init__(self, at: int, turn: Turn, company: Company) -> None:
+        self.begins_play = False
+        self._at, self._turn, self._company = at, turn, company
+        self._found: list[Candidate] = []
+        self._lead = ""
+        self._corrects = False
+        self._announced, self._before = False, ""
+
+    def read(self) -> list[Candidate]:
+        before: list[Candidate] = []
+        for sentence in sentences_of(self._turn.text):
+            if guards.begins_made_up(sentence.text):
+                self.begins_play = guards.begins_play(sentence.text)
+                break
+            if guards.is_not_meant(sentence.text):
+                if len(sentence.text.split()) <= 4:
+                    self._found = before
+                continue
+            before = list(self._found)
+            if not guards.asks_for_text(sentence.text):
+                self._found += self._said(sentence)
+        return self._found
+
+    def _said(self, sentence: Sentence) -> list[Candidate]:
+        """What it says by itself, and what it amends."""
+        self._company.opening = not self._turn.text[: sentence.start].strip()
+        right = puts_right(sentence.text)
+        self._corrects = right or self._announced or takes_back(sentence.text)
+        said = [*self._asides(sentence), *self._sentence(sentence)]
+        if not sentence.question and self._is_meant(sentence.text):
+            words = self._words(sentence.start, sentence.end)
+            said += amendments_of(sentence.text, words, self._setting(sentence, said, right=right))
+        self._announced = right and is_signal(sentence.text)
+        self._before = said_wrongly(sentence.text)
+        return said
+
+    def _is_meant(self, text: str) -> bool:
+        return not (guards.is_reported(text) or guards.is_open(text))
+
+    def _setting(self, sentence: Sentence, said: Sequence[Candidate], *, right: bool) -> Setting:
+        def whom() -> Person:
+            about = None if right else subject_of(spelt_out(sentence.text), self._company)
+            return about.person if about else self._company.me
+
+        return Setting(
+            said_at=self._turn.said_at,
+            me=self._company.me,
+            whom=whom,
+            announced=self._announced or self._turn.text[: sentence.start].endswith("*"),
+            before=self._before,
+            plain=not said,
+            ended=any(one.negated for one in said),
+        )
+
+    def _asides(self, sentence: Sentence) -> Iterator[Candidate]:
+        """What a sentence takes for granted, though it is about something else, or asks."""
+        for clause in asides_of(sentence):
+            if not guards.is_open(clause.text) and not guards.is_reported(clause.text):
+                yield from self._clause(clause, None)
+        if not sentence.question:
+            first = not self._turn.text[: sentence.start].strip()
+            for told in profile_of(sentence.text, first=first):
+                yield from self._clause(Clause(told, sentence.start, sentence.end), None)
+        if is_parted(sentence.text):
+            yield parted(self._company.me, self._words(sentence.start, sentence.end))
+
+    def _sentence(self, sentence: Sentence) -> Iterator[Candidate]:
+        instructed = list(instructions_of(sentence, self._words, self._company))
+        if instructed:
+            yield from instructed
+            return
+        clauses = list(clauses_of(sentence))
+        self._company.hear(sentence.text)
+        asked = blocked = False
+        subject: Subject | None = None
+        for number, clause in enumerate(clauses):
+            asks = guards.asks(clause.text)
+            asked |= asks
+            last_of_question = (
+                sentence.question and number == len(clauses) - 1 and (asks or not asked)
+            )
+            if not clause.elided and not clause.relative:
+                subject, blocked = None, blocked and guards.is_reported(clauses[number - 1].text)
+            blocked |= guards.is_open(clause.text) or guards.is_reported(clause.text)
+            if blocked or asks or guards.orders(clause.text):
+                blocked |= asks
+                continue
+            said = _stated_before(clause, sentence) if last_of_question else clause
+            if said is not None:
+                subject = yield from self._clause(said, subject)
+
+    def _clause(
+        self, clause: Clause, before: Subject | None
+    ) -> Generator[Candidate, None, Subject | None]:
+        """Returns whom it was about, which the next clause may leave out."""
+        words = self._words(clause.start, clause.end)
+        passing = [
+            *said_in_passing(clause.text, words, self._turn.said_at, self._company),
+            *attributes_of(clause.text, words, self._turn.said_at, self._company),
+        ]
+        subject = self._subject(clause, before)
+        yield from introductions_of(clause.text, words, self._company)
+        if passing:
+            yield from (replace(one, corrects=one.corrects or self._corrects) for one in passing)
+            return None
+        if subject is None:
+            if FRAGMENT.match(clause.text):
+                self._lead = clause.text
+            yield from opinions_of(clause.text, words, self._company)
+            return None
+        claim = self._claim(subject, words)
+        if claim is not None:
+            yield from self._claimed(claim, clause, stranger=subject.stranger)
+            self._remember(subject)
+        elif subject.stranger:
+            yield from opinions_of(clause.text, words, self._company)
+        return subject
+
+    def _claim(self, subject: Subject, words: Words) -> Claim | None:
+        """None where no verb is said of the subject."""
+        lead = subject.lead or self._lead
+        self._lead = ""
+        verb = read_verb(subject.rest)
+        if verb is None:
+            return None
+        corrects = subject.corrects or self._corrects
+        return Claim(subject.person, verb, words, self._turn.said_at, lead, corrects)
+
+    def _claimed(self, claim: Claim, clause: Clause, *, stranger: bool) -> Iterator[Candidate]:
+        """What the clause says of its subject; of a stranger only what is plain."""
+        opinions = list(opinions_of(clause.text, claim.words, self._company))
+        yield from opinions
+        if opinions:
+            return
+        found = list(households_of(claim, self._company)) or candidates_of(claim)
+        for one in found:
+            corrects = self._corrects or (one.corrects and is_single(one.predicate))
+            plain = not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
+            confidence = one.confidence if plain else min(one.confidence, HEARSAY)
+            yield replace(one, corrects=corrects, confidence=confidence)
+
+    def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
+        if clause.elided:
+            return self._same_as(before, clause) if before else None
+        if clause.relative:
+            person = self._company.last
+            return Subject(person, clause.text) if person else None
+        return subject_of(clause.text, self._company)
+
+    def _same_as(self, before: Subject, clause: Clause) -> Subject | None:
+        """Whoever "I need a hero, lives in a mill" is about, it is not me."""
+        if before.person is self._company.me and clause.text.split()[0] in THIRD:
+            return None
+        return replace(before, rest=clause.text, lead="")
+
+    def _remember(self, subject: Subject) -> None:
+        if subject.person is not self._company.me and subject.person.thing.name not in ABSENT:
+            self._company.last = subject.person
+
+    def _words(self, start: int, end: int) -> Words:
+        return Words(self._at, start, end)

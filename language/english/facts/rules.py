@@ -1,0 +1,120 @@
+"""Rules: which verb, followed by what, says what of its subject."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from language.candidate import FactType
+
+
+class Mode(Enum):
+    """What the past tense of a verb makes of a statement."""
+
+    STATE = auto()  # "I worked there": it is over.
+    BEGAN = auto()  # "I moved there": it holds from then on.
+    ENDED = auto()  # "I quit": what held does so no longer.
+    EVENT = auto()  # "I visited it": it happened.
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    Attributes:
+        tail: What follows the verb; its group `o` is the object, `a` an aspect.
+        says: What the statement is put as, in the base form: "live in {o}".
+        kind: What the object is, if it is somebody or something with a name.
+        aspect: A facet, where it is always the same one.
+        many: The object may be a list, each member of which is a statement.
+        accepts: Whether an object makes sense.
+        animals: It may be said of them.
+        flips: It is said by a negation: "I can't stand it".
+        dated: It is worth keeping only where it is told when.
+        past: What was so is worth keeping too.
+        to_comma: The object ends at a comma.
+    """
+
+    tail: re.Pattern[str]
+    predicate: str
+    says: str
+    mode: Mode = Mode.STATE
+    type: FactType = "fact"
+    kind: str = ""
+    stance: str = ""
+    aspect: str = ""
+    many: bool = False
+    accepts: Callable[[str], bool] | None = None
+    flips: bool = False
+    dated: bool = False
+    past: bool = True
+    to_comma: bool = True
+    animals: bool = False
+    confidence: float = 0.8
+    object: str = "{o}"
+
+
+Table = dict[str, list[Rule]]
+
+
+Options = dict[str, Any]  # What several rows of a table have in common.
+
+
+def row(verbs: str, tail: str, predicate: str, says: str, **options: Any) -> tuple[str, Rule]:
+    """A rule for each of `verbs`, separated by blanks.
+
+    In whatever case, except that a capital asked for must be one.
+    """
+    pattern = tail.replace("[A-Z]", "(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž])")
+    return verbs, Rule(re.compile(pattern, re.IGNORECASE), predicate, says, **options)
+
+
+def table_of(rows: Iterable[tuple[str, Rule]]) -> Table:
+    """By verb."""
+    table: Table = {}
+    for verbs, rule in rows:
+        for verb in verbs.split():
+            table.setdefault(verb, []).append(rule)
+    return table
+
+
+_STOPS = re.compile(
+    r"\s*(?:,(?!\d{3}\b)|[;()!?]|:(?!\d)|\s-\s|--|—|–|·"
+    r"|\b(?:because|cause|lately|recently|I have been|I am|when|while|which|where|that"
+    r"|who|whom|whose|so|but|if|since|although|though|as|after|before"
+    r"|until|than|due|thanks|unless|despite|given|every time|whenever|then|from now on)\b"
+    r"|\band (?:[\w-]+ ){1,2}(?:takes?|is|are|has|have|was|were)\b"
+    r"|\band (?:I|we|my|it|he|she|they|the|have|has|also|am|is|are|now|then|wants?|needs?|hopes?"
+    r"|was|will)\b).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_STOPS_BUT_COMMAS = re.compile(_STOPS.pattern.replace(r",(?!\d{3}\b)|", ""), _STOPS.flags)
+_VAGUE = re.compile(
+    r"\A(?:it|this|that|these|those|them|him|her|you|your|yours|one|here|there"
+    r"|everything|something|anything|nothing|all"
+    r"|some|any|more|most|much|many|lots?|both|each|such|another|other|others|same"
+    r"|the (?:same|idea|way|fact|rest|latter|former"
+    r"|one|ones|area|process|concept|thought|look|sound|results?|feeling|issue|problem"
+    r"|code|example|following|first|second|job|moment|suggestion)|what|how|who|to|not"
+    r"|so|as|thing|things|stuff|people|us|me|myself)\b",
+    re.IGNORECASE,
+)
+_YOURS = re.compile(r"\b(?:you|your|yours|this|these|those|that)\b|·", re.IGNORECASE)
+_ARTICLE = re.compile(r"\A(?:an?|the|some|my|our)\s+(?=\S)", re.IGNORECASE)
+OBJECT_WORDS = 9
+
+
+def phrase_of(words: str, *, to_comma: bool = True) -> str | None:
+    """The noun phrase at the beginning of `words`; None where it means nothing by itself."""
+    stops = _STOPS if to_comma else _STOPS_BUT_COMMAS
+    phrase = stops.sub("", " " + words).strip(" .,;:!'\"")
+    if not phrase or _VAGUE.match(phrase) or _YOURS.search(phrase):
+        return None
+    return phrase if len(phrase.split()) <= OBJECT_WORDS and len(phrase) <= 90 else None
+
+
+def bare(phrase: str) -> str:
+    """Without an article: "a data scientist" as an object is "data scientist"."""
+    return _ARTICLE.sub("", phrase)

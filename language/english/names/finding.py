@@ -1,0 +1,177 @@
+"""People, places and other names a window holds. Junk is worse than a gap."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from language.english.lexicon import words
+from language.english.names.cues import cues, is_greeted, opens_sentence
+from language.english.names.kinds import Evidence, is_word_too, kind_of, listed_kind
+from language.english.names.mentions import located
+from language.english.names.speakers import is_personal
+from language.english.topics.titles import Read
+from language.extraction import Context, EntityFound
+
+_UPPER = r"A-ZÀ-ÖØ-ÞĀĆČĐĒĞİŁŃÓŌŘŚŞŠŪŽŹŻ"
+_WORD = rf"(?:[{_UPPER}][\w’'&.-]*\w|[{_UPPER}]\.?)"
+_JOINT = r"(?:(?:of|the|de|da|del|della|di|la|le|van|von|der|&|and)[ ]){0,2}"
+# Capitalised words in a row, with the small words that names are joined by.
+_RUN = re.compile(rf"(?<![\w’'@#/.-]){_WORD}(?:[ ]{_JOINT}(?:{_WORD}|\d{{1,4}}\b))*")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_AND = re.compile(r"( and (?:the )?)")
+_GENITIVE = re.compile(r"['’]s?$")
+_TRAILING_JOINT = re.compile(r"(?: (?:of|the|de|da|la|le|van|von|der|di|&))+$")
+_LEADING_JOINT = re.compile(r"(?:of|the|de|da|la|le|van|von|der|di|&) ")
+# Of the words of a sentence; headings have more.
+_MOST_CAPITALS = 0.75
+_MOST_WORDS = 6
+# What is longer is pasted matter more than its writer's own words.
+_READ_CHARS = 4000
+
+_WORK = re.compile(
+    r"\b(?:book|novel|memoir|movie|film|documentary|song|album|game|podcast|series|show|musical"
+    r"|play)s?(?:,| called| titled| named| is| was)? [\"“]([^\"“”\n]{2,60}?),?[\"”]",
+    re.IGNORECASE,
+)
+_PROJECT = re.compile(
+    rf"\b(?:[Pp]roject (?:called|named|code-?named) [\"“]?|Project )({_WORD}(?: {_WORD}){{0,2}})"
+)
+_NO_NAMES = ("function", "greetings", "not_names", "adverbs", "bland")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What may be names, before anybody is asked what is known of them.
+
+    Attributes:
+        works: Books, films, projects … that are named as such, each with its kind.
+        others: The evidence for every other name.
+    """
+
+    works: Mapping[str, str]
+    others: Mapping[str, Evidence]
+
+    def names(self) -> set[str]:
+        return {*self.works, *self.others}
+
+
+def gather(reads: Sequence[Read]) -> Named:
+    """Names in what people wrote; the assistant's turns are only searched for them again."""
+    return Named(_works(reads), _gathered(reads))
+
+
+def find_entities(
+    reads: Sequence[Read], gathered: Named, context: Context
+) -> tuple[EntityFound, ...]:
+    """Who and what the window names, in order of first mention, with every place it is named."""
+    kinds = dict(gathered.works)
+    known = context.entities.named({*gathered.names(), *context.speakers})
+    for name, seen in gathered.others.items():
+        recognised = known.get(name.casefold())
+        kind = recognised.kind if recognised else kind_of(name, seen)
+        if kind and (seen.within or seen.cues or " " in name or not is_word_too(name)):
+            kinds[name] = kind
+    kinds |= {speaker: "person" for speaker in context.speakers if is_personal(speaker)}
+    return located(kinds, known, context.speakers, [read.prose for read in reads])
+
+
+def _gathered(reads: Sequence[Read]) -> dict[str, Evidence]:
+    evidence: dict[str, Evidence] = defaultdict(Evidence)
+    for read in reads:
+        if read.asks and not _is_shouted(read.prose):
+            for line in filter(_is_plain, read.prose[:_READ_CHARS].split("\n")):
+                _gather_from(line, evidence)
+    everything = " ".join(read.prose for read in reads if read.asks)
+    for name, seen in evidence.items():
+        seen.lowercase = f" {name.lower()}" in everything
+    return dict(evidence)
+
+
+def _is_plain(line: str) -> bool:
+    """Written in sentences: in headings and lists of titles every word has a capital."""
+    found: list[str] = _LETTERS.findall(line)
+    if len(found) <= 3:
+        return True
+    capitals = sum(word[0].isupper() for word in found)
+    return capitals <= _MOST_CAPITALS * len(found)
+
+
+def _is_shouted(prose: str) -> bool:
+    letters = "".join(_LETTERS.findall(prose[:600]))
+    return len(letters) > 12 and sum(map(str.isupper, letters)) > 0.4 * len(letters)
+
+
+def _gather_from(line: str, evidence: dict[str, Evidence]) -> None:
+    for match in _RUN.finditer(line):
+        opens = opens_sentence(line[: match.start()][-5:])
+        for start, name in _names_in(match.group(), match.start(), opens=opens):
+            before = line[max(0, start - 40) : start]
+            after = line[start + len(name) : start + len(name) + 30]
+            seen = evidence[name]
+            if opens_sentence(before) and not is_greeted(before, after):
+                seen.opening += 1
+            else:
+                seen.within += 1
+            for cue in cues(before, after):
+                seen.cues[cue] += 1
+
+
+def _names_in(run: str, start: int, *, opens: bool) -> Iterator[tuple[int, str]]:
+    """A run of capitalised words without what only opened the sentence; "A and B" are two."""
+    offset = 0
+    for part in _AND.split(run) if " and " in run else (run,):
+        begin, offset = start + offset, offset + len(part)
+        if part.startswith(" and "):
+            continue
+        name = part
+        while name and not _is_listed(name):
+            first = name.split(" ", 1)[0]
+            # "Will" within a sentence is not the verb.
+            if not _is_no_name(first) or (is_word_too(first) and not opens):
+                break
+            begin, name = begin + len(first) + 1, name[len(first) + 1 :]
+        name = _without_tail(name)
+        if _LEADING_JOINT.match(name):
+            continue
+        if len(name) > 1 and len(name.split()) <= _MOST_WORDS:
+            yield begin, name
+
+
+def _is_listed(name: str) -> bool:
+    return listed_kind(name) is not None and not name.startswith("The ")
+
+
+def _without_tail(name: str) -> str:
+    name = _GENITIVE.sub("", name.rstrip(".&'’-"))
+    if " " not in name:
+        return name
+    while " " in name and not listed_kind(name) and _is_tail(name.rsplit(" ", 1)[1]):
+        name = name.rsplit(" ", 1)[0]
+    return _TRAILING_JOINT.sub("", name)
+
+
+def _is_tail(word: str) -> bool:
+    """ "I", "Monday": what follows a name without being part of it. Abbreviations may be."""
+    return _is_no_name(word) and (word == "I" or not word.isupper())
+
+
+@lru_cache(maxsize=10_000)
+def _is_no_name(word: str) -> bool:
+    plain = re.sub(r"['’](?:s|m|ve|re|ll|d|t)?$", "", word).lower()
+    whole = word.lower().replace("’", "'")
+    return any(plain in words(listing) or whole in words(listing) for listing in _NO_NAMES)
+
+
+def _works(reads: Sequence[Read]) -> dict[str, str]:
+    """Books, films, songs … that are named as such, and projects that are."""
+    found: dict[str, str] = {}
+    for read in reads:
+        if read.asks:
+            prose = read.prose[:_READ_CHARS]
+            found |= {title: "item" for title in _WORK.findall(prose) if title[0].isupper()}
+            found |= dict.fromkeys(_PROJECT.findall(prose), "project")
+    return found

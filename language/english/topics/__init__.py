@@ -1,0 +1,1 @@
+"""What a stretch of English conversation is about: segments, titles, subjects."""

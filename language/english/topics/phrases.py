@@ -1,0 +1,344 @@
+"""Candidate phrases: what a conversation could be about, in its speakers' own words.
+
+There is no part-of-speech tagger here. Each word gets a one-letter class from word lists, its
+ending and its neighbours; noun phrases are then patterns over the string of letters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import zip_longest
+from typing import NamedTuple
+
+from language.english.lexicon import stem, stems, words
+
+# Beyond this a message is pasted matter more than its writer's own words.
+READ_CHARS = 1500
+MOST_WORDS = 5
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’&.+/-]?[^\W_]+)*(?:\+\+|#)?|[^\w\s]|\n")
+_DETERMINERS = frozenset(
+    "a an the my your his her our their this that these those some any each every another no its"
+    " all both several many most such".split()
+)
+_PREPOSITIONS = {"of": "o", "for": "f", "in": "i", "with": "w", "on": "n", "about": "a"} | {
+    "to": "t", "and": "&", "regarding": "a", "between": "p", "from": "p", "at": "p", "by": "p",
+    "into": "p", "during": "p", "without": "p", "like": "p", "than": "p", "through": "p",
+}  # fmt: skip
+# After these a word that can be both is a verb.
+_BEFORE_VERBS = frozenset(
+    "i you we they he she it to will would can could should must may might i'll i'd you'd we'll"
+    " they'll don't didn't doesn't can't won't let's who not please do does did and/or they'd"
+    " couldn't wouldn't shouldn't help helped helping".split()
+)
+_BEFORE_OBJECTS = _DETERMINERS - {"that", "no", "such"}
+_THIRD_PERSON = frozenset("sounds looks feels means seems helps makes keeps".split())
+# After a noun and before "to", these are what somebody does.
+_BEFORE_TO = frozenset(
+    "love loves plan plans hope hopes aim aims fail fails wish wishes start starts offer offers"
+    " attempt attempts".split()
+)
+# "How did religion impact trade": rarely nouns between nouns.
+_RELATING = frozenset("impact impacts influence influences shape shapes help helps".split())
+_AFTER_DOING = ("o", "f", "i", "w", "t", "C")
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+_LEADING_TO = frozenset(
+    "trip trips flight flights drive tour tours travel visit journey move guide introduction letter"
+    " road relocation bus train ferry".split()
+)
+_SHAPELESS = frozenset("thing things way ways stuff".split())
+_OBJECTS = frozenset("me it us them him you everything something anything up out off".split())
+# Words in -ly that name something.
+_NOT_ADVERBS = frozenset(
+    "family families assembly supply italy july butterfly dragonfly jelly belly bully rally ally"
+    " anomaly monopoly lily emily sally molly polly kelly holly billy shelly nelly barfly homily"
+    " panoply kimberly beverly doily jellyfly firefly ply tally folly trolley melancholy".split()
+)
+_BEING = frozenset(
+    "am is are was were be been being i'm you're we're they're it's that's he's she's isn't"
+    " aren't wasn't i've been keep start started stop been".split()
+)
+# What asks for something: the noun phrase after it is what the message wants.
+_ASKING = stems("verbs") & {
+    stem(word)
+    for word in (
+        "recommend suggest explain describe write create find plan make build learn choose buy"
+        " discuss compare organize prepare summarize define translate generate design understand"
+        " improve start fix bake cook research teach draft rewrite develop list tell"
+    ).split()
+}
+
+# N noun or unknown, C capitalised within a sentence, G word in -ing, M number, A adjective,
+# E noun that says little, J adjective that says little, V verb, D determiner, x other, "." a stop;
+# prepositions have letters of their own.
+_PHRASE = re.compile(
+    r"([J]?)([NCGMEA]*[NCGE])(?:([ofiwt&])([DJ]?)([NCGMAE]*(?:[NCE]|(?<=[NCA])G)))?"
+)
+
+# The classes of words that depend on what stands around them.
+_BY_NEIGHBOURS = frozenset("?GgN")
+
+# "Looong", "sooo".
+_STRETCHED = re.compile(r"(.)\1{2,}")
+
+# Nouns made from verbs share their stems.
+_NOUN_ENDING = re.compile(
+    r"(?:[ts]ions?|ments?|ness(?:es)?|[ae]nces?|it(?:y|ies)|[eo]rs?|ists?|ships?|isms?|als?|ures?)$"
+)
+_ADVERB_OR_ADJECTIVE = re.compile(r"(?<=...)(?:ly|ful|ous|less|[ai]ble)$")
+_ADJECTIVE_ENDING = re.compile(r"(?:al|ive|ic|ish|iest)$")
+_ASIDE = ("by the way", "btw", "speaking of")
+_ASIDE_BEGINS = re.compile(rf"\b(?:{'|'.join(_ASIDE)})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A candidate title.
+
+    Attributes:
+        text: As written, on one line.
+        stems: Of its words that carry meaning.
+        cue: 0 to 1: how clearly its place in the sentence says "this is what it is about".
+        proper: It begins with a name, so keeps its capital in the middle of a title.
+    """
+
+    text: str
+    stems: frozenset[str]
+    cue: float
+    proper: bool
+
+
+class _Token(NamedTuple):
+    text: str
+    lower: str
+    start: int
+    end: int
+
+
+_NOTHING = _Token("", "", 0, 0)
+
+
+def candidate_phrases(prose: str) -> Iterator[Phrase]:
+    """Noun phrases of up to five words in the order of the text, longer forms before shorter."""
+    read = prose[:READ_CHARS].replace("’", "'")
+    tokens = [
+        _Token(word := match[0], word.lower(), match.start(), match.end())
+        for match in _TOKEN.finditer(read)
+    ]
+    tags = _tags(tokens)
+    aside = _aside_from(prose)
+    for match in _PHRASE.finditer(tags):
+        cue = _cue(tags, tokens, match.start())
+        if tokens[match.start()].start >= aside:
+            cue -= 0.5
+        for first, last in _forms(tags, tokens, match):
+            phrase = _phrase(prose, tokens, tags, first, last, cue)
+            if phrase is not None:
+                yield phrase
+
+
+def _aside_from(prose: str) -> int:
+    """Where the message turns to something else in passing."""
+    lower = prose.lower()
+    if any(words in lower for words in _ASIDE):
+        found = _ASIDE_BEGINS.search(prose)
+        return found.start() if found and found.start() > 0 else len(prose)
+    return len(prose)
+
+
+def _forms(tags: str, tokens: list[_Token], match: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Token ranges (end exclusive): with what is joined on, the head alone, both trimmed."""
+    (head_first, head_last), (tail_first, tail_last) = match.span(2), match.span(5)
+    if match.group(3):
+        head_says_enough = set(match.group(2)) & set("NC") and set(match.group(5)) & set("NC")
+        # "Trip to Europe", but not "boots to Zara".
+        leads_there = tags[head_last - 1] == "C" or tokens[head_last - 1].lower in _LEADING_TO
+        joins = match.group(3) != "t" or ("C" in match.group(5) and leads_there)
+        if head_says_enough and joins and tail_last - head_first <= MOST_WORDS:
+            yield head_first, tail_last
+        yield max(tail_first, tail_last - 4), tail_last
+        if match.group(4) == "J":
+            yield tail_first - 1, tail_last
+    if match.group(1) and head_last - match.start() <= MOST_WORDS - 1:
+        yield match.start(), head_last
+    yield max(head_first, head_last - 4), head_last
+
+
+def _phrase(
+    prose: str, tokens: list[_Token], tags: str, first: int, last: int, cue: float
+) -> Phrase | None:
+    while last - first > 1 and (tags[first] in "MD" or tags[first : first + 2] == "EC"):
+        first += 1
+    kinds = tags[first:last]
+    is_activity = kinds == "G" and tokens[first].lower in words("activities")
+    if not ("N" in kinds or "C" in kinds or is_activity):
+        return None
+    if any(token.lower in _SHAPELESS for token in tokens[first:last]):
+        return None
+    if kinds[0] == "J" and tokens[first].lower in words("hollow"):
+        return None  # The shorter form says the same.
+    if kinds[0] == "G" and kinds[1:2] in _AFTER_DOING:
+        return None  # "Visiting Rome", "staying in town": what is done, not what it is about.
+    text = " ".join(prose[tokens[first].start : tokens[last - 1].end].split())
+    text = text.removesuffix("'s").removesuffix("’s")
+    if len(text) < 3 or len(text) > 60:
+        return None
+    meaning = frozenset(
+        stem(tokens[at].lower.removesuffix("'s")) for at in range(first, last) if tags[at] in "NCG"
+    )
+    proper = tags[first] == "C" or sum(map(str.isupper, tokens[first].text)) > 1
+    return Phrase(text, meaning, cue, proper)
+
+
+def _cue(tags: str, tokens: list[_Token], at: int) -> float:
+    """By what comes before the phrase that begins at token `at`."""
+    before = at - 1
+    while before >= 0 and tags[before] in "DJM":
+        before -= 1
+    if before < 0:
+        return 0.3
+    tag = tags[before]
+    if tag == "a":
+        return 1.0
+    if tag in "nof":
+        # "tips for X", "recommendations on X", "look for X".
+        return 0.9 if before and tags[before - 1] in "EVJ" else 0.4
+    if tag == "V":
+        return 0.8 if stem(tokens[before].lower) in _ASKING else 0.4
+    return 0.2 if tag in "iwt" else 0.1
+
+
+def _tags(tokens: list[_Token]) -> str:
+    tags: list[str] = []
+    tag, before = ".", ""
+    for token, following in zip_longest(tokens, tokens[1:], fillvalue=_NOTHING):
+        known = _class_of(token.lower)
+        if tag != "." and known in "JAE?" and _is_in_name(token, following):
+            tag = "C"
+        elif known in _BY_NEIGHBOURS:
+            tag = _tag(token, known, before, following.lower, tag)
+        else:
+            tag = known
+        tags.append(tag)
+        before = token.lower
+    return "".join(tags)
+
+
+def _is_in_name(token: _Token, following: _Token) -> bool:
+    """The "New" of "New York": no word of a sentence, whatever it means elsewhere."""
+    return token.text.istitle() and following.text[:1].isupper()
+
+
+def _tag(token: _Token, known: str, before: str, after: str, tag_before: str) -> str:
+    """
+    Args:
+        known: Its class by itself.
+    """
+    if known == "?":
+        return _tag_of_either(token.lower, before, after, tag_before)
+    if known in "Gg":
+        return _tag_of_ing(known, before, after, tag_before)
+    if known == "N" and token.text[0].isupper() and tag_before != ".":
+        return "C"
+    return known
+
+
+def _tag_of_ing(known: str, before: str, after: str, tag_before: str) -> str:
+    if before in _BEING or after in _BEFORE_OBJECTS or after in _OBJECTS:
+        return "V"
+    if known == "g":
+        # "Machine learning", "pet grooming": but alone, the word says what is done.
+        return "G" if tag_before in "NA" and _PREPOSITIONS.get(after, "&") in "&" else "V"
+    return "G"
+
+
+def _tag_of_either(word: str, before: str, after: str, tag_before: str) -> str:
+    """A word that can be a verb or a noun."""
+    if before in _BEFORE_VERBS:
+        return "V"
+    has_object = after in _BEFORE_OBJECTS or after in _OBJECTS
+    if tag_before not in "DJA" and (has_object or word in _THIRD_PERSON):
+        return "V"
+    if after == "to" and tag_before in "NC" and word in _BEFORE_TO:
+        return "V"
+    if word == "love" and tag_before == ".":
+        return "V"
+    if word in _RELATING and tag_before in "NC" and after not in ("of", "on"):
+        return "V"
+    if tag_before == "." and after in ("on", "for", "all's"):
+        return "V"
+    return "E" if _is_empty(word) else "N"
+
+
+def _is_empty(word: str) -> bool:
+    singular = f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+    return word in words("empty") or singular in words("empty")
+
+
+@lru_cache(maxsize=50_000)
+def _class_of(word: str) -> str:
+    """The class of a word by itself; "?" can be verb or noun, "g" is a verb in -ing."""
+    base = _STRETCHED.sub(r"\1", word.removesuffix("'s"))
+    for known, tag in _closed().items():
+        if base in known:
+            return tag
+    if word in _PREPOSITIONS:
+        return _PREPOSITIONS[word]
+    if not word[0].isalnum():
+        return "."
+    if word[0].isdigit():
+        return "M"
+    can_be_verb = stem(word) in stems("verbs_or_nouns") and not word.endswith("ing")
+    if _is_empty(base) and not can_be_verb:
+        return "E"
+    return _class_by_ending(word)
+
+
+def _class_by_ending(word: str) -> str:
+    root = stem(word)
+    is_inflected = root != word and len(word) > 4
+    if is_inflected and word.endswith("ing"):
+        return _class_of_ing(word, root)
+    if _NOUN_ENDING.search(word) and not _is_listed_verb(word):
+        return "A" if word.endswith("al") and word not in words("not_adjectives") else "N"
+    if is_inflected and word.endswith("ed"):
+        return "V"
+    ending = _ADVERB_OR_ADJECTIVE.search(word)
+    if ending and word not in words("not_adjectives") | _NOT_ADVERBS:
+        return "x" if ending.group() == "ly" else "A"
+    return _class_by_root(word, root)
+
+
+def _class_of_ing(word: str, root: str) -> str:
+    if word in words("activities") or root in stems("verbs_or_nouns"):
+        return "G"
+    return "g" if root in stems("verbs") else "G"
+
+
+def _class_by_root(word: str, root: str) -> str:
+    if root in stems("verbs_or_nouns"):
+        return "?"
+    if root in stems("verbs"):
+        return "V"
+    is_adjective = _ADJECTIVE_ENDING.search(word) and word not in words("not_adjectives")
+    return "A" if is_adjective and len(word) > 5 else "N"
+
+
+def _is_listed_verb(word: str) -> bool:
+    listed = words("verbs") | words("verbs_or_nouns")
+    return word in listed or word.removesuffix("s") in listed
+
+
+@cache
+def _closed() -> dict[frozenset[str], str]:
+    prepositions = frozenset(_PREPOSITIONS)
+    return {
+        _DETERMINERS: "D",
+        (words("function") | words("adverbs") | words("greetings")) - prepositions: "x",
+        words("bland"): "J",
+        _WEEKDAYS: "E",
+        frozenset(("using", "looking", "having", "wondering", "starting")): "V",
+    }

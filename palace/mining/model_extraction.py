@@ -1,0 +1,187 @@
+"""Reading a window with a language model: one structured call, checked against the window."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import BaseModel, Field
+
+from language.english.topics.draft import Draft
+from language.english.topics.subjects import EVERYDAY, areas, key_of
+from language.english.topics.titles import capitalised, is_real_title
+from language.english.topics.window import tags_of
+from language.extraction import (
+    Context,
+    Embed,
+    EntityFound,
+    Extraction,
+    Span,
+    TopicFound,
+    Vectors,
+    WingFound,
+)
+from language.transcripts import Turn
+from llm import chat
+from llm.errors import LLMError
+from llm.models import Usage
+from llm.providers import Endpoint
+from palace.mining.local_extraction import extract
+from palace.prompts.fact_answers import FactAnswer, checked
+from palace.prompts.windows import messages
+
+TITLE_CHARS = 80
+NAME_CHARS = 80
+_MOST_ENTITIES = 60
+_MOST_TOKENS = 5000
+_LEAST_NAMING = 2
+
+_ENTITY_KINDS = {
+    kind: kind for kind in ("person", "place", "organisation", "project", "event", "item")
+} | {"organization": "organisation", "company": "organisation", "location": "place"}
+
+
+class WingAnswer(BaseModel):
+    kind: str = ""
+    name: str = ""
+
+
+class TopicAnswer(BaseModel):
+    title: str
+    first_turn: int
+
+
+class EntityAnswer(BaseModel):
+    kind: str
+    name: str
+    aliases: list[str] = Field(default_factory=list)
+
+
+class WindowAnswer(BaseModel):
+    """Where a stretch of conversation belongs, what it names, and what is worth remembering."""
+
+    title: str = ""
+    wing: WingAnswer = Field(default_factory=WingAnswer)
+    topics: list[TopicAnswer] = Field(default_factory=list)
+    entities: list[EntityAnswer] = Field(default_factory=list)
+    facts: list[FactAnswer] = Field(default_factory=list)
+
+
+def extract_with_model(
+    window: Sequence[Turn],
+    vectors: Vectors | None,
+    context: Context,
+    embed: Embed,
+    drafted: Draft | None = None,
+    *,
+    endpoint: Endpoint,
+    owner_id: int | None,
+) -> Extraction:
+    """Read a window of at least one turn; see `Extractor`.
+
+    What the model leaves out or gets wrong is filled in by the local extractor, which also
+    answers alone, with a note, when the model fails.
+    """
+    own = extract(window, vectors, context, embed, drafted)
+    try:
+        answer = chat.structured(
+            messages(window, context),
+            WindowAnswer,
+            endpoint=endpoint,
+            purpose=Usage.Purpose.MEMORY_EXTRACT,
+            owner_id=owner_id,
+            max_tokens=_MOST_TOKENS,
+        )
+    except LLMError as error:
+        note = f"Topics and names were found without the language model. {error}"
+        return dataclasses.replace(own, notes=(*own.notes, note))
+    return _checked(answer, own, window, context)
+
+
+def _checked(
+    answer: WindowAnswer, own: Extraction, window: Sequence[Turn], context: Context
+) -> Extraction:
+    """The answer as far as the window bears it out; the rest from `own`."""
+    entities = tuple(_entities(answer.entities, window))
+    title = own.title if is_real_title(context.title) else _line(answer.title, TITLE_CHARS)
+    return dataclasses.replace(
+        own,
+        wing=_wing(answer.wing, own.wing, window, context),
+        title=title or own.title,
+        topics=_topics(answer.topics, len(window)) or own.topics,
+        entities=entities,
+        tags=tags_of(window, entities),
+        facts=tuple(checked(answer.facts, window)),
+    )
+
+
+def _topics(answered: Sequence[TopicAnswer], turns: int) -> tuple[TopicFound, ...]:
+    """Cover every turn once, in order, whatever numbers the model gave."""
+    starts: dict[int, str] = {}
+    for topic in sorted(answered, key=lambda topic: topic.first_turn):
+        title = _line(topic.title, TITLE_CHARS)
+        if title and topic.first_turn < turns:
+            starts.setdefault(max(topic.first_turn, 0) if starts else 0, capitalised(title))
+    if not starts:
+        return ()
+    firsts = list(starts)
+    lasts = [*(first - 1 for first in firsts[1:]), turns - 1]
+    return tuple(
+        TopicFound(starts[first], first, last) for first, last in zip(firsts, lasts, strict=True)
+    )
+
+
+def _wing(
+    answered: WingAnswer, own: WingFound, window: Sequence[Turn], context: Context
+) -> WingFound:
+    """A wing there is, or an area, or a new person or project that the window names."""
+    if own.kind != "topic":
+        return own  # Told by who speaks or by the source, which a model knows no better.
+    name = _line(answered.name, NAME_CHARS)
+    known = [*context.wings, EVERYDAY, *(WingFound("topic", area.name) for area in areas())]
+    for wing in known:
+        if name and key_of(name) in map(key_of, (wing.name, *wing.aliases)):
+            return wing
+    if answered.kind in ("person", "project") and name and _is_theme(name, window, context):
+        return WingFound(answered.kind, name)
+    return own
+
+
+def _is_theme(name: str, window: Sequence[Turn], context: Context) -> bool:
+    """Named by the source or in turn after turn; one message alone founds no wing."""
+    plain = name.casefold()
+    asked = [turn.text.casefold() for turn in window if turn.role != "assistant"]
+    in_title = is_real_title(context.title) and plain in context.title.casefold()
+    return in_title or sum(plain in text for text in asked) >= _LEAST_NAMING
+
+
+def _entities(answered: Sequence[EntityAnswer], window: Sequence[Turn]) -> Iterator[EntityFound]:
+    """Those whose names stand in the turns, with where they stand."""
+    seen: set[tuple[str, str]] = set()
+    for entity in answered[:_MOST_ENTITIES]:
+        kind = _ENTITY_KINDS.get(entity.kind.strip().lower(), "")
+        names = [_line(name, NAME_CHARS) for name in (entity.name, *entity.aliases)]
+        spans = tuple(_spans(names, window))
+        written = {window[span.turn].text[span.start : span.end] for span in spans}
+        main = names[0] if names[0] in written else next(iter(sorted(written)), "")
+        if kind and main and (kind, main.casefold()) not in seen:
+            seen.add((kind, main.casefold()))
+            aliases = tuple(sorted(written - {main}))
+            yield EntityFound(kind, main, spans, aliases)
+
+
+def _spans(names: Iterable[str], window: Sequence[Turn]) -> Iterator[Span]:
+    wanted = sorted({name for name in names if len(name) > 1}, key=len, reverse=True)
+    if not wanted:
+        return
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, wanted))})(?!\w)")
+    for at, turn in enumerate(window):
+        for match in pattern.finditer(turn.text):
+            yield Span(at, match.start(), match.end())
+
+
+def _line(text: str, limit: int) -> str:
+    """On one line, without quotes or a final stop; empty if it is longer than a name can be."""
+    line = " ".join(text.split()).strip(" \"'“”.#*")
+    return line if len(line) <= limit else ""

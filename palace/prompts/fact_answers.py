@@ -1,0 +1,117 @@
+"""Reading messages with a language model: one structured call, checked against the messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, Field
+
+from language.candidate import TYPES, Candidate, FactType, Thing, Words
+from language.predicates import category_of
+from language.transcripts import Turn
+from palace.storable import LABEL_LENGTH
+
+MOST_FACTS = 60
+TEXT_CHARS = 1000
+PREDICATE_CHARS = 64
+_KINDS = {kind: kind for kind in ("person", "place", "organisation", "project", "event", "item")}
+_KINDS |= {"organization": "organisation", "company": "organisation", "location": "place"}
+_STANCES = {"positive", "negative", "neutral", "mixed"}
+
+
+class FactAnswer(BaseModel):
+    turn: int = 0
+    quote: str = ""
+    type: str = "fact"
+    subject: str
+    subject_kind: str = ""
+    predicate: str
+    object: str = ""
+    object_kind: str = ""
+    text: str
+    aspect: str = ""
+    stance: str = ""
+    negated: bool = False
+    corrects: bool = False
+    valid_from: str = ""
+    valid_to: str = ""
+    confidence: float = 0.8
+    category: str = ""
+    tags: list[str] = Field(default_factory=list)
+
+
+class FactsAnswer(BaseModel):
+    """What a conversation says that is worth remembering."""
+
+    facts: list[FactAnswer] = Field(default_factory=list)
+
+
+def checked(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> list[Candidate]:
+    """What a model answered about these messages, as far as it makes sense, in their order."""
+    found = _made_to_fit(answers[:MOST_FACTS], turns)
+    return sorted(found, key=lambda candidate: candidate.words[0].turn)
+
+
+def _made_to_fit(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterator[Candidate]:
+    """Those that say something of somebody; anything else in them is made to fit."""
+    for answer in answers:
+        text, subject = _line(answer.text, TEXT_CHARS), _line(answer.subject, LABEL_LENGTH)
+        predicate = re.sub(r"\W+", "_", answer.predicate.strip().lower()).strip("_")
+        if not (text and subject and predicate and turns):
+            continue
+        yield Candidate(
+            type=_type(answer.type),
+            subject=Thing(subject, _KINDS.get(answer.subject_kind.strip().lower(), "person")),
+            predicate=predicate[:PREDICATE_CHARS],
+            object=_line(answer.object, TEXT_CHARS),
+            text=text,
+            words=(_words(answer, turns),),
+            thing=_thing(answer),
+            aspect=_line(answer.aspect, LABEL_LENGTH).lower(),
+            stance=answer.stance.lower() if answer.stance.lower() in _STANCES else "",
+            negated=answer.negated,
+            corrects=answer.corrects,
+            valid_from=_day(answer.valid_from),
+            valid_to=_day(answer.valid_to),
+            confidence=min(max(answer.confidence, 0.0), 1.0),
+            category=_line(answer.category, LABEL_LENGTH) or category_of(predicate),
+            tags=tuple(_line(tag, LABEL_LENGTH) for tag in answer.tags if tag.strip())[:20],
+        )
+
+
+def _type(answered: str) -> FactType:
+    types: dict[str, FactType] = {name: name for name in TYPES}
+    return types.get(answered.strip().lower(), "fact")
+
+
+def _thing(answer: FactAnswer) -> Thing | None:
+    kind = _KINDS.get(answer.object_kind.strip().lower())
+    name = _line(answer.object, LABEL_LENGTH)
+    return Thing(name, kind) if kind and name else None
+
+
+def _words(answer: FactAnswer, turns: Sequence[Turn]) -> Words:
+    """Where the quotation stands: in the turn it names, else in another, else the whole turn."""
+    named = min(max(answer.turn, 0), len(turns) - 1)
+    quote = answer.quote.strip()
+    for at in (named, *range(len(turns))) if quote else ():
+        start = turns[at].text.find(quote)
+        if start >= 0:
+            return Words(at, start, start + len(quote))
+    return Words(named, 0, len(turns[named].text))
+
+
+def _day(answered: str) -> datetime | None:
+    """A date or time as it was answered; what is none is left out."""
+    try:
+        moment = datetime.fromisoformat(answered.strip())
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _line(text: str, limit: int) -> str:
+    """On one line, as much of it as fits."""
+    return " ".join(text.split())[:limit].strip()
