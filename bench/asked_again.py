@@ -21,7 +21,7 @@ from bench.rewording import reword
 from bench.runs import is_taken_in, prepare, reranks
 from bench.scores import scores
 from chat.extractive import NO_MODEL, QUOTED, extractive_reply
-from chat.remembering import SOURCE
+from chat.mining_queue import SOURCE
 from language.transcripts import Transcript, Turn
 from palace.models import Palace
 from palace.recall.recall import recall

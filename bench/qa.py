@@ -11,7 +11,7 @@ from bench.datasets.base import Case, Question
 from bench.logs import Folder
 from bench.runs import prepare, reranks, take_in
 from chat.models import Message
-from chat.prompting import prompt
+from chat.prompt import prompt
 from chat.writing import CONTEXT_TOKENS
 from llm import chat
 from llm.models import Usage

@@ -17,8 +17,8 @@ from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
 from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.pipeline.mine import mine_many
+from palace.recall.raw_sql import fetch_rows
 from palace.recall.recall import recall
-from palace.recall.rows import fetch_rows
 from palace.storage.indexing.spaces import model_of
 
 # What is asked before the clock runs.

@@ -14,10 +14,10 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError
 from django.utils import timezone
 
-from chat import remembering
-from chat.ending import end_if_abandoned
+from chat import mining_queue
 from chat.models import Conversation, Message
-from palace.mining import taking_up
+from chat.reply_ending import end_if_abandoned
+from palace import retry_backoff
 from palace.mining.windows import is_at_rest
 from palace.storage.indexing import postings
 from palace.tasks import compact_postings, have_learnt, mine_room
@@ -34,7 +34,7 @@ def mine_conversation(conversation_id: int) -> None:
     conversations = Conversation.objects.select_related("palace", "agent")
     try:
         conversation = conversations.get(pk=conversation_id)
-        remembering.remember_if_due(conversation, timezone.now())
+        mining_queue.remember_if_due(conversation, timezone.now())
         have_learnt(conversation.palace_id)
         if postings.needs_compaction(conversation.palace):
             compact_postings.delay(conversation.palace_id)
@@ -42,7 +42,7 @@ def mine_conversation(conversation_id: int) -> None:
         if conversations.filter(pk=conversation_id).exists():
             raise
         logger.info("A conversation was deleted before it was mined.")
-    taking_up.done("conversation", conversation_id)
+    retry_backoff.done("conversation", conversation_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -62,8 +62,8 @@ def take_up_conversations() -> None:
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     due = Conversation.objects.filter(mine_due_at__lt=since).order_by("mine_due_at")
     keys = due.values_list("pk", flat=True).iterator()
-    for key in islice(filter(partial(taking_up.is_due, "conversation"), keys), SWEEP):
-        remembering.queue(key)
+    for key in islice(filter(partial(retry_backoff.is_due, "conversation"), keys), SWEEP):
+        mining_queue.queue(key)
     writing = Message.objects.filter(status=Message.Status.WRITING)
     for reply in writing.select_related("conversation__palace")[:SWEEP]:
         try:

@@ -19,18 +19,18 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.ending import finish, tell
 from chat.extractive import FAILED, NO_MODEL, extractive_reply
+from chat.mining_queue import SOURCE
 from chat.models import Message
-from chat.prompting import prompt, window
-from chat.remembering import SOURCE
+from chat.prompt import prompt, window
+from chat.reply_ending import finish, tell
 from llm import chat
 from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Drawer
-from palace.recall.conversing import Talk
+from palace.recall.deduplication import Talk
 from palace.recall.recall import Recollection, recall
 from palace.working.errors import WorkingMemoryAway
 from settings_app.models import MemorySettings, settings_of

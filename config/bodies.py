@@ -20,7 +20,7 @@ from django.urls import resolve
 
 from api.mcp.http import PATHS as MCP_PATHS
 from api.mcp.threads import in_thread
-from api.openai import asked
+from api.openai import chat_request
 from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
@@ -63,7 +63,7 @@ _SIGN_IN = "Sign in first, then send the file again. Nothing of it was kept."
 # By the name of what is asked for, or by the namespace of that.
 _DOORS = {
     "api": _of_programs(parsing.MOST_BYTES, as_json),
-    "proxy": _of_programs(asked.MOST_BYTES, as_openai),
+    "proxy": _of_programs(chat_request.MOST_BYTES, as_openai),
     # Of whoever is not signed in.
     UPLOADS: Door(BESIDES_THE_FILE, _SIGN_IN, on_page=_SIGN_IN),
 }

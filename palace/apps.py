@@ -14,11 +14,11 @@ class PalaceConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("palace.checks")  # It registers itself; models must be there first.
-        import_module("palace.working.forgetting").forget_with_palaces()
+        import_module("palace.working.cleanup").forget_with_palaces()
         pre_delete.connect(_forget_traces, self.get_model("Palace"), dispatch_uid="traces")
 
 
 def _forget_traces(instance: Any, **_: Any) -> None:
     # Looked up when they are needed: much of the palace comes along, and few starts delete one.
-    for name in ("palace.curation.leaving", "palace.transfer.import_jobs.spools"):
+    for name in ("palace.curation.account_deletion", "palace.transfer.import_jobs.spools"):
         import_module(name).forget_traces(instance)

@@ -23,21 +23,21 @@ from django.utils import timezone
 
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
-from palace.curation import leaving, purge, trash
+from palace import retry_backoff
+from palace.curation import account_deletion, purge, trash
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.dream import dream
 from palace.knowledge.dreaming.nightly import due, is_due
-from palace.knowledge.episodes.writing import write_due
-from palace.knowledge.facts.learning import learn_unread
-from palace.mining import taking_up
+from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.models.writes import forget_old_writes
 from palace.pipeline.mine import mine_room as mine_room_now
 from palace.storage.indexing import backfill, postings
 from palace.transfer import import_jobs
-from palace.webhooks import delivering
-from palace.working import forgetting
+from palace.webhooks import delivery
+from palace.working import cleanup
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def mine_room(room_id: int) -> None:
         room = rooms.get()
         mine_room_now(room)
         have_learnt(room.palace_id)
-        taking_up.done("room", room_id)
+        retry_backoff.done("room", room_id)
         if postings.needs_compaction(room.palace):
             compact_postings.delay(room.palace_id)
 
@@ -95,7 +95,7 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
         have_learnt(job.palace_id)
-        taking_up.done("import", job_id)
+        retry_backoff.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
 
@@ -115,7 +115,7 @@ def learn_facts(palace_id: int) -> None:
     with _unless_gone(palaces):
         if not learn_unread(palaces.get(), seconds=LEARN_S):
             learn_facts.delay(palace_id)
-        taking_up.done("facts", palace_id)
+        retry_backoff.done("facts", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -125,7 +125,7 @@ def write_episodes(palace_id: int) -> None:
     with _unless_gone(palaces):
         if not write_due(palaces.get(), seconds=WRITE_EPISODES_S):
             write_episodes.delay(palace_id)
-        taking_up.done("episodes", palace_id)
+        retry_backoff.done("episodes", palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -146,18 +146,18 @@ def take_up_unfinished() -> None:
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
     rooms = unmined.values_list("room_id", flat=True).distinct().iterator()
-    for room_id in islice(filter(partial(taking_up.is_due, "room"), rooms), SWEEP):
+    for room_id in islice(filter(partial(retry_backoff.is_due, "room"), rooms), SWEEP):
         mine_room.delay(room_id)
     unread = Drawer.objects.unread().filter(mined_at__lt=since).order_by("palace_id")
     palaces = unread.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(taking_up.is_due, "facts"), palaces), SWEEP):
+    for palace_id in islice(filter(partial(retry_backoff.is_due, "facts"), palaces), SWEEP):
         learn_facts.delay(palace_id)
     due = Room.objects.filter(episode_due_at__lt=since).order_by("palace_id")
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
-    for palace_id in islice(filter(partial(taking_up.is_due, "episodes"), palaces), SWEEP):
+    for palace_id in islice(filter(partial(retry_backoff.is_due, "episodes"), palaces), SWEEP):
         write_episodes.delay(palace_id)
     jobs = import_jobs.standing_still(since).iterator()
-    for job_id in islice(filter(partial(taking_up.is_due, "import"), jobs), SWEEP):
+    for job_id in islice(filter(partial(retry_backoff.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)
     import_jobs.remove_orphans()
 
@@ -202,7 +202,7 @@ def empty_trash(palace_id: int, through: int) -> None:
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def delete_closed_accounts() -> None:
     """Delete what closed accounts held, also where that was broken off."""
-    leaving.delete_closed_accounts()
+    account_deletion.delete_closed_accounts()
 
 
 @shared_task
@@ -214,7 +214,7 @@ def forget_answered_writes() -> None:
 @shared_task
 def forget_deleted_palaces() -> None:
     """Delete what working memory still holds of palaces that are no more."""
-    forgetting.forget_deleted_palaces()
+    cleanup.forget_deleted_palaces()
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -248,14 +248,14 @@ def dream_where_it_is_night() -> None:
 def deliver_webhooks() -> None:
     """Tell webhooks what is due; however slow they are, they never take more than one worker."""
     with held_if_free("deliver webhooks") as ours:
-        done = not ours or delivering.deliver_due(seconds=WEBHOOKS_S)
+        done = not ours or delivery.deliver_due(seconds=WEBHOOKS_S)
     if not done:
         deliver_webhooks.delay()
 
 
 @shared_task
 def forget_old_deliveries() -> None:
-    delivering.forget_old()
+    delivery.forget_old()
 
 
 @shared_task

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from palace.views import (
+    account_deletion,
     activity,
     cases,
     drawers,
@@ -20,7 +21,6 @@ from palace.views import (
     health,
     imports,
     inbox,
-    leaving,
     memory,
     places,
     recalls,
@@ -76,8 +76,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/dreams/", dream_settings.dream_settings, name="dream_settings"),
     path("settings/data/", exports.data_settings, name="data_settings"),
     path("settings/data/export/", exports.export_palace, name="export_palace"),
-    path("settings/account/delete/", leaving.delete_account, name="delete_account"),
-    path("account-deleted/<str:receipt>/", leaving.account_deleted, name="account_deleted"),
+    path("settings/account/delete/", account_deletion.delete_account, name="delete_account"),
+    path(
+        "account-deleted/<str:receipt>/", account_deletion.account_deleted, name="account_deleted"
+    ),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
     path("settings/webhooks/<uuid:uuid>/", webhooks.webhook_detail, name="webhook_detail"),
     path("settings/webhooks/<uuid:uuid>/try/", webhooks.webhook_try, name="webhook_try"),

@@ -1,8 +1,8 @@
 """The end of an account: first it is closed, then all that it held is deleted.
 
 Closing is one short transaction. From then on nothing opens the account, no password, key, link
-or session, and its name is free. What it held is deleted after that by `palace.curation.leaving`,
-as long as that takes and however often it is killed.
+or session, and its name is free. What it held is deleted after that by
+`palace.curation.account_deletion`, as long as that takes and however often it is killed.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from django.db import connection
 
 from bench.sample import conversations
 from palace import tasks
-from palace.knowledge.episodes.writing import write_due
-from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall

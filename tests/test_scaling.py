@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import BaseModel
 
-from api.openai.laying import Kept, lay
-from api.openai.said import Said, read_history
+from api.openai.alignment import Kept, lay
+from api.openai.message_text import Said, read_history
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
@@ -32,7 +32,7 @@ from llm.answers import parse
 from llm.messages import Completion
 from palace.aaak import Pointer
 from palace.errors import BadPointer
-from palace.knowledge.dreaming import wording
+from palace.knowledge.dreaming import phrasing
 from palace.knowledge.facts.judging.likeness import words_of
 from palace.storable import storable_label
 from palace.storage.filing.block_markers import BLOCK_START
@@ -112,7 +112,7 @@ READERS = {
     "a web page": text_of,
     "an answer": parsed,
     "a body": read_body,
-    "statements": wording.plainly,
+    "statements": phrasing.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
 }

@@ -14,8 +14,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.utils import timezone
 
-from palace import tasks
-from palace.mining import taking_up
+from palace import retry_backoff, tasks
 from palace.models import Drawer, Passage, Posting, Wing
 from palace.models.locks import held_if_free
 from palace.pipeline.mine import mine
@@ -87,22 +86,22 @@ def test_what_waits_in_the_queue_is_not_queued_again_and_again(palace, queued):
         tasks.take_up_unfinished()
     assert queued() == ["mine_room"]
     tasks.mine_room(room.pk)
-    assert taking_up.is_due("room", room.pk)
+    assert retry_backoff.is_due("room", room.pk)
 
 
 def test_what_never_succeeds_is_tried_ever_more_seldom(settings):
     client = redis.Redis.from_url(settings.REDIS_URL)
-    waiting, _ = taking_up._names("attempt", 1)
+    waiting, _ = retry_backoff._names("attempt", 1)
     waits = []
     for _ in range(12):
-        assert taking_up.is_due("attempt", 1)
-        assert not taking_up.is_due("attempt", 1)
+        assert retry_backoff.is_due("attempt", 1)
+        assert not retry_backoff.is_due("attempt", 1)
         waits.append(client.ttl(cache.make_key(waiting)))
         cache.delete(waiting)
-    taking_up.done("attempt", 1)
+    retry_backoff.done("attempt", 1)
     client.close()
     assert waits[:3] == [60, 120, 240]
-    assert waits[-1] == taking_up.LONGEST_S
+    assert waits[-1] == retry_backoff.LONGEST_S
 
 
 def test_an_import_queued_twice_goes_on_once(palace, tmp_path, queued):

@@ -11,7 +11,7 @@ from api.mcp.callers import Caller
 from api.mcp.tools.episodes import latest
 from api.rest.problems import Problem
 from palace.models import Episode
-from palace.recall.escaping import on_one_line, quoted
+from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.recall import recall
 from palace.storable import is_storable
 

@@ -14,7 +14,7 @@ from api.mcp.tools.places import WingsTold, WingTold, wing_told
 from api.rest.problems import Problem
 from palace.models import Drawer, Palace, Wing
 from palace.storable import is_storable
-from palace.views.reading import WingRow, rooms_of, wing_rows
+from palace.views.page_queries import WingRow, rooms_of, wing_rows
 
 JSON = "application/json"
 WINGS = "loci://wings"

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from api.openai import keeping, slots
-from api.openai.asked import Asked
-from api.openai.keeping import Place
+from api.openai import concurrency, message_filing
+from api.openai.chat_request import Asked
+from api.openai.message_filing import Place
+from api.openai.message_text import History, Said, text_of
 from api.openai.replies import Reader
-from api.openai.said import History, Said, text_of
 from chat.models import Message
 from chat.views.streams import a_moments_connection
 from llm import usage
@@ -77,7 +77,7 @@ class Exchange:
         if not self._once.acquire(blocking=False):
             return
         if self.endpoint is not None:
-            slots.give_back(self.owner_id)
+            concurrency.give_back(self.owner_id)
         try:
             with a_moments_connection():
                 self._keep(status)
@@ -92,12 +92,12 @@ class Exchange:
         reader = self.reader
         if reader is None or not reader.text.strip():
             with transaction.atomic():
-                keeping.mine_when_at_rest(self.place.room)
+                message_filing.mine_when_at_rest(self.place.room)
             return
         kept_with = self._kept_with(reader, status)
         reply = Said("assistant", reader.text)
         try:
-            keeping.keep_reply(
+            message_filing.keep_reply(
                 self.palace, self.place, self.history, reply, timezone.now(), kept_with
             )
         except Palace.DoesNotExist:

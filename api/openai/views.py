@@ -16,19 +16,19 @@ from django.http import (
     StreamingHttpResponse,
 )
 
-from api.openai import keeping, slots
-from api.openai.asked import OWN_MODEL, Asked, read_request
-from api.openai.door import door, need
+from api.openai import concurrency, message_filing
+from api.openai.access import door, need
+from api.openai.chat_request import OWN_MODEL, Asked, read_request
 from api.openai.exchange import Exchange, let_go_of_connection
-from api.openai.quoting import quoted
-from api.openai.recalling import context_of, mark_given, recall_for
+from api.openai.extractive_reply import quoted
+from api.openai.memory_injection import context_of, mark_given, recall_for
+from api.openai.message_text import read_history, without_our_answers
 from api.openai.relay import Relay
 from api.openai.replies import BodyReader
-from api.openai.said import read_history, without_our_answers
 from api.rest import palaces
 from api.rest.problems import Problem
+from chat.mining_queue import is_automatic
 from chat.models import Message
-from chat.remembering import is_automatic
 from llm import providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.passing import Passed, pass_on
@@ -90,7 +90,7 @@ def _begun(asked: Asked, key: ApiKey, *, has_model: bool) -> Exchange:
 def _keep_and_recall(exchange: Exchange, palace: Palace, key: ApiKey, *, has_model: bool) -> None:
     now = settings_of(key.owner_id).local_now()
     history = exchange.history = without_our_answers(exchange.history, palace)
-    find = keeping.keep_told if exchange.remembers else keeping.find_place
+    find = message_filing.keep_told if exchange.remembers else message_filing.find_place
     place = exchange.place = find(palace, history, exchange.asked.conversation, now)
     if exchange.recalls:
         exchange.found = recall_for(palace, history, place, now, has_model=has_model)
@@ -106,7 +106,7 @@ def _mode(asked: Asked, key: ApiKey) -> str:
 
 
 def _passed_on(exchange: Exchange, endpoint: Endpoint) -> HttpResponseBase:
-    slots.take(exchange.owner_id)
+    concurrency.take(exchange.owner_id)
     exchange.endpoint = endpoint
     model = exchange.asked.model(endpoint.model)
     body = exchange.asked.with_context(context_of(exchange.found), model)

@@ -16,7 +16,7 @@ from api.rest.palaces import subject_for
 from api.rest.problems import not_found
 from palace.models import Webhook, WebhookDelivery
 from palace.tasks import deliver_webhooks
-from palace.webhooks import addresses, keeping
+from palace.webhooks import addresses, registration
 
 Shape = serializers.Serializer[Any]
 TAG = ["webhooks"]
@@ -111,7 +111,7 @@ class WebhooksView(ApiView):
         asked = self.read(WebhookAsked)
         user_id = asked.get("user_id")
         subject = subject_for(self.key, user_id) if user_id is not None else self.key.subject
-        webhook, self._secret = keeping.add(
+        webhook, self._secret = registration.add(
             self.key.owner_id, asked["url"], asked["events"], subject
         )
         return Response(_shown(webhook), 201)
@@ -139,9 +139,9 @@ class WebhookView(ApiView):
         """Change where it is told and of what, or stop it and let it go on."""
         asked = self.read(WebhookChanged)
         webhook = _one(self, uuid)
-        keeping.change(webhook, url=asked.get("url"), events=asked.get("events", ()))
+        registration.change(webhook, url=asked.get("url"), events=asked.get("events", ()))
         if "enabled" in asked:
-            keeping.enable(webhook) if asked["enabled"] else keeping.disable(webhook)
+            registration.enable(webhook) if asked["enabled"] else registration.disable(webhook)
         return Response(_shown(webhook))
 
     @extend_schema(tags=TAG, request=None, responses={204: None})
@@ -157,7 +157,7 @@ class WebhookTestView(ApiView):
     @extend_schema(tags=TAG, request=None, responses={202: DeliveryShown})
     def post(self, request: Request, uuid: UUID) -> Response:
         """Send a message of the type `test`; see its deliveries for what came of it."""
-        delivery = keeping.try_out(_one(self, uuid))
+        delivery = registration.try_out(_one(self, uuid))
         deliver_webhooks.delay()
         return Response(_delivery(delivery), 202)
 

@@ -20,10 +20,10 @@ from palace.models import Drawer, Evidence, Fact, Palace
 from palace.pipeline.mine import mine
 from palace.recall.facts import fact_floor, facts_for
 from palace.recall.fusion import ranking
-from palace.recall.opening import read_opening
 from palace.recall.recipes import recipe_named
 from palace.recall.relevance import INSTRUCTION
-from palace.recall.searching import Found, search
+from palace.recall.request_context import read_opening
+from palace.recall.retrieval import Found, search
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space

@@ -17,20 +17,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
 from kombu.exceptions import OperationalError
 
-from chat import ending, replies
+from chat import replies, reply_ending
 from chat.errors import ChatError
+from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation
-from chat.remembering import SOURCE, is_automatic, keep_waiting, waiting
 from chat.titles import one_line
-from chat.views.composing import (
-    AWAY,
-    agent_of,
-    chosen_agent,
-    key_of,
-    place_of,
-    refusal,
-    text_of,
-)
+from chat.views.message_form import AWAY, agent_of, chosen_agent, key_of, place_of, refusal, text_of
 from chat.views.showing import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
@@ -114,7 +106,7 @@ def show_conversation(
 ) -> HttpResponse:
     """The page; `error` goes beside the box, which keeps `text`."""
     palace = conversation.palace
-    ending.end_abandoned(conversation)
+    reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)
     context = {
         "conversation": conversation,
@@ -182,7 +174,7 @@ def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
-    reply = ending.writing_in(conversation)
+    reply = reply_ending.writing_in(conversation)
     with transaction.atomic():
         # What is just being remembered of it is waited for, and goes along.
         conversation.palace.lock()
@@ -191,7 +183,7 @@ def _delete(conversation: Conversation, *, with_drawers: bool) -> None:
             move_to_trash(room)
         conversation.delete()
     if reply:
-        ending.cancel(reply)
+        reply_ending.cancel(reply)
     _forget_ledger(conversation)
 
 

@@ -12,9 +12,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from chat.models import Conversation, Message
-from chat.prompting import window
+from chat.prompt import window
 from chat.views.conversations import the_conversation
-from palace.recall.carried import DRAWER, FACT, Carried, still_before
+from palace.recall.carried_context import DRAWER, FACT, Carried, still_before
 from palace.templatetags.palace_tags import counted
 from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Entry, Ledger, within

@@ -10,11 +10,11 @@ import redis
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from chat import ending, replies
+from chat import replies, reply_ending
 from chat.errors import ChatError
 from chat.models import Conversation, Message
-from chat.views.composing import AWAY, key_of, place_of, refusal, reply_of, text_of
 from chat.views.conversations import show_conversation, the_conversation
+from chat.views.message_form import AWAY, key_of, place_of, refusal, reply_of, text_of
 from chat.views.showing import PAGE_SIZE, question_url, row, rows
 from palace.models import Palace
 from settings_app.access import PageRequest, signed_in_action
@@ -100,7 +100,7 @@ def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     reply = the_reply(request, uuid)
     try:
         if reply.is_writing:
-            ending.stop(reply)
+            reply_ending.stop(reply)
     except redis.RedisError:
         return _refused(request, reply.conversation, CANNOT_STOP, 503)
     if request.htmx:

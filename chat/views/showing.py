@@ -17,7 +17,7 @@ from chat import live
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
-from palace.recall.tracing import SHOWN
+from palace.recall.trace import SHOWN
 from palace.views.hits import SIGNALS
 
 # Messages shown at once; the earlier ones are a click away.

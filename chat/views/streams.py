@@ -18,7 +18,7 @@ from django.db import connection
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.template.loader import render_to_string
 
-from chat import ending, live
+from chat import live, reply_ending
 from chat.markdown import render_markdown
 from chat.models import Message
 from chat.views.messages import the_reply
@@ -108,7 +108,9 @@ def _still_writing(reply_id: int) -> bool:
     with a_moments_connection():
         reply = _looked_up(reply_id)
         try:
-            return reply is not None and reply.is_writing and not ending.end_if_abandoned(reply)
+            return (
+                reply is not None and reply.is_writing and not reply_ending.end_if_abandoned(reply)
+            )
         except redis.RedisError:
             return True
 

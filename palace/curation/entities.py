@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from language.slugs import slug_of
-from palace.curation.joining import Moved, join
-from palace.curation.parting import part, put_apart, put_together
+from palace.curation.entity_merge import Moved, join
+from palace.curation.entity_split import part, put_apart, put_together
 from palace.errors import PalaceError
 from palace.models import Activity, Entity, Fact, Mention, Palace
 from palace.storable import LABEL_LENGTH, storable_label

@@ -11,11 +11,11 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from llm.embedding import forget, max_passage_chars
-from palace.curation.emptied import remove_emptied
+from palace.curation.empty_places import remove_emptied
 from palace.curation.traces import scrub_cases, scrub_traces
 from palace.curation.trash import expired
-from palace.knowledge.episodes.founding import forget_resting_on as forget_episodes
-from palace.knowledge.facts.founding import forget_resting_on
+from palace.knowledge.episodes.evidence_support import forget_resting_on as forget_episodes
+from palace.knowledge.facts.evidence_support import forget_resting_on
 from palace.models import (
     Activity,
     Drawer,

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import F, Max, Min
 from django.db.models.functions import Greatest
 
-from palace.curation.emptied import remove_empty_closets, remove_empty_wings
+from palace.curation.empty_places import remove_empty_closets, remove_empty_wings
 from palace.errors import PalaceError
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet

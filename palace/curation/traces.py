@@ -17,7 +17,7 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
-from palace.recall.packing import without
+from palace.recall.context_builder import without
 from palace.recall.query import as_asked
 
 

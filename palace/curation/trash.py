@@ -14,9 +14,8 @@ from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
 from palace.errors import FactConflict
-from palace.knowledge.episodes.founding import bring_back, put_away
-from palace.knowledge.facts.editing import hold_in_order
-from palace.knowledge.facts.founding import (
+from palace.knowledge.episodes.evidence_support import bring_back, put_away
+from palace.knowledge.facts.evidence_support import (
     BACK,
     BY_TRASH,
     found_again,
@@ -24,7 +23,8 @@ from palace.knowledge.facts.founding import (
     resting_only_on,
     unfound,
 )
-from palace.knowledge.facts.reconciling import scopes_of
+from palace.knowledge.facts.fact_edits import hold_in_order
+from palace.knowledge.facts.reconciliation import scopes_of
 from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet

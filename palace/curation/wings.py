@@ -13,7 +13,7 @@ from language.slugs import slug_of
 from palace.curation.refiling import join_rooms
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
-from palace.mining.linking import wing_for
+from palace.mining.room_linker import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
 from palace.storable import LABEL_LENGTH, storable_label
 

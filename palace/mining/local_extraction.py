@@ -19,7 +19,7 @@ def extract(
     embed: Embed,
     drafted: Draft | None = None,
 ) -> Extraction:
-    """Read a window of at least one turn; see `palace.mining.reading.Extractor`."""
+    """Read a window of at least one turn; see `palace.mining.window_reader.Extractor`."""
     try:
         drafted = drafted or draft(window, vectors, context)
         return read_window(drafted, window, vectors, context, embed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from palace.mining.linking import Landed
+from palace.mining.room_linker import Landed
 from palace.models import Activity, Room
 
 

@@ -13,11 +13,11 @@ from language.candidate import Candidate
 from llm.commits import commit_without_waiting
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
-from palace.mining.linking import link
-from palace.mining.placed import index_placed
-from palace.mining.reading import Reader, Reading
+from palace.mining.mined_drawers import write_mined
+from palace.mining.placement import index_placed
 from palace.mining.reports import Report, save
-from palace.mining.writing import write_mined
+from palace.mining.room_linker import link
+from palace.mining.window_reader import Reader, Reading
 from palace.models import Drawer, Palace, Room
 from palace.models.locks import held_where_free
 from palace.storage.indexing.passages import Embedded

@@ -9,13 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from palace.models import Palace
-from palace.recall.atlas import Atlas, Rows
+from palace.recall.index.binary_quantization import closest_by_bits
+from palace.recall.index.index_loader import survey_around
+from palace.recall.index.palace_index import Atlas, Rows
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.rows import NO_KEYS, among, distinct, fetch_rows, keys_literal, marked, numbers
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    among,
+    distinct,
+    fetch_rows,
+    keys_literal,
+    marked,
+    numbers,
+)
 from palace.recall.semantic import Ids, Meaning, Scores
-from palace.recall.signs import closest_by_bits
-from palace.recall.surveying import survey_around
 
 # Of the best by each of meaning and words, as many as are looked at unless a recipe says else.
 BEST_EACH = 200

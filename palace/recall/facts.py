@@ -23,7 +23,7 @@ from palace.models import EmbeddingSpace, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
-from palace.recall.subject import asks_for_all, subject_of
+from palace.recall.question_subject import asks_for_all, subject_of
 
 # As the memory service has it: the facts it is sure enough of, and how many at most.
 CONFIDENT = 0.7

@@ -14,7 +14,7 @@ from language.analyzer import analyze
 from language.slugs import slug_of
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
-from palace.recall.rows import fetch_rows
+from palace.recall.raw_sql import fetch_rows
 
 # The memory service's multi-hop expansion: hop n from a seed gets the seed's score times 0.6^n.
 HOPS = 3

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from palace.models import Palace
 from palace.models.packed import unpack
-from palace.recall.census import Census, take_census
-from palace.recall.rows import NO_KEYS, fetch_rows, marked
+from palace.recall.index.corpus_stats import Census, take_census
+from palace.recall.raw_sql import NO_KEYS, fetch_rows, marked
 from palace.recall.semantic import Ids, Scores, look_up
 
 K1 = 1.2

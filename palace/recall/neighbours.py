@@ -6,8 +6,8 @@ import numpy as np
 
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
+from palace.recall.question_demotion import Tells
 from palace.recall.semantic import Scores
-from palace.recall.telling import Tells
 from palace.storage.indexing.traits import Trait
 
 

@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from palace.models import Palace
-from palace.recall.conversing import Composed, Seen, Talk, compose, read_seen
+from palace.recall.context_format import PackableTurn
+from palace.recall.deduplication import Composed, Seen, Talk, compose, read_seen
 from palace.recall.facts import KnownFact, fact_floor, facts_for
 from palace.recall.latest import latest
-from palace.recall.lines import PackableTurn
-from palace.recall.opening import read_opening
 from palace.recall.query import Query
+from palace.recall.question_subject import is_plain, subject_of
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
-from palace.recall.searching import Found, search
-from palace.recall.subject import is_plain, subject_of
-from palace.recall.tracing import keep_trace
+from palace.recall.request_context import read_opening
+from palace.recall.retrieval import Found, search
+from palace.recall.trace import keep_trace
 
 __all__ = ["Hit", "Recollection", "recall"]
 

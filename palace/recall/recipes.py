@@ -10,8 +10,8 @@ from typing import Any
 
 from palace.errors import UnknownRecipe
 from palace.recall.adapter import FOLDER
-from palace.recall.packing import TIERS
-from palace.recall.telling import SILENT
+from palace.recall.context_builder import TIERS
+from palace.recall.question_demotion import SILENT
 
 Weights = Mapping[str, float]
 

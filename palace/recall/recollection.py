@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from palace.aaak import Pointer
 from palace.models import Drawer
-from palace.recall.carried import Carried
-from palace.recall.conversing import Injection
+from palace.recall.carried_context import Carried
+from palace.recall.context_builder import Citation
+from palace.recall.deduplication import Injection
 from palace.recall.facts import KnownFact
-from palace.recall.packing import Citation
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from palace.recall.candidates import Candidates
 from palace.recall.floor import COSINE_BY_CHANCE, FEW, Closeness, floor_for
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.rows import among
+from palace.recall.question_subject import asks_for_all, is_personal, subject_of
+from palace.recall.raw_sql import among
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
-from palace.recall.subject import asks_for_all, is_personal, subject_of
 
 # Where the question is close, a drawer is with this cosine or a word of it. More would cost: where
 # words that neighbours share had to make up for it, BEAM lost 1.2 points of turn@10.

@@ -16,12 +16,20 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.atlas import Atlas, Stretches
-from palace.recall.census import Census, take_census
-from palace.recall.rows import NO_KEYS, among, distinct, fetch_rows, keys_literal, marked, numbers
-from palace.recall.shelf import atlas_of, memory_bytes
-from palace.recall.signs import Asked, closest_by_bits, sample
-from palace.recall.survey import Vectors, signs_of
+from palace.recall.index.binary_quantization import Asked, closest_by_bits, sample
+from palace.recall.index.corpus_stats import Census, take_census
+from palace.recall.index.index_arrays import Vectors, signs_of
+from palace.recall.index.index_cache import atlas_of, memory_bytes
+from palace.recall.index.palace_index import Atlas, Stretches
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    among,
+    distinct,
+    fetch_rows,
+    keys_literal,
+    marked,
+    numbers,
+)
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]

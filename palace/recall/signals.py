@@ -11,10 +11,10 @@ from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.preference import preference_scores
 from palace.recall.query import Query
+from palace.recall.question_demotion import SILENT, Tells, tells
 from palace.recall.semantic import Meaning, Scores
 from palace.recall.speaker import named_speaker, users_own
 from palace.recall.statement import LEARNT, has_trait
-from palace.recall.telling import SILENT, Tells, tells
 
 
 def features(

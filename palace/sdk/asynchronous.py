@@ -6,7 +6,7 @@ from threading import Lock
 
 from django.contrib.auth.models import User
 
-from palace.sdk.awaiting import Awaiting, awaited
+from palace.sdk.async_calls import Awaiting, awaited
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.memory import Memory
 from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of

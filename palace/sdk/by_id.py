@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from django.db.models import F, Q
 
-from palace.curation.forgetting import delete_fact
+from palace.curation.fact_deletion import delete_fact
 from palace.errors import NoSuchFact
-from palace.knowledge.facts import editing
+from palace.knowledge.facts import fact_edits
 from palace.models import Fact, FactEvent
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
@@ -42,7 +42,9 @@ def rewrite(
     text, fact = arguments.statement_of(new_text), _held(palaces, memory_id)
     by = _scope_of(fact).writing()
     return shown.updated(
-        editing.rewrite(fact.palace, fact.memory, text, by, check=lambda held: check(_item(held)))
+        fact_edits.rewrite(
+            fact.palace, fact.memory, text, by, check=lambda held: check(_item(held))
+        )
     )
 
 

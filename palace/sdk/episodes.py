@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from palace.knowledge.episodes import finding, storing
+from palace.knowledge.episodes import episode_search, episode_store
 from palace.models import Episode, Palace
 from palace.sdk import arguments
 from palace.sdk.arguments import Moment
@@ -53,7 +53,7 @@ class EpisodicMemory:
         begun = arguments.moment_of("started_at", started_at)
         over = arguments.moment_of("ended_at", ended_at)
         palace = self._scope.palace_made(self._owner_id)
-        episode = storing.store(
+        episode = episode_store.store(
             palace,
             conversation=conversation_id,
             summary=summary,
@@ -90,7 +90,7 @@ class EpisodicMemory:
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
-        found = finding.search(palace, query, agent=agent, k=most, as_of=moment)
+        found = episode_search.search(palace, query, agent=agent, k=most, as_of=moment)
         return [_item(palace, one) | {"score": score_of(cosine)} for one, cosine in found]
 
     @a_call
@@ -99,7 +99,9 @@ class EpisodicMemory:
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
-        return [_item(palace, one) for one in finding.of_conversation(palace, conversation_id)]
+        return [
+            _item(palace, one) for one in episode_search.of_conversation(palace, conversation_id)
+        ]
 
 
 def _agent(agent_id: object) -> str:

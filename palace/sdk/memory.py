@@ -9,19 +9,19 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from palace.curation.forgetting import delete_facts, purge_words
+from palace.curation.fact_deletion import delete_facts, purge_words
 from palace.errors import EmptyQuery
-from palace.knowledge.facts import editing
+from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
 from palace.recall.query import as_asked
-from palace.sdk import adding, arguments, by_id, process, shown
+from palace.sdk import arguments, by_id, ingestion, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import told
 from palace.sdk.episodes import EpisodicMemory
-from palace.sdk.finding import find
+from palace.sdk.fact_search import find
 from palace.sdk.owners import account_of
 from palace.sdk.results import (
     AddResults,
@@ -121,7 +121,7 @@ class Memory:
         Raises:
             ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
         """
-        what = adding.Told.read(
+        what = ingestion.Told.read(
             self._scope(user_id, agent_id, run_id),
             messages,
             metadata=metadata,
@@ -132,7 +132,7 @@ class Memory:
         )
         palace = what.scope.palace_made(self.owner.pk)
         self._catch_up(palace)
-        return adding.add(palace, what)
+        return ingestion.add(palace, what)
 
     @_a_call
     def search(
@@ -267,7 +267,7 @@ class Memory:
         """
         for palace in self._palaces():
             self._catch_up(palace)
-            editing.forget(palace, Fact.objects.all())
+            fact_edits.forget(palace, Fact.objects.all())
             purge_words(palace)
 
     def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from django.db.models import Min
 
-from palace.curation.forgetting import Forgotten
-from palace.knowledge.facts.applying import Remembered
-from palace.knowledge.facts.editing import Rewritten
+from palace.curation.fact_deletion import Forgotten
+from palace.knowledge.facts.fact_edits import Rewritten
+from palace.knowledge.facts.fact_writer import Remembered
 from palace.knowledge.facts.judgement import Verdict
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.sdk.results import (

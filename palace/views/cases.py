@@ -15,7 +15,7 @@ from palace.evaluation.cases import take_back
 from palace.evaluation.trials import DEPTH, last_scores, try_now
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
 from palace.templatetags.palace_tags import counted
-from palace.views.reading import with_preview
+from palace.views.page_queries import with_preview
 from palace.views.rendering import Stretch
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 

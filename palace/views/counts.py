@@ -10,7 +10,7 @@ from django.urls import Resolver404, resolve
 from palace.curation.trash import drawers_in
 from palace.models import Drawer
 from palace.templatetags.palace_tags import counted
-from palace.views.reading import WingRow, wing_rows
+from palace.views.page_queries import WingRow, wing_rows
 from settings_app.access import PageRequest
 
 # How far up from a drawer the counts on a page reach.

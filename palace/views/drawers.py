@@ -14,10 +14,10 @@ from palace.aaak import Pointer
 from palace.curation.trash import days_left
 from palace.errors import BadPointer
 from palace.models import Drawer, Entity, Palace, RecollectionTrace
+from palace.views.evidence_spans import evidence_in, resting_on_it, stretches
 from palace.views.memory import show_memory
-from palace.views.reading import find_by_pointer, with_preview
+from palace.views.page_queries import find_by_pointer, with_preview
 from palace.views.rendering import render_page_or_part
-from palace.views.resting import evidence_in, resting_on_it, stretches
 from settings_app.access import PageRequest, signed_in_page
 
 # How many of the latest recalls are looked through, and how many of those that had it are named.

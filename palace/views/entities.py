@@ -22,9 +22,9 @@ from palace.templatetags.fact_tags import KINDS
 from palace.views.connections import connections_of
 from palace.views.days import BadDay, end_of, read_day
 from palace.views.evidence import with_words
+from palace.views.list_pages import Numbered, Uncounted
 from palace.views.mentions import mentions_of, shown
 from palace.views.rendering import render_page_or_part
-from palace.views.stretches import Numbered, Uncounted
 from settings_app.access import PageRequest, signed_in_page
 
 # Of each kind, on the page that shows all kinds.

@@ -17,8 +17,8 @@ from palace.models import Activity, Entity, Fact, Palace
 from palace.storable import LABEL_LENGTH, storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.evidence import with_words
+from palace.views.list_pages import Uncounted
 from palace.views.mentions import mentions_of, shown
-from palace.views.stretches import Uncounted
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
 OTHERS_SHOWN = 20

@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from llm.errors import LLMError
-from palace.knowledge.episodes.finding import of_conversation, search
+from palace.knowledge.episodes.episode_search import of_conversation, search
 from palace.models import Episode, Palace, Room
-from palace.views.stretches import Numbered
+from palace.views.list_pages import Numbered
 from settings_app.access import PageRequest, signed_in_page
 
 FOUND = 20

@@ -10,11 +10,11 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 
-from palace.curation.forgetting import Forgotten, delete_fact
-from palace.curation.forgetting import restore_fact as restore_with_words
+from palace.curation.fact_deletion import Forgotten, delete_fact
+from palace.curation.fact_deletion import restore_fact as restore_with_words
 from palace.curation.trash import Restored
 from palace.errors import FactConflict, NoSuchFact
-from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.storable import is_storable

@@ -20,8 +20,8 @@ from palace.templatetags.fact_tags import CHANGES
 from palace.views.days import BadDay, end_of, read_day, start_of
 from palace.views.evidence import with_words
 from palace.views.fact_filters import about_named, entity_asked
+from palace.views.list_pages import Uncounted
 from palace.views.rendering import render_page_or_part
-from palace.views.stretches import Uncounted
 from settings_app.access import PageRequest, signed_in_page
 
 

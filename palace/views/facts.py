@@ -10,16 +10,16 @@ from django.http import Http404, HttpResponse
 from django.utils import timezone
 
 from language.predicates import PREDICATES
-from palace.curation.forgetting import resting_only_under
+from palace.curation.fact_deletion import resting_only_under
 from palace.knowledge.facts.history import history
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
 from palace.templatetags.fact_tags import TYPES
-from palace.views.arcs import Arc, arc_of
 from palace.views.evidence import with_words
 from palace.views.fact_filters import CLOCKS, STATES, Narrowing
+from palace.views.list_pages import Uncounted
+from palace.views.opinion_timeline import Arc, arc_of
 from palace.views.rendering import render_page_or_part
-from palace.views.stretches import Uncounted
 from settings_app.access import PageRequest, signed_in_page
 
 VERSIONS_SHOWN = 60

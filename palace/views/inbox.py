@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.deciding import (
+from palace.knowledge.dreaming.decisions import (
     Decided,
     accept,
     accept_all,
@@ -27,9 +27,9 @@ from palace.knowledge.dreaming.deciding import (
 )
 from palace.models import Palace, Proposal
 from palace.views.inbox_asked import DECIDED, KINDS, WAITING, Asked, behind, by_kind
+from palace.views.list_pages import Numbered, Uncounted
 from palace.views.proposals import Shown, shown
 from palace.views.rendering import render_page_or_part
-from palace.views.stretches import Numbered, Uncounted
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
 PROPOSALS_SHOWN = 20

@@ -15,8 +15,8 @@ from palace.recall.recall import recall
 from palace.views.counts import totals
 from palace.views.hits import explained, hit_rows
 from palace.views.inbox import waiting_count
-from palace.views.lately import lately
-from palace.views.reading import find_by_pointer, wing_rows
+from palace.views.page_queries import find_by_pointer, wing_rows
+from palace.views.recent_activity import lately
 from palace.views.rendering import render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
 

@@ -10,7 +10,13 @@ from django.shortcuts import get_object_or_404
 from palace.curation.trash import drawers_in
 from palace.models import Closet, Palace, Room, Wing
 from palace.views.episodes import episodes_of
-from palace.views.reading import closet_rows, closets_of, drawers_of, loose_drawers_of, rooms_of
+from palace.views.page_queries import (
+    closet_rows,
+    closets_of,
+    drawers_of,
+    loose_drawers_of,
+    rooms_of,
+)
 from palace.views.rendering import PAGE_SIZE, Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
 

@@ -15,7 +15,7 @@ from language.analyzer import analyze
 from palace.evaluation.cases import case_of
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.rerank import move_told
-from palace.recall.tracing import (
+from palace.recall.trace import (
     KNOWN,
     NO_ROOM,
     PUT_LOWER,
@@ -25,7 +25,7 @@ from palace.recall.tracing import (
     TOO_FAR,
 )
 from palace.views.hits import WORD, snippet_of
-from palace.views.reading import PREVIEW_LENGTH, with_preview
+from palace.views.page_queries import PREVIEW_LENGTH, with_preview
 from palace.views.shares import Account, Scale
 
 # Why something was cut: a heading, and a sentence for those who wonder.

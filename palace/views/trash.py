@@ -35,9 +35,9 @@ from palace.curation.trash import (
 )
 from palace.models import Closet, Drawer, Palace, Room, Wing
 from palace.templatetags.palace_tags import counted
-from palace.views.along import Along, going_along, went_along
+from palace.views.cascade_preview import Along, going_along, went_along
 from palace.views.counts import counts_beside
-from palace.views.reading import with_preview
+from palace.views.page_queries import with_preview
 from palace.views.rendering import Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 
 from palace.errors import BadInput
 from palace.models import Webhook
-from palace.webhooks import addresses, keeping
+from palace.webhooks import addresses, registration
 
 SUBJECT_NEEDED = "Write the name by which your program calls this person, its user_id."
 
@@ -67,7 +67,7 @@ class WebhookForm(forms.Form):
         which: dict[str, str | None] = {self.Palaces.ALL: None, self.Palaces.OWN: ""}
         subject = which.get(given["palaces"], given["subject"])
         try:
-            return keeping.add(owner_id, given["url"], given["events"], subject)
+            return registration.add(owner_id, given["url"], given["events"], subject)
         except BadInput as error:
             self.add_error("url", str(error).removeprefix("url: "))
             return None

@@ -13,8 +13,8 @@ from palace.errors import BadInput
 from palace.models import Webhook
 from palace.tasks import deliver_webhooks
 from palace.views.webhook_forms import WebhookForm
-from palace.webhooks import keeping
-from palace.webhooks.delivering import KEPT_FOR
+from palace.webhooks import registration
+from palace.webhooks.delivery import KEPT_FOR
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.reports import no_variables_in_reports
 
@@ -53,7 +53,7 @@ def webhook_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 def webhook_try(request: PageRequest, uuid: UUID) -> HttpResponse:
     webhook = _one(request, uuid)
     try:
-        keeping.try_out(webhook)
+        registration.try_out(webhook)
     except BadInput as error:
         messages.error(request, str(error))
     else:
@@ -67,10 +67,10 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Stop it, or let it go on."""
     webhook = _one(request, uuid)
     if request.POST.get("enabled") == "1":
-        keeping.enable(webhook)
+        registration.enable(webhook)
         messages.success(request, "It is told again from now on, what still waited first.")
     else:
-        keeping.disable(webhook)
+        registration.disable(webhook)
         messages.success(request, "It is told nothing more.")
     return redirect("webhook_detail", uuid)
 

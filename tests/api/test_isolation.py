@@ -17,9 +17,9 @@ from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.episodes.storing import store
+from palace.knowledge.episodes.episode_store import store
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
-from palace.pipeline.at_once import mine_at_once
+from palace.pipeline.deadline import mine_at_once
 from palace.recall.recall import recall
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields

@@ -10,7 +10,7 @@ from django.db import connection
 from bench.scale_fill import fill
 from bench.scale_talk import Talk
 from palace.models import Drawer, Passage, Posting
-from palace.recall.census import take_census
+from palace.recall.index.corpus_stats import take_census
 from palace.storage.indexing.spaces import active_space
 from tests.indexing.test_postings import bm25, found
 

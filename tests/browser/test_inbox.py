@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from palace.knowledge.dreaming.deciding import accept, reject
+from palace.knowledge.dreaming.decisions import accept, reject
 from palace.models import Drawer, Fact, Proposal
 from settings_app.sign_in import one_time_link
 from tests.browser.looking import faults_in_light_and_dark, has_settled, open_everything

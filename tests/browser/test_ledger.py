@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from chat import replies
 from palace.models import Drawer, Fact
-from palace.recall.carried import of_fact
+from palace.recall.carried_context import of_fact
 from palace.working.ledger import Entry, Ledger
 from settings_app.models import MemorySettings
 from tests.browser.looking import faults_in_light_and_dark, open_everything

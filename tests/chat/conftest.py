@@ -14,8 +14,8 @@ import pytest
 from django.utils import timezone
 
 from chat import live, replies
+from chat.mining_queue import remember_if_due
 from chat.models import Conversation, Message
-from chat.remembering import remember_if_due
 from language.transcripts import Transcript, Turn
 from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings

@@ -9,15 +9,15 @@ from itertools import pairwise
 import pytest
 from django.urls import reverse
 
-from chat import ending, replies
+from chat import replies, reply_ending
 from chat.views.ledgers import AWAY
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
-from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
-from palace.recall.tracing import SHOWN
+from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from palace.working.ledger import Entry, Ledger
@@ -161,7 +161,7 @@ def test_a_reply_stopped_in_one_tab_marks_nothing_over_that_of_another(told, mod
     gate = Gate(model)
     conversation = start(told, question("canoe", 1))
     until(lambda: len(model.requests) == 1)
-    ending.stop(current(conversation).last())
+    reply_ending.stop(current(conversation).last())
     say(conversation, question("canoe", 2))
     until(lambda: len(model.requests) == 2)
     gate.opened.set()

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.urls import reverse
 
-from chat import ending, live, replies, tasks
+from chat import live, replies, reply_ending, tasks
 from chat.errors import NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Message
 from chat.writing import BROKEN
@@ -104,10 +104,10 @@ def test_redis_may_come_back_without_its_memory(palace, model, own_redis):
     own_redis.kill()
     own_redis.start()
     # Nobody takes its writer for gone, and what it has written can be seen again, from the start.
-    assert not ending.end_if_abandoned(reply)
+    assert not reply_ending.end_if_abandoned(reply)
     until(lambda: live.text_so_far(reply.uuid))
     assert STORY.text.startswith(live.text_so_far(reply.uuid))
-    ending.stop(reply)
+    reply_ending.stop(reply)
     assert STORY.text.startswith(finished(conversation).text)
     assert finished(conversation).text
 
@@ -118,7 +118,7 @@ def test_who_was_taken_for_gone_has_the_last_word(palace, model):
     until(lambda: model.requests)
     reply = current(conversation).last()
     # As another machine may see it that lost sight of Redis, or of us.
-    ended = ending.end_as_abandoned(reply)
+    ended = reply_ending.end_as_abandoned(reply)
     assert ended
     assert finished(conversation).status == "failed"
     gate.opened.set()
@@ -130,7 +130,7 @@ def test_a_reply_that_was_stopped_stays_so(palace, model):
     gate = Gate(model)
     conversation = start(palace, "Hello")
     until(lambda: model.requests)
-    ending.stop(current(conversation).last())
+    reply_ending.stop(current(conversation).last())
     gate.opened.set()
     let_threads_end()
     assert (finished(conversation).status, finished(conversation).text) == ("stopped", "")
@@ -204,10 +204,10 @@ def test_tabs_that_stop_try_again_and_talk_at_once_leave_one_order(palace, model
         last = current(conversation).last()
         try:
             (
-                lambda: ending.stop(last),
+                lambda: reply_ending.stop(last),
                 lambda: replies.retry(conversation, last.uuid),
                 lambda: say(conversation, f"Number {number}"),
-                lambda: ending.end_abandoned(conversation),
+                lambda: reply_ending.end_abandoned(conversation),
             )[number % 4]()
         except (StillWriting, NothingToRetry):
             pass

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat import live
+from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
-from chat.remembering import remember
 from chat.views.showing import PAGE_SIZE
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.recall import recall

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chat.models import Message
-from chat.prompting import MOST_TOKENS, window
+from chat.prompt import MOST_TOKENS, window
 
 
 def said(*texts):

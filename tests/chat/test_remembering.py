@@ -9,8 +9,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from chat import tasks
+from chat.mining_queue import keep_waiting, remember, remember_if_due
 from chat.models import Agent, Conversation, Message
-from chat.remembering import keep_waiting, remember, remember_if_due
 from language.transcripts import Transcript, Turn
 from palace.models import Activity, Drawer
 from palace.pipeline.mine import mine

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from chat import ending, live, replies
+from chat import live, replies, reply_ending
 from chat.errors import BadText, NothingToRetry, StillWriting
+from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
-from chat.remembering import remember
 from chat.writing import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
@@ -97,7 +97,7 @@ def test_one_reply_is_written_at_a_time(palace, model):
     reply = current(conversation).last()
     with pytest.raises(StillWriting):
         replies.retry(conversation, reply.uuid)
-    ending.stop(reply)
+    reply_ending.stop(reply)
     model.stopped.set()
 
 
@@ -151,11 +151,11 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
     reply = current(conversation).last()
     while len(live.text_so_far(reply.uuid)) < 20:
         time.sleep(0.01)
-    assert ending.stop(reply)
+    assert reply_ending.stop(reply)
     stopped = finished(conversation)
     assert stopped.status == "stopped"
     assert 20 <= len(stopped.text) < 1500
-    assert not ending.stop(stopped)
+    assert not reply_ending.stop(stopped)
     let_threads_end()
     assert Usage.objects.get(purpose="chat").outcome == "cancelled"
     stopped.refresh_from_db()
@@ -243,9 +243,9 @@ def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model,
     conversation = start(palace, "Hello")
     reply = current(conversation).last()
     live.publish_text(reply.uuid, "So far ", 0)
-    assert not ending.end_if_abandoned(reply)
+    assert not reply_ending.end_if_abandoned(reply)
     reply.writer = gone_writer
-    assert ending.end_if_abandoned(reply)
+    assert reply_ending.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", "So far ")
     assert "stopped while" in ended.note

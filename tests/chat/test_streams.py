@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from chat import ending, live
+from chat import live, reply_ending
 from chat.models import Message
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
@@ -198,6 +198,6 @@ def test_who_hangs_up_leaves_nothing_behind(reader, palace, model):
     assert reader.follow(reply, until_event="recalled")
     until(lambda: database_sessions() <= sessions)
     until(lambda: live._redis().info("clients")["connected_clients"] <= before)
-    ending.stop(reply)
+    reply_ending.stop(reply)
     gate.opened.set()
     let_threads_end()

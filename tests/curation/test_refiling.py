@@ -6,12 +6,12 @@ from palace.aaak import Pointer
 from palace.curation.purge import Purge
 from palace.curation.refiling import BadMove, move_drawers, move_into, move_room
 from palace.curation.trash import drawers_in, move_to_trash
-from palace.knowledge.episodes.writing import write_episodes
+from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.storage.filing.file import unsorted_wing
-from palace.views.reading import find_by_pointer
+from palace.views.page_queries import find_by_pointer
 from tests.curation.test_purge import words_in_the_database
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 from tests.talk import START, transcript

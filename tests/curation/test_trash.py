@@ -14,7 +14,7 @@ from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, mo
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
 from palace.pipeline.mine import mine, mine_room
 from palace.recall.candidates import find_candidates
-from palace.recall.census import take_census
+from palace.recall.index.corpus_stats import take_census
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall

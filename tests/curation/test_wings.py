@@ -6,11 +6,11 @@ from language.extraction import WingFound
 from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, to_be_merged
-from palace.mining.linking import wing_for
+from palace.mining.room_linker import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.pipeline.mine import mine, mine_room
 from palace.storage.filing.file import file_transcript
-from palace.views.reading import find_by_pointer
+from palace.views.page_queries import find_by_pointer
 from tests.curation.test_trash import at_once
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
 from tests.talk import BATTERY, transcript

@@ -9,10 +9,10 @@ import pytest
 from django.utils import timezone
 
 from palace.curation.trash import move_to_trash
-from palace.knowledge.dreaming.deciding import accept_all
+from palace.knowledge.dreaming.decisions import accept_all
 from palace.knowledge.dreaming.dream import dream
-from palace.knowledge.dreaming.looking import MOST_FEEDBACK, feedback_of
-from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.dreaming.scanning import MOST_FEEDBACK, feedback_of
+from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Fact, Proposal, RecallCase
 from palace.models.cases import ExpectedDrawer

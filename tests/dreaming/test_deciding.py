@@ -12,8 +12,7 @@ from django.utils import timezone
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.errors import FactConflict
-from palace.knowledge.dreaming.carrying_out import ChangedSince
-from palace.knowledge.dreaming.deciding import (
+from palace.knowledge.dreaming.decisions import (
     BadProposal,
     StaleProposal,
     accept,
@@ -23,7 +22,8 @@ from palace.knowledge.dreaming.deciding import (
     undo,
     undo_all,
 )
-from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.dreaming.execution import ChangedSince
+from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.history import history
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Evidence, Fact, FactVector, Palace, Proposal, ProposalFact

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from palace import tasks
 from palace.curation.purge import Purge
-from palace.knowledge.dreaming.deciding import accept_all, reject_all
+from palace.knowledge.dreaming.decisions import accept_all, reject_all
 from palace.knowledge.dreaming.directives import BadDirective
 from palace.knowledge.dreaming.dream import dream, is_dreaming
 from palace.knowledge.dreaming.passes import estimate
@@ -318,7 +318,7 @@ def test_facts_without_vectors_get_them(messy):
 
 
 def test_a_night_proposes_no_more_than_somebody_would_look_through(palace, hold, monkeypatch):
-    monkeypatch.setattr("palace.knowledge.dreaming.proposing.MOST_PROPOSED", 2)
+    monkeypatch.setattr("palace.knowledge.dreaming.proposal_writer.MOST_PROPOSED", 2)
     for what in ("tea", "figs", "golf"):
         for verb in ("likes", "enjoys"):
             hold(f"User {verb} {what}", "likes", what)

@@ -8,8 +8,8 @@ import pytest
 from django.core.management import call_command
 
 from palace.errors import BadInput, EmptyQuery
-from palace.knowledge.episodes.finding import of_conversation, search
-from palace.knowledge.episodes.storing import MOST_SUMMARY_CHARS, store
+from palace.knowledge.episodes.episode_search import of_conversation, search
+from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS, store
 from palace.models import Episode, EpisodeVector, Palace
 from palace.storage.indexing.spaces import active_space
 from tests.indexing.test_spaces import other_model  # noqa: F401 - a fixture.

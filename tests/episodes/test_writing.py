@@ -10,8 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from palace import tasks
+from palace.knowledge.episodes.episode_writer import write_due, write_episodes
 from palace.knowledge.episodes.material import HEAD, TAIL
-from palace.knowledge.episodes.writing import write_due, write_episodes
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
 from palace.pipeline.mine import mine, mine_many

@@ -12,8 +12,8 @@ from django.core.management import call_command
 
 from language.transcripts import Transcript, Turn
 from palace.curation import trash
-from palace.knowledge.facts.editing import rewrite
-from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.facts.fact_edits import rewrite
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.knowledge.facts.scope import Scope
 from palace.models import (
     Drawer,

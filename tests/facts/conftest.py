@@ -11,7 +11,7 @@ from django.db import transaction
 
 from language.candidate import Candidate, Thing, Words
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.applying import Writer
+from palace.knowledge.facts.fact_writer import Writer
 from palace.knowledge.facts.judging.judge import Judge
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from language.transcripts import Turn
-from palace.knowledge.facts.editing import delete, forget, rewrite
+from palace.knowledge.facts.fact_edits import delete, forget, rewrite
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, FactEvent, Palace, Statement

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from llm.models import Usage
-from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Manner
 from palace.models import Drawer, Fact, FactEvent

@@ -9,13 +9,13 @@ import pytest
 from django.db import connection
 
 from language.transcripts import Turn
-from palace.curation.leaving import delete_drawers
+from palace.curation.account_deletion import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
 from palace.errors import FactConflict
-from palace.knowledge.facts.editing import ENDING_DELETED, delete, delete_all
-from palace.knowledge.facts.editing import restore as restore_fact
-from palace.knowledge.facts.founding import BACK, ENDED_AGAIN, OPEN_AGAIN
+from palace.knowledge.facts.evidence_support import BACK, ENDED_AGAIN, OPEN_AGAIN
+from palace.knowledge.facts.fact_edits import ENDING_DELETED, delete, delete_all
+from palace.knowledge.facts.fact_edits import restore as restore_fact
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Fact, FactEvent

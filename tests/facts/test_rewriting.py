@@ -7,8 +7,8 @@ import pytest
 from llm.embedding import embed
 from palace.errors import FactConflict
 from palace.knowledge.facts import graph
-from palace.knowledge.facts.editing import rewrite
 from palace.knowledge.facts.entities import find_entity
+from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.judgement import Verdict
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope

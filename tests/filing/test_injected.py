@@ -16,7 +16,7 @@ from api.mcp.tools import TOOLS
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer
 from palace.pipeline.mine import mine
-from palace.recall.packing import pack
+from palace.recall.context_builder import pack
 from palace.recall.recall import recall
 from palace.storage.filing.answers import FIELDS
 from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START

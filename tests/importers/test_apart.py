@@ -14,7 +14,7 @@ from palace.models import ImportJob
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path
 from palace.transfer.importers import spool
-from palace.transfer.importers.reading import Places, prepare
+from palace.transfer.importers.file_reader import Places, prepare
 from tests.importers.exports import chatgpt_talk, loci, plain, write_json, write_lines, write_zip
 
 MB = 1 << 20

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from palace.knowledge.episodes.storing import store
+from palace.knowledge.episodes.episode_store import store
 from palace.models import Drawer, Palace
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine

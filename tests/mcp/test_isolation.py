@@ -19,9 +19,9 @@ from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
-from palace.knowledge.episodes.storing import store
+from palace.knowledge.episodes.episode_store import store
 from palace.models import Drawer, Fact, Palace
-from palace.pipeline.at_once import mine_at_once
+from palace.pipeline.deadline import mine_at_once
 from palace.working.entries import set_entry
 from palace.working.names import Namespace
 from settings_app.api_keys import issue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from palace.recall.census import take_census
-from palace.recall.shelf import atlas_of
-from palace.recall.surveying import Place, survey
+from palace.recall.index.corpus_stats import take_census
+from palace.recall.index.index_cache import atlas_of
+from palace.recall.index.index_loader import Place, survey
 from palace.storage.indexing.spaces import active_space
 
 

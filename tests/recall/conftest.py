@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from palace.pipeline.mine import mine
-from palace.recall.shelf import SHELF
+from palace.recall.index.index_cache import SHELF
 from tests.furniture import furnish
 from tests.talk import EVERYTHING, long_transcript
 

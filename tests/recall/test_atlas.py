@@ -13,13 +13,13 @@ from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.pipeline.mine import mine
-from palace.recall import surveying
 from palace.recall.candidates import find_candidates
-from palace.recall.census import TERMS_A_PASSAGE, take_census
+from palace.recall.index import index_loader
+from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, take_census
+from palace.recall.index.index_cache import SHELF, atlas_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MOST_PASSAGES, by_meaning
-from palace.recall.shelf import SHELF, atlas_of
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
 from palace.storage.indexing.spaces import active_space, model_of, space_for
@@ -190,7 +190,7 @@ def test_a_palace_is_nobody_elses(lived_in, bob):
 
 
 def test_many_changes_at_once_are_read_as_a_whole(lived_in, monkeypatch):
-    monkeypatch.setattr(surveying, "MANY_CHANGED", 3)
+    monkeypatch.setattr(index_loader, "MANY_CHANGED", 3)
     held(lived_in)
     Drawer.objects.update(position=0)
     assert is_read_again(lived_in)
@@ -233,14 +233,14 @@ def test_what_is_written_while_changes_are_read_is_not_missed(lived_in, monkeypa
     held(lived_in)
     first, second, *_ = Drawer.objects.order_by("pk")
     Drawer.objects.filter(pk=first.pk).update(preference=0.25)
-    read = surveying._read
+    read = index_loader._read
 
     def read_after_another_write(*arguments):
         Drawer.objects.filter(pk=second.pk).update(preference=0.75)
         return read(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(surveying, "_read", read_after_another_write)
+        patched.setattr(index_loader, "_read", read_after_another_write)
         held(lived_in)
     assert is_as_read_anew(lived_in)
     assert held(lived_in).survey.messages["preference"][:2].tolist() == [0.25, 0.75]

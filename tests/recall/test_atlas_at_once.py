@@ -14,8 +14,8 @@ from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.pipeline.mine import mine
-from palace.recall import shelf
-from palace.recall.census import take_census
+from palace.recall.index import index_cache
+from palace.recall.index.corpus_stats import take_census
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.backfill import build_space, fill_missing
 from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
@@ -87,8 +87,8 @@ def test_nobody_sees_what_another_has_not_committed(lived_in):
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_ask_at_once_one_reads(lived_in, monkeypatch):
     read = []
-    whole = shelf.survey
-    monkeypatch.setattr(shelf, "survey", lambda place: read.append(place) or whole(place))
+    whole = index_cache.survey
+    monkeypatch.setattr(index_cache, "survey", lambda place: read.append(place) or whole(place))
 
     def ask(_):
         try:

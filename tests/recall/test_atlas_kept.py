@@ -14,8 +14,8 @@ from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Drawer, Palace, Passage
 from palace.pipeline.mine import mine
+from palace.recall.index.index_cache import SHELF
 from palace.recall.semantic import by_meaning
-from palace.recall.shelf import SHELF
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.properties import examples

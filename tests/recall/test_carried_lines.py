@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from llm.tokens import count_tokens
 from palace.aaak import Pointer
-from palace.recall.packing import Citation, pack
+from palace.recall.context_builder import Citation, pack
 from tests.recall.test_packing import (
     LONG,
     MEMORY,

@@ -9,13 +9,13 @@ import pytest
 
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
-from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline.mine import mine
-from palace.recall.conversing import LEDGER_AWAY, Talk
+from palace.recall.deduplication import LEDGER_AWAY, Talk
 from palace.recall.recall import OPENED, recall
-from palace.recall.tracing import SHOWN
+from palace.recall.trace import SHOWN
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space

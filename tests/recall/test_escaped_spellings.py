@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.recall.escaping import label, quoted
+from palace.recall.context_escaping import label, quoted
 
 
 @pytest.mark.parametrize(

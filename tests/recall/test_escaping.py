@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from api.mcp import prompts
 from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
-from api.openai.asked import Asked
-from api.openai.keeping import find_place
-from api.openai.recalling import context_of, recall_for
-from api.openai.said import read_history
-from chat.prompting import prompt
+from api.openai.chat_request import Asked
+from api.openai.memory_injection import context_of, recall_for
+from api.openai.message_filing import find_place
+from api.openai.message_text import read_history
+from chat.prompt import prompt
 from language.transcripts import Transcript, Turn
 from llm.tokens import count_tokens
 from palace.models import Drawer
 from palace.pipeline.mine import mine
-from palace.recall.escaping import label, on_one_line, quoted
-from palace.recall.packing import pack
+from palace.recall.context_builder import pack
+from palace.recall.context_escaping import label, on_one_line, quoted
 from palace.recall.recall import recall
 from palace.storage.filing.block_markers import is_sealed
 from tests.recall.test_packing import Spoken, Stated, hit

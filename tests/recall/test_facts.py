@@ -8,8 +8,8 @@ import pytest
 
 from language.english.dates.time_intent import read_time
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
+from palace.recall.context_builder import pack
 from palace.recall.facts import NAMED, Past, facts_for, known_facts, past_asked
-from palace.recall.packing import pack
 from palace.recall.query import read_query
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space

@@ -12,7 +12,7 @@ from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.remember import remember
 from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline.mine import mine
-from palace.recall.conversing import Talk
+from palace.recall.deduplication import Talk
 from palace.recall.facts import INSTRUCTIONS
 from palace.recall.floor import kept
 from palace.recall.recall import recall

@@ -14,13 +14,13 @@ from bench.scale_talk import Talk
 from llm.embedding import embed
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
-from palace.recall.census import TERMS_A_PASSAGE, take_census
+from palace.recall.index.binary_quantization import CLOSE_BY_BITS
+from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, take_census
+from palace.recall.index.index_arrays import signs_of
+from palace.recall.index.index_cache import SHELF, atlas_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
-from palace.recall.shelf import SHELF, atlas_of
-from palace.recall.signs import CLOSE_BY_BITS
-from palace.recall.survey import signs_of
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.furniture import furnish
 

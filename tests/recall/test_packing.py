@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from llm.tokens import count_tokens
 from palace.aaak import Pointer
 from palace.models import Drawer
-from palace.recall.packing import TIERS, Citation, pack, without
+from palace.recall.context_builder import TIERS, Citation, pack, without
 from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START, SEALED, is_sealed
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)

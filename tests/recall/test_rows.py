@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.recall.rows import among, distinct, fetch_rows, numbers
+from palace.recall.raw_sql import among, distinct, fetch_rows, numbers
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
-from palace.recall.tracing import KNOWN, NO_ROOM, RANKED_LOWER, TOO_FAR, TRACED, TRACED_KNOWN
+from palace.recall.trace import KNOWN, NO_ROOM, RANKED_LOWER, TOO_FAR, TRACED, TRACED_KNOWN
 from tests.talk import EVERYTHING, long_transcript, transcript
 
 NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)

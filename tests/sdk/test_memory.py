@@ -23,7 +23,7 @@ from palace.sdk import (
     VectorStoreError,
     WrongPalace,
 )
-from palace.sdk.finding import named_in
+from palace.sdk.fact_search import named_in
 from palace.storable import ID_LENGTH
 from tests.factories import EntityFactory
 from tests.model_server import CHAT, Status

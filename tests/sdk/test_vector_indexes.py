@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from palace.curation.purge import Purge
-from palace.knowledge.facts.editing import forget
-from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.facts.fact_edits import forget
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, FactVector
 from palace.pipeline.mine import mine
 from palace.sdk import Memory

@@ -19,15 +19,14 @@ from rest_framework.test import APIClient
 from chat import live
 from chat.models import Agent, Conversation, Message
 from llm import usage
-from palace import tasks
-from palace.knowledge.facts import asking
-from palace.knowledge.facts.learning import learn_unread
-from palace.mining import taking_up
+from palace import retry_backoff, tasks
+from palace.knowledge.facts import model_calls
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.transfer.import_jobs.spools import new_spool
-from palace.views import leaving
+from palace.views import account_deletion
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
@@ -71,7 +70,7 @@ def lived(owner):
     mine(palace, SOURDOUGH)
     learn_unread(palace)
     recall(palace, "Why do the loaves come out flat?", with_facts=True)
-    taking_up.is_due("facts", palace.pk)
+    retry_backoff.is_due("facts", palace.pk)
     MemorySettings.objects.create(owner=owner, sealed_key=seal("marzipan"))
     program, _ = program_of(owner)
     told = {"session_id": "one", "messages": [{"role": "user", "content": "Marzipan again."}]}
@@ -81,7 +80,7 @@ def lived(owner):
     put_fields(palace, "talk", {"note": "Marzipan."})
     session = Namespace.read("session/one")
     set_entry(palace, session, "key", "Marzipan.")
-    cache.set(f"{asking._beginning(owner.pk)}digest", "Marzipan.", 3600)
+    cache.set(f"{model_calls._beginning(owner.pk)}digest", "Marzipan.", 3600)
     Path(new_spool()).write_text("Marzipan.")
     spool = max(on_disk(), key=lambda path: path.stat().st_mtime_ns)
     ImportJob.objects.create(palace=palace, file_name="marzipan.json", spool=spool.name)
@@ -181,7 +180,7 @@ def test_what_was_broken_off_between_palaces_goes_on(client, alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_much_is_left_to_the_worker(client, alice, palace, queued, monkeypatch):
-    monkeypatch.setattr(leaving, "AT_ONCE", 3)
+    monkeypatch.setattr(account_deletion, "AT_ONCE", 3)
     mine(palace, SOURDOUGH)
     client.force_login(alice)
     page = client.post(PAGE, {"password": "alice-password"}, follow=True)

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.fact_edits import rewrite
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

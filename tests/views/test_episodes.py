@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
-from palace.knowledge.episodes.storing import store
+from palace.knowledge.episodes.episode_store import store
 from palace.models import Palace, Room
 from palace.pipeline.mine import mine
 from tests.model_server import EMBEDDINGS, Status

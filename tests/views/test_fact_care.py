@@ -8,7 +8,7 @@ import uuid
 import pytest
 from django.urls import reverse
 
-from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.models import Fact, FactEvent
 from tests.factories import EvidenceFactory, FactFactory
 from tests.views.conftest import BY_PERSON, FACTS, address, listed

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.urls import reverse
 
-from palace.knowledge.facts.editing import delete, forget, restore, rewrite
+from palace.knowledge.facts.fact_edits import delete, forget, restore, rewrite
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Entity, Fact, FactEvent, Palace

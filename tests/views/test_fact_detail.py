@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Evidence, Fact
 from tests.factories import (

@@ -10,8 +10,8 @@ import pytest
 from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
-from palace.knowledge.dreaming.deciding import accept, reject
-from palace.knowledge.facts.editing import delete, rewrite
+from palace.knowledge.dreaming.decisions import accept, reject
+from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.models import Drawer, Fact, Proposal
 from palace.views.inbox import PROPOSALS_SHOWN
 from tests.dreaming.conftest import held, proposed

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from palace.knowledge.facts.editing import rewrite
+from palace.knowledge.facts.fact_edits import rewrite
 from palace.models import Proposal
 from palace.views import inbox
 from tests.dreaming.conftest import held, proposed

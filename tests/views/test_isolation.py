@@ -22,7 +22,7 @@ from palace.models import (
     Webhook,
     Wing,
 )
-from palace.recall.carried import of_drawer, of_fact
+from palace.recall.carried_context import of_drawer, of_fact
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
 from tests.dreaming.conftest import proposed

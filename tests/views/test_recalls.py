@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.curation.purge import Purge
-from palace.knowledge.facts.editing import forget, rewrite
+from palace.knowledge.facts.fact_edits import forget, rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.pipeline.mine import mine

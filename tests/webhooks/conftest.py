@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.knowledge.facts.applying import note
+from palace.knowledge.facts.fact_writer import note
 from palace.knowledge.facts.scope import Scope
 from palace.models import FactEvent, WebhookDelivery
-from palace.webhooks.keeping import add
+from palace.webhooks.registration import add
 from tests.webhooks.receiver import Receiver
 
 EVERYTHING = ("mined", "fact.changed", "recalled")

@@ -13,14 +13,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.applying import note
+from palace.knowledge.facts.fact_writer import note
 from palace.knowledge.facts.scope import Scope
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
-from palace.pipeline.at_once import mine_at_once
+from palace.pipeline.deadline import mine_at_once
 from palace.recall.recall import recall
-from palace.webhooks import delivering, sending
-from palace.webhooks.delivering import PAUSES_S, deliver_due, forget_old
-from palace.webhooks.keeping import add, try_out
+from palace.webhooks import delivery as delivering
+from palace.webhooks import http_sender
+from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
+from palace.webhooks.registration import add, try_out
 from tests.webhooks.conftest import change_a_fact, make_due
 from tests.webhooks.receiver import DRIP, HANG_UP, REDIRECT
 
@@ -109,7 +110,7 @@ def test_what_failed_is_sent_again_under_the_same_id(palace, webhook, receiver):
 def test_other_ways_to_fail_are_said_and_tried_again(
     palace, webhook, receiver, monkeypatch, reply, said
 ):
-    monkeypatch.setattr(sending, "ANSWER_S", 0.3)
+    monkeypatch.setattr(http_sender, "ANSWER_S", 0.3)
     receiver.script([reply])
     change_a_fact(palace)
     deliver()

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Webhook
-from palace.webhooks.delivering import deliver_due
+from palace.webhooks.delivery import deliver_due
 from settings_app.secrets import unseal
 from tests.webhooks.conftest import change_a_fact
 from tests.webhooks.receiver import HANG_UP

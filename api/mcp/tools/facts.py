@@ -13,9 +13,9 @@ from api.mcp.callers import Caller
 from api.mcp.fields import MOST_FOUND, Moment, OfSomebody, SomeText, Text, Told
 from api.mcp.registry import tool
 from api.rest.problems import Problem
-from palace.curation.forgetting import delete_fact as delete_fact_and_words
+from palace.curation.fact_deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
-from palace.knowledge.facts import editing
+from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.entities import find_entity
 from palace.knowledge.facts.history import timeline as timeline_of
 from palace.knowledge.facts.history import with_words
@@ -23,7 +23,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.sdk.arguments import statement_of
-from palace.sdk.finding import find
+from palace.sdk.fact_search import find
 from palace.sdk.shown import UNREAD, kept_words
 
 BY = "mcp"
@@ -183,7 +183,7 @@ def update_fact(caller: Caller, asked: UpdateAsked) -> FactUpdated:
     known until when the old fact was true.
     """
     palace, text = _palace_of(caller, asked.user_id, asked.id), statement_of(asked.text)
-    written = editing.rewrite(palace, asked.id, text, Scope(BY))
+    written = fact_edits.rewrite(palace, asked.id, text, Scope(BY))
     [told] = facts_told(Fact.objects.within(palace).filter(pk=written.fact.pk))
     return FactUpdated(**told.model_dump(), note=None if written.is_read else UNREAD)
 
@@ -218,7 +218,7 @@ def delete_fact(caller: Caller, asked: DeleteAsked) -> DeleteTold:
     palace = _palace_of(caller, asked.user_id, asked.id)
     with transaction.atomic():
         palace.lock()
-        fact = editing.current(palace, asked.id)
+        fact = fact_edits.current(palace, asked.id)
         if fact.text != asked.confirm:
             said = f"confirm is not what the fact says, which is: {fact.text}"
             raise Problem(409, "not_confirmed", said)

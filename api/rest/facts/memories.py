@@ -17,8 +17,8 @@ from api.rest.memory_service.turn_ids import new_turn
 from api.rest.palaces import palaces_for
 from api.rest.problems import not_found
 from palace.sdk import by_id
-from palace.sdk.adding import Told, add
 from palace.sdk.calls import told
+from palace.sdk.ingestion import Told, add
 from palace.sdk.memory import Memory
 from palace.sdk.results import Deleted
 

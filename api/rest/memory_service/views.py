@@ -15,15 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.base import ApiView
-from api.rest.memory_service import shapes, shown, turn_ids
+from api.rest.memory_service import representations, shapes, turn_ids
 from api.rest.palaces import palaces_for
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
-from palace.curation.leaving import delete_drawers, delete_palace
+from palace.curation.account_deletion import delete_drawers, delete_palace
 from palace.models import Drawer, Fact, Palace
 from palace.models.hierarchy import DrawerQuerySet
-from palace.pipeline.at_once import mine_at_once
-from palace.recall.lines import PackableTurn
+from palace.pipeline.deadline import mine_at_once
+from palace.recall.context_format import PackableTurn
 from palace.recall.recall import recall
 from palace.sdk.arguments import metadata_of
 from palace.storable import storable_id
@@ -54,7 +54,7 @@ class TurnsView(ApiView):
         palace = self.palace_made(asked.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
         _have_read_what_is_left(palace)
-        return Response(shown.kept(turn, asked["session_id"], done), 201)
+        return Response(representations.kept(turn, asked["session_id"], done), 201)
 
 
 def _have_read_what_is_left(palace: Palace) -> None:
@@ -93,7 +93,7 @@ class RecallView(ApiView):
         asked = self.read(shapes.RecallAsked)
         palace = self.palace(asked.get("user_id"))
         if palace is None:
-            return Response(shown.NOTHING_RECALLED)
+            return Response(representations.NOTHING_RECALLED)
         recollection = recall(
             palace,
             asked["query"],
@@ -105,7 +105,7 @@ class RecallView(ApiView):
             session=_latest(palace, asked.get("session_id")),
             agent=asked.get("agent_id") or "",
         )
-        return Response(shown.recalled(palace, recollection))
+        return Response(representations.recalled(palace, recollection))
 
 
 def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
@@ -131,7 +131,7 @@ class SearchView(ApiView):
         asked = self.read(shapes.SearchAsked)
         palace = self.palace(asked.get("user_id"))
         if palace is None:
-            return Response(shown.NOTHING_FOUND)
+            return Response(representations.NOTHING_FOUND)
         session = asked.get("session_id")
         recollection = recall(
             palace,
@@ -139,7 +139,7 @@ class SearchView(ApiView):
             top_k=asked["limit"],
             leave_out=_outside(palace, session) if session else (),
         )
-        return Response(shown.found(recollection))
+        return Response(representations.found(recollection))
 
 
 def _outside(palace: Palace, session: str) -> list[int]:
@@ -172,7 +172,9 @@ class UserMemoriesView(UserView):
         facts = Fact.objects.filter(palace=palace).remembered()
         if asked["active"] is not None:
             facts = facts.filter(retired_at__isnull=asked["active"])
-        return Response({"memories": shown.memories(facts, asked["limit"]), "total": facts.count()})
+        return Response(
+            {"memories": representations.memories(facts, asked["limit"]), "total": facts.count()}
+        )
 
     @extend_schema(exclude=True)
     def delete(self, request: Request, user_id: str) -> Response:

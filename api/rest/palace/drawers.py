@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest import etags
-from api.rest.palace import shapes, shown
+from api.rest.palace import representations, shapes
 from api.rest.palace.base import HouseView
 from api.rest.problems import Problem, not_found
 from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.models import Drawer, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
-from palace.views.reading import find_by_pointer
+from palace.views.page_queries import find_by_pointer
 
 TAG = ["drawers"]
 ONE = [shapes.UserAsked]
@@ -62,7 +62,7 @@ class DrawersView(HouseView):
             return self.page(Drawer.objects.none(), NEWEST_FIRST, list)
         wanted = {FILTERS[name]: value for name, value in asked.items() if name in FILTERS}
         held = Drawer.objects.within(palace).kept().filter(**_in_palace(palace, wanted))
-        return self.page(held.with_place(), NEWEST_FIRST, shown.drawers)
+        return self.page(held.with_place(), NEWEST_FIRST, representations.drawers)
 
 
 def _in_palace(palace: Palace, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -81,14 +81,14 @@ class RoomDrawersView(HouseView):
         kept = Drawer.objects.filter(palace=room.palace_id, room=room).kept()
         if not kept.exists():
             raise not_found()
-        return self.page(kept.with_place(), IN_ORDER, shown.drawers)
+        return self.page(kept.with_place(), IN_ORDER, representations.drawers)
 
 
 class DrawerView(HouseView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.DrawerWhole})
     def get(self, request: Request, uuid: UUID) -> Response:
         """A drawer: its words, where it stands, and the facts that rest on it."""
-        return etags.answer(request, shown.drawer_whole(self._kept(uuid)))
+        return etags.answer(request, representations.drawer_whole(self._kept(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
@@ -96,8 +96,8 @@ class DrawerView(HouseView):
         with transaction.atomic():
             self.entered().lock()
             drawer = self._kept(uuid)
-            etags.check(request, shown.drawer_whole(drawer))
-            return Response(shown.batch(move_to_trash(drawer)))
+            etags.check(request, representations.drawer_whole(drawer))
+            return Response(representations.batch(move_to_trash(drawer)))
 
     def _kept(self, uuid: UUID) -> Drawer:
         return self.row(Drawer.objects.kept().with_place().select_related("palace"), uuid)
@@ -112,7 +112,7 @@ class PointerView(HouseView):
         if found is None:
             raise not_found()
         whole = Drawer.objects.with_place().select_related("palace").get(pk=found.pk)
-        return etags.answer(request, shown.drawer_whole(whole))
+        return etags.answer(request, representations.drawer_whole(whole))
 
 
 class DrawersTrashView(HouseView):
@@ -127,4 +127,4 @@ class DrawersTrashView(HouseView):
         with transaction.atomic():
             palace.lock()
             going = chosen(palace, Drawer.objects.all(), ids)
-            return Response(shown.batch(trash_drawers(palace, going)))
+            return Response(representations.batch(trash_drawers(palace, going)))

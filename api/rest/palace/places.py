@@ -11,13 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest import etags
-from api.rest.palace import shapes, shown
+from api.rest.palace import representations, shapes
 from api.rest.palace.base import HouseView
 from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import NameTaken, change_wing, merge_wings
 from palace.models import Closet, Room, Wing
-from palace.views.reading import closets_of, rooms_of, wing_counts
+from palace.views.page_queries import closets_of, rooms_of, wing_counts
 
 TAG = ["places"]
 ONE = [shapes.UserAsked]
@@ -30,7 +30,7 @@ class PlaceView(HouseView):
     def wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
         """A wing, and as it is shown."""
         wing = self.row(Wing.objects.select_related("palace"), uuid)
-        (row,) = shown.wings(wing.palace, [wing])
+        (row,) = representations.wings(wing.palace, [wing])
         if not row["drawers"]:
             raise not_found()
         return wing, row
@@ -40,14 +40,14 @@ class PlaceView(HouseView):
         counted = rooms_of(room.wing).select_related("wing").filter(pk=room.pk).first()
         if counted is None:
             raise not_found()
-        return room, shown.rooms([counted])[0]
+        return room, representations.rooms([counted])[0]
 
     def closet(self, uuid: UUID) -> dict[str, Any]:
         closet = self.row(Closet.objects.select_related("room__wing"), uuid)
         counted = closets_of(closet.room).select_related("room__wing").filter(pk=closet.pk).first()
         if counted is None:
             raise not_found()
-        return shown.closets([counted])[0]
+        return representations.closets([counted])[0]
 
 
 class WingsView(HouseView):
@@ -58,7 +58,7 @@ class WingsView(HouseView):
         if palace is None:
             return self.page(Wing.objects.none(), ["number"], list)
         held = Wing.objects.within(palace).filter(pk__in=list(wing_counts(palace)))
-        return self.page(held, ["number"], lambda wings: shown.wings(palace, wings))
+        return self.page(held, ["number"], lambda wings: representations.wings(palace, wings))
 
 
 class WingView(PlaceView):
@@ -98,7 +98,7 @@ class WingView(PlaceView):
         """Move all that a wing holds to the trash, where it stays for 30 days."""
         with transaction.atomic():
             wing, _ = self._held(uuid)
-            return Response(shown.batch(move_to_trash(wing)))
+            return Response(representations.batch(move_to_trash(wing)))
 
     def _held(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
         """The wing as it is now, which nobody else changes until the transaction ends."""
@@ -132,7 +132,7 @@ class WingRoomsView(PlaceView):
     def get(self, request: Request, uuid: UUID) -> Response:
         """The rooms of a wing, newest first."""
         rooms = rooms_of(self.wing(uuid)[0]).select_related("wing")
-        return self.page(rooms, ["-started_at", "-number"], shown.rooms)
+        return self.page(rooms, ["-started_at", "-number"], representations.rooms)
 
 
 class RoomView(PlaceView):
@@ -148,7 +148,7 @@ class RoomView(PlaceView):
             self.entered().lock()
             room, row = self.room(uuid)
             etags.check(request, row)
-            return Response(shown.batch(move_to_trash(room)))
+            return Response(representations.batch(move_to_trash(room)))
 
 
 class RoomClosetsView(PlaceView):
@@ -156,7 +156,7 @@ class RoomClosetsView(PlaceView):
     def get(self, request: Request, uuid: UUID) -> Response:
         """The topics of a room, in the order they came up."""
         closets = closets_of(self.room(uuid)[0]).select_related("room__wing")
-        return self.page(closets, ["pk"], shown.closets)
+        return self.page(closets, ["pk"], representations.closets)
 
 
 class ClosetView(PlaceView):
@@ -172,4 +172,4 @@ class ClosetView(PlaceView):
             self.entered().lock()
             self.closet(uuid)
             closet = self.row(Closet.objects.select_related("palace", "room__wing"), uuid)
-            return Response(shown.batch(move_to_trash(closet)))
+            return Response(representations.batch(move_to_trash(closet)))

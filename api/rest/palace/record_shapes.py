@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from api.rest.palace.shapes import PageAsked, Shape
 from palace.models import Activity
-from palace.recall.tracing import (
+from palace.recall.trace import (
     KNOWN,
     NO_ROOM,
     PUT_LOWER,

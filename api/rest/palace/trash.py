@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.palace import shapes, shown, trash_shapes
+from api.rest.palace import representations, shapes, trash_shapes
 from api.rest.palace.base import HouseView
 from api.rest.palace.drawers import chosen
 from api.rest.problems import Problem, not_found
@@ -52,7 +52,7 @@ class TrashView(HouseView):
         """
         palace = self.asked_palace()
         held = Drawer.objects.within(palace) if palace else Drawer.objects.none()
-        return self.page(held.trashed().with_place(), LAST_TRASHED_FIRST, shown.trashed)
+        return self.page(held.trashed().with_place(), LAST_TRASHED_FIRST, representations.trashed)
 
 
 class TrashedView(HouseView):
@@ -61,7 +61,7 @@ class TrashedView(HouseView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: trash_shapes.TrashedShown})
     def get(self, request: Request, uuid: UUID) -> Response:
         """A drawer that is in the trash."""
-        return Response(shown.trashed_row(self._trashed(uuid)))
+        return Response(representations.trashed_row(self._trashed(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={204: None})
     def delete(self, request: Request, uuid: UUID) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from api.rest.palace import choices, drawers, moving, owner, places, record, trash
+from api.rest.palace import choices, drawers, owner, places, record, refiling, trash
 
 urlpatterns: list[URLPattern] = [
     path("wings/", places.WingsView.as_view(), name="wings"),
@@ -14,11 +14,11 @@ urlpatterns: list[URLPattern] = [
     path("rooms/<uuid:uuid>/", places.RoomView.as_view(), name="room"),
     path("rooms/<uuid:uuid>/closets/", places.RoomClosetsView.as_view(), name="room_closets"),
     path("rooms/<uuid:uuid>/drawers/", drawers.RoomDrawersView.as_view(), name="room_drawers"),
-    path("rooms/<uuid:uuid>/move/", moving.RoomMoveView.as_view(), name="room_move"),
+    path("rooms/<uuid:uuid>/move/", refiling.RoomMoveView.as_view(), name="room_move"),
     path("closets/<uuid:uuid>/", places.ClosetView.as_view(), name="closet"),
     path("drawers/", drawers.DrawersView.as_view(), name="drawers"),
     path("drawers/by-pointer/", drawers.PointerView.as_view(), name="by_pointer"),
-    path("drawers/move/", moving.DrawersMoveView.as_view(), name="drawers_move"),
+    path("drawers/move/", refiling.DrawersMoveView.as_view(), name="drawers_move"),
     path("drawers/trash/", drawers.DrawersTrashView.as_view(), name="drawers_trash"),
     path("drawers/<uuid:uuid>/", drawers.DrawerView.as_view(), name="drawer"),
     path("trash/", trash.TrashView.as_view(), name="trash"),

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.problems import not_found
-from api.rest.working_memory.whose import ShortView, Whose
+from api.rest.working_memory.palace_lookup import ShortView, Whose
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import WorkingMemory
 from palace.working.names import KINDS

@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from api.rest.facts.fields import moment
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.whose import ShortView, Whose
-from palace.knowledge.episodes.storing import MOST_SUMMARY_CHARS
+from api.rest.working_memory.palace_lookup import ShortView, Whose
+from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS
 from palace.models import Episode
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.episodes import LIMIT

@@ -16,20 +16,20 @@ from django.db import transaction
 from django.utils import timezone
 
 from palace.knowledge.dreaming.budget import Limits, Purse
-from palace.knowledge.dreaming.deciding import DREAM, accept_all
+from palace.knowledge.dreaming.decisions import DREAM, accept_all
 from palace.knowledge.dreaming.directives import Directives, read_directives
-from palace.knowledge.dreaming.finding import Finding
+from palace.knowledge.dreaming.findings import Finding
 from palace.knowledge.dreaming.local import find_locally
-from palace.knowledge.dreaming.looking import (
+from palace.knowledge.dreaming.novelty import only_new
+from palace.knowledge.dreaming.passes import ModelPasses
+from palace.knowledge.dreaming.proposal_writer import mark_stale, propose
+from palace.knowledge.dreaming.scanning import (
     MOST_FACTS,
     MOST_FACTS_BY_RULES,
     facts_to_look_at,
     feedback_of,
     log_of,
 )
-from palace.knowledge.dreaming.novelty import only_new
-from palace.knowledge.dreaming.passes import ModelPasses
-from palace.knowledge.dreaming.proposing import mark_stale, propose
 from palace.models import Activity, DreamMark, Palace, Proposal
 from palace.models.locks import held_if_free, is_held
 from palace.storage.indexing.fact_vectors import fill_missing

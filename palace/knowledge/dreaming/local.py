@@ -11,7 +11,7 @@ import numpy as np
 
 from language.predicates import is_single
 from language.slugs import slug_of
-from palace.knowledge.dreaming.finding import After, Finding, Kind
+from palace.knowledge.dreaming.findings import After, Finding, Kind
 from palace.knowledge.dreaming.rules import (
     FAR,
     TOGETHER,

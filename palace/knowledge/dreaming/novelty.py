@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from palace.knowledge.dreaming.finding import ADDING, Finding
+from palace.knowledge.dreaming.findings import ADDING, Finding
 from palace.knowledge.facts.judging.likeness import same
 from palace.models import EmbeddingSpace, Fact, Palace, Proposal
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, nearest

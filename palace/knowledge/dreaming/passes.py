@@ -17,14 +17,19 @@ from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.knowledge.dreaming.budget import Cost, Limits, Purse, tokens_of
-from palace.knowledge.dreaming.consolidating import (
+from palace.knowledge.dreaming.consolidation import (
     Consolidation,
     ConsolidationAnswer,
     consolidation_messages,
 )
 from palace.knowledge.dreaming.directives import Directives, read_directives
-from palace.knowledge.dreaming.finding import Finding
-from palace.knowledge.dreaming.looking import (
+from palace.knowledge.dreaming.findings import Finding
+from palace.knowledge.dreaming.preferences import (
+    Preferences,
+    PreferencesAnswer,
+    preference_messages,
+)
+from palace.knowledge.dreaming.scanning import (
     MOST_FACTS,
     Feedback,
     Log,
@@ -32,12 +37,7 @@ from palace.knowledge.dreaming.looking import (
     feedback_of,
     log_of,
 )
-from palace.knowledge.dreaming.preferences import (
-    Preferences,
-    PreferencesAnswer,
-    preference_messages,
-)
-from palace.knowledge.facts.asking import ask
+from palace.knowledge.facts.model_calls import ask
 from palace.models import Drawer, Fact, Palace
 from settings_app.models import settings_of
 

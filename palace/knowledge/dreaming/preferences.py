@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 
 from llm.chat import Message
 from palace.knowledge.dreaming.directives import GUARD
-from palace.knowledge.dreaming.finding import After, Finding, Kind, Quote
-from palace.knowledge.dreaming.looking import shown
+from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
+from palace.knowledge.dreaming.scanning import shown
 from palace.models import Drawer
 from palace.models.dreams import ASKS_FIRST
 from palace.prompts.facts import quoted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from language.predicates import is_single
-from palace.knowledge.dreaming.wording import (
+from palace.knowledge.dreaming.phrasing import (
     LIGHT,
     NARROWING,
     Wording,

@@ -13,7 +13,7 @@ from palace.knowledge.episodes.extractive import MOST_DECISIONS
 from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material
 from palace.knowledge.episodes.prompt import SYSTEM, messages
 from palace.knowledge.episodes.summary import Summary
-from palace.knowledge.facts.asking import ask
+from palace.knowledge.facts.model_calls import ask
 from palace.storable import storable_label
 
 SUMMARY_CHARS = 2_000

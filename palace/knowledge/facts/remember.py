@@ -11,10 +11,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.applying import Remembered
-from palace.knowledge.facts.learning import learn
+from palace.knowledge.facts.fact_learning import learn
+from palace.knowledge.facts.fact_writer import Remembered
+from palace.knowledge.facts.ingestion_options import keep
 from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
-from palace.knowledge.facts.tellings import keep
 from palace.models import Drawer, Palace
 from palace.storage.filing.file import file_transcript
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
-from palace.knowledge.episodes.writing import write_due
-from palace.knowledge.facts.learning import learn_unread
+from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.facts.fact_learning import learn_unread
 from palace.management.people import add_user_argument, palace_of
 from palace.models import Drawer, Room
 from palace.pipeline.mine import mine_room

@@ -25,8 +25,8 @@ from palace.storable import (
     storable_time,
 )
 from palace.storage.filing.answers import our_answers
+from palace.storage.filing.drawer_order import merged
 from palace.storage.filing.injected import without_injected_memory
-from palace.storage.filing.ordering import merged
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"

@@ -4,9 +4,9 @@ A conversation's drawers and the job's progress are committed together, so a job
 any moment goes on exactly where it stopped, and every message is counted once.
 """
 
-from palace.transfer.import_jobs.kept import filed_by
-from palace.transfer.import_jobs.preparing import preview, preview_apart
-from palace.transfer.import_jobs.running import (
+from palace.transfer.import_jobs.already_filed import filed_by
+from palace.transfer.import_jobs.preparation import preview, preview_apart
+from palace.transfer.import_jobs.slices import (
     discard,
     is_worked_on,
     pause,
@@ -16,7 +16,7 @@ from palace.transfer.import_jobs.running import (
     start,
 )
 from palace.transfer.import_jobs.spools import remove_orphans
-from palace.transfer.import_jobs.whole import is_whole, whole_in_words
+from palace.transfer.import_jobs.whole_palace import is_whole, whole_in_words
 
 __all__ = [
     "discard",

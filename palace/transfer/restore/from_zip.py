@@ -12,9 +12,9 @@ from django.db import DatabaseError, transaction
 from palace.errors import BadImport
 from palace.models import Entity, Episode, Fact, Palace, Room, Wing, WingAlias
 from palace.transfer.importers.loci_whole import Record
-from palace.transfer.restore import learnt, places
+from palace.transfer.restore import knowledge, places
 from palace.transfer.restore.fields import Fields
-from palace.transfer.restore.placed import Placed
+from palace.transfer.restore.restored_keys import Placed
 
 # Records that are in memory together; messages can be long.
 CHUNK = 200
@@ -24,14 +24,14 @@ Writer = Callable[[Placed, Sequence[Fields]], None]
 WRITERS: dict[str, Writer] = {
     "palace": places.put_palace,
     "wings": places.put_wings,
-    "entities": learnt.put_entities,
+    "entities": knowledge.put_entities,
     "rooms": places.put_rooms,
     "closets": places.put_closets,
     "drawers": places.put_drawers,
-    "facts": learnt.put_facts,
-    "fact_events": learnt.put_fact_events,
-    "episodes": learnt.put_episodes,
-    "activities": learnt.put_activities,
+    "facts": knowledge.put_facts,
+    "fact_events": knowledge.put_fact_events,
+    "episodes": knowledge.put_episodes,
+    "activities": knowledge.put_activities,
 }
 
 # What programs name without saying in which palace it is, and by which of its ids.

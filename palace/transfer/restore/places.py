@@ -12,7 +12,7 @@ from django.utils import timezone
 from language.transcripts import ROLES
 from palace.models import Closet, Drawer, Mention, Palace, Room, Telling, Wing, WingAlias
 from palace.transfer.restore.fields import Fields, as_json
-from palace.transfer.restore.placed import Placed
+from palace.transfer.restore.restored_keys import Placed
 from palace.transfer.restore.tables import copy_in
 
 DRAWER = (

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from language.candidate import Candidate
 from llm.chat import Message
 from llm.providers import Endpoint
-from palace.knowledge.facts.asking import ask
 from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.model_calls import ask
 from palace.models import Fact
 from palace.prompts.facts import quoted
 

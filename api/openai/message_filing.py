@@ -1,0 +1,261 @@
+"""What is said through the proxy goes into drawers: each message once, although every request
+carries the whole conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import takewhile
+from typing import Any
+from uuid import uuid4
+
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Max
+from kombu.exceptions import OperationalError as QueueAway
+
+from api.openai.alignment import Kept, is_same_opening, lay
+from api.openai.message_text import History, Said
+from chat.titles import title_of
+from language.transcripts import Transcript, Turn
+from palace.mining.windows import WINDOW
+from palace.models import Drawer, Palace, Room
+from palace.storable import storable_id
+from palace.storage.filing.file import file_transcript
+
+SOURCE = "proxy"
+# Of conversations that hold some of the words, so many are looked at; of one, so many messages.
+LOOKED_AT, LAID_BESIDE = 3, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request stands in its conversation.
+
+    Attributes:
+        turn: The position of its last message; `since` that of its first.
+        told: What of it is kept, in its order.
+        room: Where the conversation is, if anything of it is kept.
+    """
+
+    conversation: str
+    turn: int
+    since: int = 0
+    told: tuple[Kept, ...] = ()
+    room: Room | None = None
+
+
+def find_place(palace: Palace, history: History, named: str | None, now: datetime) -> Place:
+    """Where it would be kept; nothing is."""
+    conversation = storable_id(named) if named else _conversation(palace, history, now)
+    laid = lay(history, kept_of(palace, conversation), now)
+    return _place(conversation, history, [each for each in laid if each])
+
+
+@transaction.atomic
+def keep_told(palace: Palace, history: History, named: str | None, now: datetime) -> Place:
+    """Keep what is new of it, each message to the byte."""
+    palace.lock()
+    conversation = storable_id(named) if named else _conversation(palace, history, now)
+    kept = kept_of(palace, conversation)
+    laid = lay(history, kept, now)
+    turns = _turns(palace, conversation, history, laid, kept, now)
+    if not turns:
+        return _place(conversation, history, [])
+    room = file_transcript(palace, _transcript(conversation, history, turns)).room
+    ids = {turn.external_id for turn in turns}
+    now_kept = [each for each in kept_of(palace, conversation) if each.id in ids]
+    return _place(conversation, history, now_kept, room)
+
+
+@transaction.atomic
+def keep_reply(
+    palace: Palace,
+    place: Place,
+    history: History,
+    reply: Said,
+    now: datetime,
+    metadata: Mapping[str, Any],
+) -> None:
+    """Keep the reply after what it answers, and have the conversation mined once it rests."""
+    palace.lock()
+    kept = kept_of(palace, place.conversation)
+    told, replies = _still_kept(place, kept)
+    known = [_turn(each.id, each.said, each.said_at) for each in (*told, *replies)]
+    if reply.words not in [each.said.words for each in replies]:
+        new = _free_id(reply, {each.id for each in kept})
+        known.append(_turn(new, reply, now, metadata))
+    room = file_transcript(palace, _transcript(place.conversation, history, known)).room
+    mine_when_at_rest(room)
+
+
+def _still_kept(place: Place, kept: Sequence[Kept]) -> tuple[list[Kept], list[Kept]]:
+    """What was told, and the replies to it that are there already: of another try, or as the
+    program's next request told them."""
+    ids = {each.id for each in place.told}
+    told = [each for each in kept if each.id in ids]
+    after = kept[kept.index(told[-1]) + 1 :] if told else ()
+    return told, list(takewhile(lambda each: each.said.role == "assistant", after))
+
+
+def mine_when_at_rest(room: Room | None) -> None:
+    """Queue it when this transaction commits: mined at once if there is a window's worth.
+
+    What a queue that is away does not take, the periodic task takes up.
+    """
+    if room is None:
+        return
+    unmined = Drawer.objects.unmined().filter(palace=room.palace_id, room=room)
+    waiting, last = unmined.count(), unmined.aggregate(Max("pk"))["pk__max"]
+    if last is None:
+        return
+    rest_s = 0 if waiting >= WINDOW else settings.MINE_AFTER_S
+    transaction.on_commit(partial(_queue, room.pk, last, rest_s))
+
+
+def kept_of(palace: Palace, conversation: str) -> list[Kept]:
+    """In order; what is in the trash too."""
+    drawers = Drawer.objects.within(palace).filter(source=SOURCE, conversation=conversation)
+    latest = list(drawers.order_by("-position", "-pk")[:LAID_BESIDE])
+    return [_kept(drawer) for drawer in reversed(latest)]
+
+
+def _kept(drawer: Drawer) -> Kept:
+    role: Any = drawer.role
+    return Kept(
+        drawer.pk,
+        drawer.external_id,
+        Said(role, drawer.text, drawer.speaker),
+        drawer.position,
+        drawer.said_at,
+        cut_off="status" in (drawer.metadata or {}),
+    )
+
+
+def _conversation(palace: Palace, history: History, now: datetime) -> str:
+    """The one that holds most of what was said before; else a new one, named by how it begins."""
+    for candidate in _candidates(palace, history):
+        kept = kept_of(palace, candidate)
+        same = is_same_opening if history.opening else partial(_goes_on, palace, candidate)
+        if same(history, kept, now):
+            return candidate
+    first = history.said[0].id if history.said else uuid4().hex
+    return _free_name(palace, first)
+
+
+def _goes_on(
+    palace: Palace, conversation: str, history: History, kept: Sequence[Kept], now: datetime
+) -> bool:
+    """Whether the request is of this conversation: most of what was said before is kept there,
+    or all that is kept there is told; its last reply may still be on the way there."""
+    laid = lay(history, kept, now)
+    if sum(each is not None for each in laid) == len(kept):
+        return True
+    before = laid[: history.answered]
+    # What was deleted for good is missing, although it is told.
+    least = len(before) + (0 if _was_purged(palace, conversation) else 1)
+    return 2 * sum(each is not None for each in before) >= least
+
+
+def _candidates(palace: Palace, history: History) -> list[str]:
+    """Conversations that hold some of the words, those with the most first, then the latest."""
+    words = history.said if history.opening else history.said[: history.answered]
+    found = Drawer.objects.within(palace).filter(
+        source=SOURCE, external_id__in={each.id for each in words}
+    )
+    counted = (
+        found.order_by().values("conversation").annotate(shared=Count("pk"), latest=Max("said_at"))
+    )
+    rows = counted.order_by("-shared", "-latest").values_list("conversation", flat=True)
+    return list(rows[:LOOKED_AT])
+
+
+def _free_name(palace: Palace, name: str) -> str:
+    drawers = Drawer.objects.within(palace).filter(source=SOURCE, conversation__startswith=name)
+    taken = set(drawers.order_by().values_list("conversation", flat=True).distinct())
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}-{number}"
+    return free
+
+
+def _turns(
+    palace: Palace,
+    conversation: str,
+    history: History,
+    laid: Sequence[Kept | None],
+    kept: Sequence[Kept],
+    now: datetime,
+) -> list[Turn]:
+    """All that was told, under the ids it has; without what was deleted for good since."""
+    begins = _first_to_keep(palace, conversation, history, laid)
+    ids = {each.id for each in kept}
+    turns = []
+    # A moment apart, so that by time they are in order as well.
+    moments = (now - timedelta(microseconds=left) for left in range(len(laid), 0, -1))
+    for place, (said, known, moment) in enumerate(zip(history.said, laid, moments, strict=True)):
+        if known:
+            turns.append(_turn(known.id, known.said, known.said_at))
+        elif place >= begins:
+            name = _free_id(said, ids)
+            ids.add(name)
+            turns.append(_turn(name, said, moment))
+    return turns
+
+
+def _first_to_keep(
+    palace: Palace, conversation: str, history: History, laid: Sequence[Kept | None]
+) -> int:
+    """Where some of the conversation was deleted for good, what is missing may be just that: then
+    only what comes after all that is known is new."""
+    if not _was_purged(palace, conversation):
+        return 0
+    known = [place for place, each in enumerate(laid) if each]
+    return max([history.answered, *(place + 1 for place in known)])
+
+
+def _was_purged(palace: Palace, conversation: str) -> bool:
+    """Whether some of it was deleted for good, and not all."""
+    rooms = Room.objects.within(palace).filter(source=SOURCE, external_id=conversation)
+    return rooms.filter(highest_drawer__gt=0).exists()
+
+
+def _free_id(said: Said, taken: set[str]) -> str:
+    number, free = 1, said.id
+    while free in taken:
+        number += 1
+        free = f"{said.id}-{number}"
+    return free
+
+
+def _turn(
+    name: str, said: Said, moment: datetime, metadata: Mapping[str, Any] | None = None
+) -> Turn:
+    return Turn(name, said.role, said.text, moment, said.speaker, metadata)
+
+
+def _transcript(conversation: str, history: History, turns: Sequence[Turn]) -> Transcript:
+    first = next((each.text for each in history.said if each.role == "user"), "")
+    return Transcript(SOURCE, conversation, title_of(first), tuple(turns))
+
+
+def _place(
+    conversation: str, history: History, told: Sequence[Kept], room: Room | None = None
+) -> Place:
+    if not told:
+        return Place(conversation, max(len(history.said) - 1, 0), room=room)
+    positions = [each.position for each in told]
+    return Place(conversation, max(positions), min(positions), tuple(told), room)
+
+
+def _queue(room_id: int, last: int, rest_s: float) -> None:
+    try:
+        current_app.send_task(
+            "chat.tasks.mine_proxied", [room_id, last], countdown=rest_s, ignore_result=True
+        )
+    except QueueAway:
+        return

@@ -1,0 +1,152 @@
+"""Places as they are answered, made of what the palace gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from palace.curation import trash
+from palace.models import Closet, Drawer, Palace, Room, Wing, WingAlias
+from palace.views.evidence_spans import Resting, evidence_in, resting_on_it
+from palace.views.page_queries import WingRow, wing_counts
+
+
+def wings(palace: Palace, held: Sequence[Wing]) -> list[dict[str, Any]]:
+    counts = wing_counts(palace)
+    aliases: dict[int, list[str]] = {wing.pk: [] for wing in held}
+    rows = WingAlias.objects.filter(palace=palace, wing__in=list(aliases)).order_by("slug")
+    for key, slug in rows.values_list("wing_id", "slug"):
+        aliases[key].append(slug)
+    return [
+        wing_row(WingRow(wing, *counts.get(wing.pk, (0, 0))), aliases[wing.pk]) for wing in held
+    ]
+
+
+def wing_row(row: WingRow, aliases: Iterable[str]) -> dict[str, Any]:
+    wing = row.wing
+    return {
+        "id": wing.uuid,
+        "number": wing.number,
+        "name": wing.name,
+        "kind": wing.kind,
+        "aliases": [slug for slug in aliases if slug != wing.slug],
+        "rooms": row.rooms,
+        "drawers": row.drawers,
+        "created_at": wing.created_at,
+    }
+
+
+def rooms(held: Sequence[Any]) -> list[dict[str, Any]]:
+    """
+    Args:
+        held: As `reading.rooms_of` gives them, with their wings.
+    """
+    return [
+        {
+            "id": room.uuid,
+            "number": room.number,
+            "wing": room.wing.uuid,
+            "title": room.title,
+            "source": room.source,
+            "conversation": room.external_id,
+            "agent": room.agent,
+            "started_at": room.started_at,
+            "ended_at": room.ended_at,
+            "closets": room.closet_count,
+            "drawers": room.drawer_count,
+        }
+        for room in held
+    ]
+
+
+def closets(held: Sequence[Any]) -> list[dict[str, Any]]:
+    """
+    Args:
+        held: As `reading.closets_of` gives them, with their rooms and wings.
+    """
+    return [
+        {
+            "id": closet.uuid,
+            "wing": closet.room.wing.uuid,
+            "room": closet.room.uuid,
+            "title": closet.title,
+            "drawers": closet.drawer_count,
+        }
+        for closet in held
+    ]
+
+
+def drawers(held: Sequence[Drawer]) -> list[dict[str, Any]]:
+    return [drawer_row(drawer) for drawer in held]
+
+
+def drawer_row(drawer: Drawer) -> dict[str, Any]:
+    return {
+        "id": drawer.uuid,
+        "pointer": str(drawer.pointer),
+        **_place(drawer),
+        "role": drawer.role,
+        "speaker": drawer.speaker,
+        "text": drawer.text,
+        "said_at": drawer.said_at,
+        "filed_at": drawer.filed_at,
+        "source": drawer.source,
+        "conversation": drawer.conversation,
+        "message": drawer.external_id,
+        "position": drawer.position,
+        "tags": drawer.tags,
+        "metadata": drawer.metadata or {},
+    }
+
+
+def _place(drawer: Drawer) -> Mapping[str, Any]:
+    room: Room = drawer.room
+    closet: Closet | None = drawer.closet
+    return {
+        "wing": room.wing.uuid,
+        "room": room.uuid,
+        "closet": closet.uuid if closet else None,
+    }
+
+
+def drawer_whole(drawer: Drawer) -> dict[str, Any]:
+    resting = resting_on_it(drawer.palace, drawer, evidence_in(drawer))
+    return {
+        **drawer_row(drawer),
+        "mined": drawer.mined_at is not None,
+        "facts": [_resting(each) for each in resting],
+    }
+
+
+def _resting(resting: Resting) -> dict[str, Any]:
+    fact = resting.fact
+    return {
+        "memory": fact.memory,
+        "id": fact.uuid,
+        "text": fact.text,
+        "active": fact.retired_at is None,
+        "only_here": resting.is_only,
+    }
+
+
+def batch(moved: trash.Batch) -> dict[str, Any]:
+    return {
+        "batch": moved.key if moved.drawers else None,
+        "drawers": moved.drawers,
+        "facts": list(moved.facts),
+    }
+
+
+def trashed(held: Sequence[Drawer]) -> list[dict[str, Any]]:
+    return [trashed_row(drawer) for drawer in held]
+
+
+def trashed_row(drawer: Drawer) -> dict[str, Any]:
+    at = drawer.trashed_at
+    assert at is not None  # noqa: S101 - only what is in the trash is shown so.
+    return {
+        **drawer_row(drawer),
+        "trashed_at": at,
+        "batch": trash.batch_key(at),
+        "days_left": trash.days_left(at),
+    }

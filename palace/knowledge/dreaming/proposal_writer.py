@@ -1,0 +1,117 @@
+"""Writing down what a dream found, each change once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from palace.knowledge.dreaming.findings import Finding
+from palace.models import (
+    Activity,
+    Drawer,
+    Fact,
+    Palace,
+    Proposal,
+    ProposalFact,
+    ProposalQuote,
+)
+
+# More in one night nobody would look through; the next dream proposes the rest.
+MOST_PROPOSED = 300
+
+_SOURCE, _BESIDE = ProposalFact.Role.SOURCE, ProposalFact.Role.BESIDE
+
+
+def propose(palace: Palace, findings: Sequence[Finding], dream: Activity) -> Counter[str]:
+    """Keep those that are new, by kind; call it holding the palace.
+
+    What was decided on before, or waits to be, is not proposed again; what went stale is, once it
+    is found again. Nor is what rests on facts or words that are gone by now.
+    """
+    made: Counter[str] = Counter()
+    known = _known(palace, findings)
+    for finding in findings:
+        if made.total() >= MOST_PROPOSED:
+            break
+        if finding.fingerprint() in known:
+            continue
+        if not _stands(palace, finding) or _is_taken(palace, finding):
+            continue
+        _write(palace, finding, dream)
+        known.add(finding.fingerprint())
+        made[finding.kind.value] += 1
+    return made
+
+
+def mark_stale(palace: Palace) -> int:
+    """Note which proposals rest on what is not so any more; returns how many."""
+    proposed = Proposal.objects.within(palace).filter(status=Proposal.Status.PROPOSED)
+    waiting = Proposal.objects.within(palace).waiting().values("pk")
+    return proposed.exclude(pk__in=waiting).update(status=Proposal.Status.STALE)
+
+
+def _known(palace: Palace, findings: Sequence[Finding]) -> set[UUID]:
+    """What waits, or was decided on."""
+    there = Proposal.objects.within(palace).exclude(status=Proposal.Status.STALE)
+    fingerprints = [finding.fingerprint() for finding in findings]
+    return set(there.filter(fingerprint__in=fingerprints).values_list("fingerprint", flat=True))
+
+
+def _stands(palace: Palace, finding: Finding) -> bool:
+    facts = [fact.pk for fact in (*finding.sources, *finding.beside)]
+    held = Fact.objects.within(palace).active().filter(pk__in=facts).count()
+    drawers = {quote.drawer for quote in finding.quotes}
+    kept = Drawer.objects.within(palace).kept().filter(pk__in=drawers).count()
+    return held == len(facts) and kept == len(drawers)
+
+
+def _is_taken(palace: Palace, finding: Finding) -> bool:
+    """Whether something of the kind waits for a decision on one of its facts."""
+    if not finding.sources:
+        return False
+    among = ProposalFact.objects.filter(
+        palace=palace, proposal=OuterRef("pk"), role=_SOURCE, fact__in=finding.sources
+    )
+    waiting = Proposal.objects.within(palace).waiting().filter(kind=finding.kind)
+    others = waiting.exclude(fingerprint=finding.fingerprint())
+    return others.filter(Exists(among)).exists()
+
+
+def _write(palace: Palace, finding: Finding, dream: Activity) -> None:
+    """As a proposal of its own, or in place of the one that went stale."""
+    fingerprint = finding.fingerprint()
+    proposal = Proposal.objects.within(palace).filter(fingerprint=fingerprint).first()
+    if proposal is None:
+        proposal = Proposal(palace=palace, fingerprint=fingerprint, kind=finding.kind)
+    proposal.status, proposal.payload = Proposal.Status.PROPOSED, finding.payload()
+    proposal.dream, proposal.made_at = dream, timezone.now()
+    proposal.save()
+    _write_ground(palace, proposal, finding)
+
+
+def _write_ground(palace: Palace, proposal: Proposal, finding: Finding) -> None:
+    """What it rests on. Proposed anew, it rests on other rows than before."""
+    for rows in (ProposalFact, ProposalQuote):
+        rows._default_manager.filter(palace=palace, proposal=proposal).delete()
+    roles = [(fact, _SOURCE) for fact in finding.sources]
+    roles += [(fact, _BESIDE) for fact in finding.beside]
+    ProposalFact.objects.bulk_create(
+        ProposalFact(palace=palace, proposal=proposal, fact=fact, role=role) for fact, role in roles
+    )
+    ProposalQuote.objects.bulk_create(
+        [
+            ProposalQuote(
+                palace=palace,
+                proposal=proposal,
+                drawer_id=quote.drawer,
+                start=quote.start,
+                end=quote.end,
+            )
+            for quote in finding.quotes
+        ],
+        ignore_conflicts=True,
+    )

@@ -1,0 +1,157 @@
+"""Facts that say the same made one, filed elsewhere, or ended; and all of it put back.
+
+For those who hold the palace. As everywhere, no row is changed but to be closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db.models import Min
+from django.utils import timezone
+
+from palace.knowledge.facts.fact_edits import copy_of, hold_again
+from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
+from palace.knowledge.facts.judging.likeness import words_of
+from palace.knowledge.facts.scope import Scope
+from palace.models import Evidence, Fact, FactEvent, Palace
+from palace.storage.indexing.fact_vectors import take_over_vectors
+
+BY_DREAM = Scope("dream")
+SAID_ONCE = "another fact says the same"
+PUT_BACK = "a dream's change was undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How one fact is to be held in place of others."""
+
+    text: str
+    category: str
+    tags: tuple[str, ...] = ()
+
+
+def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
+    """Hold one row in place of these, with all their words, since the earliest of them.
+
+    It is the next version of the memory that was made first, whose id stays; its structure is
+    that of the fact it is worded most like. Of one fact alone it is another wording or filing.
+    """
+    now = timezone.now()
+    first, like = _made_first(palace, facts), _worded_most_like(facts, wording.text)
+    new = copy_of(like)
+    new.memory, new.supersedes, new.recorded_at = first.memory, first, now
+    new.text, new.category, new.tags = wording.text, wording.category, list(wording.tags)
+    new.confidence = max(fact.confidence for fact in facts)
+    new.valid_from = _first_of([fact.valid_from for fact in facts])
+    new.valid_to = _last_of([fact.valid_to for fact in facts])
+    for fact in facts:
+        new.metadata = {**fact.metadata, **new.metadata}
+        retire(fact, Fact.Fate.REFINED, now)
+    new.save()
+    for fact in facts:
+        take_over_evidence(fact, new)
+    if new.text == like.text:
+        take_over_vectors(like, new)
+    _note_merged(palace, facts, first, new)
+    return new
+
+
+def end(fact: Fact, fate: Fact.Fate, why: str, *, ended_at: datetime | None = None) -> None:
+    """Hold a fact no longer; see `palace.knowledge.facts.fact_writer.retire`."""
+    now = timezone.now()
+    retire(fact, fate, now, ended_at=ended_at)
+    note(
+        fact.palace, _told_by(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why,
+        at=now,
+    )  # fmt: skip
+
+
+def take_back(made: Fact) -> None:
+    """Hold what a merge made no longer: as if it had never been."""
+    end(made, Fact.Fate.CORRECTED, PUT_BACK)
+
+
+def hold_as_before(palace: Palace, fact: Fact, valid_to: datetime | None) -> Fact:
+    """Hold a row again that was merged or ended, with the end it had before.
+
+    Raises:
+        FactConflict: something else is held in its place; says what.
+    """
+    again = hold_again(palace, fact, _told_by(fact), why=PUT_BACK)
+    if again.valid_to != valid_to:
+        again.valid_to = valid_to
+        again.save(update_fields=["valid_to"])
+    return again
+
+
+def hand_on_evidence(made: Fact, sources: Sequence[Fact], heir: Fact) -> None:
+    """Words that came to rest on a merged fact since, and on none of its sources, go to `heir`."""
+    words = Evidence.objects.filter(palace=made.palace_id)
+    known = set(words.filter(fact__in=sources).values_list("drawer_id", "start"))
+    Evidence.objects.bulk_create(
+        [
+            Evidence(
+                palace_id=one.palace_id,
+                fact=heir,
+                drawer_id=one.drawer_id,
+                start=one.start,
+                end=one.end,
+            )
+            for one in words.filter(fact=made)
+            if (one.drawer_id, one.start) not in known
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def _made_first(palace: Palace, facts: Sequence[Fact]) -> Fact:
+    """The one whose memory, in whichever version, is the oldest."""
+    rows = Fact.objects.within(palace).filter(memory__in=[fact.memory for fact in facts])
+    began = dict(rows.order_by().values_list("memory").annotate(Min("recorded_at")))
+    return min(facts, key=lambda fact: (began[fact.memory], fact.pk))
+
+
+def _worded_most_like(facts: Sequence[Fact], text: str) -> Fact:
+    wanted = words_of(text)
+
+    def likeness(fact: Fact) -> tuple[bool, float]:
+        words = words_of(fact.text)
+        return fact.text == text, len(words & wanted) / max(len(words | wanted), 1)
+
+    return max(facts, key=likeness)
+
+
+def _note_merged(palace: Palace, facts: Sequence[Fact], first: Fact, new: Fact) -> None:
+    for fact in facts:
+        if fact is first:
+            kind, text, why = FactEvent.Kind.UPDATE, new.text, _changed(first, new)
+        else:
+            kind, text, why = FactEvent.Kind.DELETE, None, SAID_ONCE
+        note(
+            palace, _told_by(fact), kind, fact.memory, fact.text, text, why=why, at=new.recorded_at
+        )
+
+
+def _changed(before: Fact, after: Fact) -> str:
+    if before.category != after.category and before.text == after.text:
+        return f"filed under {after.category}"
+    return "said once for all"
+
+
+def _told_by(fact: Fact) -> Scope:
+    return replace(BY_DREAM, agent=fact.agent, run=fact.run)
+
+
+def _first_of(moments: Sequence[datetime | None]) -> datetime | None:
+    """None, since when nobody knows, comes before any."""
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if len(known) == len(moments) else None
+
+
+def _last_of(moments: Sequence[datetime | None]) -> datetime | None:
+    """None, which has no end, comes after any."""
+    known = [moment for moment in moments if moment is not None]
+    return max(known) if len(known) == len(moments) else None

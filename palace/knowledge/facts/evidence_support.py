@@ -1,0 +1,122 @@
+"""What becomes of facts when the words they rest on go, or come back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from palace.errors import FactConflict
+from palace.knowledge.facts.deletion import delete_rows, forget_proposals
+from palace.knowledge.facts.fact_edits import hold_again
+from palace.knowledge.facts.fact_writer import note, retire
+from palace.knowledge.facts.reconciliation import reconcile, scopes_of
+from palace.knowledge.facts.scope import Scope
+from palace.models import Drawer, Evidence, Fact, FactEvent, Palace, Statement
+from palace.models.facts import FactQuerySet
+from palace.models.hierarchy import DrawerQuerySet
+from palace.storage.indexing.fact_vectors import forget_texts
+from palace.storage.indexing.spaces import active_space
+
+BY_TRASH = Scope("trash")
+GONE = "the words it rested on were moved to the trash"
+BACK = "the words it rests on are back"
+OPEN_AGAIN = "the words that had ended it were moved to the trash"
+ENDED_AGAIN = "the words that end it are back"
+
+
+def resting_on(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """All facts that rest on any of the drawers, held or not."""
+    within = drawers.within(palace)
+    words = Evidence.objects.filter(
+        palace=palace, fact=OuterRef("pk"), drawer__in=within.values("pk")
+    )
+    return Fact.objects.within(palace).filter(Exists(words))
+
+
+def resting_only_on(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """Held facts that rest on these drawers, and on none that is kept beside them."""
+    others = Drawer.objects.within(palace).kept().exclude(pk__in=drawers.values("pk"))
+    elsewhere = Evidence.objects.filter(
+        palace=palace, fact=OuterRef("pk"), drawer__in=others.values("pk")
+    )
+    return resting_on(palace, drawers).active().exclude(Exists(elsewhere))
+
+
+def unfound(palace: Palace, facts: FactQuerySet) -> list[Fact]:
+    """Drop facts whose words go to the trash; returns them. Call it holding the palace."""
+    dropped = list(facts.order_by("pk"))
+    now = timezone.now()
+    for fact in dropped:
+        retire(fact, Fact.Fate.UNFOUNDED, now)
+        note(
+            palace, BY_TRASH, FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=GONE, at=now
+        )
+    return dropped
+
+
+def reopen_ended(palace: Palace, scopes: Iterable[tuple[str, str]]) -> None:
+    """Hold again what words ended that are in the trash now. Call it holding the palace.
+
+    Args:
+        scopes: Agents and runs of what was read from them.
+    """
+    for agent, run in scopes:
+        scope = replace(BY_TRASH, agent=agent, run=run)
+        reconcile(palace, active_space(), scope, opened=OPEN_AGAIN, closed=GONE)
+
+
+def found_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
+    """Hold again what was dropped with these drawers, by their keys, which are back.
+
+    What they had ended ends again. What has been replaced meanwhile stays as it is. Call it
+    holding the palace.
+    """
+    held: list[Fact] = []
+    for agent, run in scopes_of(palace, Drawer.objects.filter(pk__in=drawers)):
+        scope = replace(BY_TRASH, agent=agent, run=run)
+        work = reconcile(palace, active_space(), scope, opened=BACK, closed=ENDED_AGAIN)
+        held += work.opened
+    return held + _written_by_hand_again(palace, drawers)
+
+
+def _written_by_hand_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
+    """Those that come from no statement."""
+    words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"), drawer__in=drawers)
+    dropped = Fact.objects.within(palace).filter(
+        Exists(words), fate=Fact.Fate.UNFOUNDED, opened_by=None
+    )
+    newest = dropped.order_by("memory", "-recorded_at", "-pk").distinct("memory")
+    held: list[Fact] = []
+    for fact in newest:
+        try:
+            again = hold_again(palace, fact, BY_TRASH, why=BACK)
+        except FactConflict:
+            continue
+        again.settled_at = fact.settled_at
+        again.save(update_fields=["settled_at"])
+        held.append(again)
+    return held
+
+
+def forget_resting_on(palace: Palace, drawers: Collection[int]) -> list[int]:
+    """Delete every version that rests on these drawers alone, and its words in histories.
+
+    Call it in the transaction that deletes the drawers, before it does.
+
+    Returns:
+        Keys of the entities that the facts were about.
+    """
+    forget_proposals(palace, drawers=drawers)
+    statements = Statement.objects.filter(palace=palace, drawer__in=drawers)
+    forget_texts({statement.content["text"] for statement in statements})
+    words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"))
+    doomed = Fact.objects.within(palace).filter(
+        Exists(words.filter(drawer__in=drawers)), ~Exists(words.exclude(drawer__in=drawers))
+    )
+    rows = list(doomed.order_by("pk"))
+    delete_rows(palace, rows)
+    about = {fact.subject_id for fact in rows} | {fact.object_entity_id for fact in rows}
+    return [key for key in about if key is not None]

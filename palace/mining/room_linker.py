@@ -1,0 +1,232 @@
+"""Linking: what an extractor found, into wings, closets, entities and mentions that exist once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db import connection
+from django.db.models import Max
+
+from language.extraction import EntityFound, WingFound
+from language.slugs import slug_of
+from palace.mining.window_reader import Reading
+from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
+from palace.storable import LABEL_LENGTH
+
+EntityKey = tuple[str, str]  # Kind and slug.
+
+
+@dataclass(slots=True)
+class Landed:
+    """What was written: counts by kind, and what was degraded, in sentences."""
+
+    made: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Linked:
+    """A room with what was read in it, and what of that has landed.
+
+    Attributes:
+        room: As it is now, with the wing and title that mining gave it.
+    """
+
+    room: Room
+    reading: Reading
+    landed: Landed = field(default_factory=Landed)
+
+
+def link(palace: Palace, readings: Mapping[int, Reading]) -> list[Linked]:
+    """Write what was read in rooms, by their keys, inside a transaction that holds the palace.
+
+    Each kind of row is written once for all rooms. The drawers are given their closets, tags
+    and preferences, but not saved.
+    """
+    # As they are now: another run may have sorted them since.
+    rooms = Room.objects.within(palace).select_related("wing").in_bulk(list(readings))
+    linked = [Linked(rooms[key], reading) for key, reading in readings.items()]
+    _sort_rooms(palace, linked)
+    _file_topics(palace, linked)
+    for one in linked:
+        _tell_drawers(one)
+    _mention(palace, linked)
+    return linked
+
+
+def _sort_rooms(palace: Palace, linked: Sequence[Linked]) -> None:
+    """Give unsorted rooms their wings and titles. A sorted one stays where it is."""
+    wings: dict[WingFound, Wing] = {}
+    unsorted = [one for one in linked if one.room.wing.number == Wing.UNSORTED]
+    for one in unsorted:
+        extraction = one.reading.windows[0][1]
+        if extraction.wing not in wings:
+            wings[extraction.wing] = wing_for(palace, extraction.wing)
+        one.room.wing = wings[extraction.wing]
+        one.room.title = extraction.title[:LABEL_LENGTH] or one.room.title
+        one.landed.made["rooms"] += 1
+    if unsorted:
+        _save_places(palace, [one.room for one in unsorted])
+
+
+def _save_places(palace: Palace, rooms: Sequence[Room]) -> None:
+    columns = zip(*((room.pk, room.wing_id, room.title) for room in rooms), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE palace_room r SET wing_id = n.wing, title = n.title
+            FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (id, wing, title)
+            WHERE r.palace_id = %s AND r.id = n.id
+            """,
+            [*map(list, columns), palace.pk],
+        )
+
+
+def _file_topics(palace: Palace, linked: Sequence[Linked]) -> None:
+    """Give each drawer the closet of its topic."""
+    closets = _closets(palace, linked)
+    for one in linked:
+        for window, extraction in one.reading.windows:
+            for topic in extraction.topics:
+                for drawer in window[topic.first : topic.last + 1]:
+                    drawer.closet = closets[one.room.pk, slug_of(topic.title)]
+
+
+def _closets(palace: Palace, linked: Sequence[Linked]) -> Mapping[tuple[int, str], Closet]:
+    """The rooms' closets by room and slug, those that are missing made."""
+    present = {
+        (closet.room_id, closet.slug): closet
+        for closet in Closet.objects.within(palace).filter(room__in=[one.room for one in linked])
+    }
+    missing: list[Closet] = []
+    for one in linked:
+        titles = _titles(one.reading)
+        new = [slug for slug in titles if (one.room.pk, slug) not in present]
+        one.landed.made["topics"] += len(new)
+        missing += [
+            Closet(palace=palace, room=one.room, slug=slug, title=titles[slug][:LABEL_LENGTH])
+            for slug in new
+        ]
+    made = Closet.objects.bulk_create(missing) if missing else []
+    return present | {(closet.room_id, closet.slug): closet for closet in made}
+
+
+def _titles(reading: Reading) -> Mapping[str, str]:
+    titles: dict[str, str] = {}
+    for _, extraction in reading.windows:
+        for topic in extraction.topics:
+            titles.setdefault(slug_of(topic.title), topic.title)
+    return titles
+
+
+def _tell_drawers(one: Linked) -> None:
+    for window, extraction in one.reading.windows:
+        for drawer, tags, preference in zip(
+            window, extraction.tags, extraction.preferences, strict=True
+        ):
+            drawer.tags = {letter: list(names) for letter, names in tags.items() if names}
+            drawer.preference = preference
+        one.landed.notes += extraction.notes
+
+
+def _mention(palace: Palace, linked: Sequence[Linked]) -> None:
+    entities = entities_for(palace, linked)
+    rows: list[tuple[int, int, int, int]] = []
+    for one in linked:
+        mentions = {
+            (entities[found.kind, slug_of(found.name)], window[span.turn].pk, span.start): span.end
+            for window, extraction in one.reading.windows
+            for found in extraction.entities
+            for span in found.spans
+        }
+        if mentions:
+            one.landed.made["mentions"] += len(mentions)
+        rows += [(*key, end) for key, end in mentions.items()]
+    if rows:
+        _add_mentions(palace, rows)
+
+
+def _add_mentions(palace: Palace, rows: Collection[tuple[int, int, int, int]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO palace_mention (palace_id, entity_id, drawer_id, start, "end")
+            SELECT %s, * FROM unnest(%s::bigint[], %s::bigint[], %s::int[], %s::int[])
+            ON CONFLICT DO NOTHING
+            """,
+            [palace.pk, *map(list, zip(*rows, strict=True))],
+        )
+
+
+def wing_for(palace: Palace, found: WingFound) -> Wing:
+    """The wing of that name or alias, made if there is none; call it holding the palace."""
+    slugs = list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
+    wings = Wing.objects.filter(palace=palace)
+    wing = wings.filter(slug=slugs[0]).first()
+    wing = wing or wings.filter(aliases__slug__in=slugs).order_by("number").first()
+    if wing is None:
+        highest = wings.aggregate(Max("number"))["number__max"] or 0
+        gone = Palace.objects.values_list("highest_wing", flat=True).get(pk=palace.pk)
+        wing = Wing.objects.create(
+            palace=palace,
+            number=max(highest, gone) + 1,
+            slug=slugs[0],
+            name=found.name[:LABEL_LENGTH],
+            kind=found.kind,
+        )
+    known = WingAlias.objects.filter(palace=palace, slug__in=slugs)
+    taken = set(known.values_list("slug", flat=True))
+    missing = [
+        WingAlias(palace=palace, wing=wing, slug=slug) for slug in slugs if slug not in taken
+    ]
+    if missing:
+        WingAlias.objects.bulk_create(missing)
+    return wing
+
+
+def entities_for(palace: Palace, linked: Sequence[Linked]) -> Mapping[EntityKey, int]:
+    """The key of the entity of each kind and slug found, made if there is none."""
+    found = [_found_in(one.reading) for one in linked]
+    known = _present(palace, {slug for wanted in found for _, slug in wanted})
+    missing: dict[EntityKey, EntityFound] = {}
+    for one, wanted in zip(linked, found, strict=True):
+        new = {
+            key: entity for key, entity in wanted.items() if key not in known and key not in missing
+        }
+        if new:
+            one.landed.made["entities"] += len(new)
+        missing |= new
+    if not missing:
+        return known
+    Entity.objects.bulk_create(
+        [
+            Entity(
+                palace=palace,
+                kind=kind,
+                slug=slug,
+                name=entity.name[:LABEL_LENGTH],
+                aliases=[alias[:LABEL_LENGTH] for alias in entity.aliases],
+            )
+            for (kind, slug), entity in missing.items()
+        ],
+        ignore_conflicts=True,
+    )
+    return known | _present(palace, {slug for _, slug in missing})
+
+
+def _found_in(reading: Reading) -> dict[EntityKey, EntityFound]:
+    return {
+        (entity.kind, slug_of(entity.name)): entity
+        for _, extraction in reading.windows
+        for entity in extraction.entities
+    }
+
+
+def _present(palace: Palace, slugs: Collection[str]) -> dict[EntityKey, int]:
+    if not slugs:
+        return {}
+    # All kinds, as the index begins with the kind.
+    rows = Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values, slug__in=slugs)
+    return {(kind, slug): key for kind, slug, key in rows.values_list("kind", "slug", "pk")}

@@ -1,0 +1,76 @@
+"""Census: how much a palace holds, and what of it lies in the trash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from palace.models import Palace
+from palace.recall.raw_sql import fetch_rows, numbers
+from palace.storage.indexing.postings import EVERY, MAX_COUNT
+
+# A passage holds about so many terms, where the message is long enough to be cut into several.
+TERMS_A_PASSAGE = 85
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Of the drawers that have postings, those in the trash left out.
+
+    Attributes:
+        number: How many there are.
+        total: How many terms they have together.
+        trash: Keys of the others, ascending.
+        revision: The palace's last change, 0 before the first one.
+        log: Which table that was read from: each schema has its own.
+    """
+
+    number: int
+    total: int
+    trash: npt.NDArray[np.int64]
+    revision: int = 0
+    log: int = 0
+
+    @property
+    def mean_length(self) -> float:
+        return max(self.total / self.number, 1.0) if self.number else 1.0
+
+    @property
+    def passages(self) -> int:
+        """About how many passages they have; more rather than less."""
+        return self.number + len(self.trash) + self.total // TERMS_A_PASSAGE
+
+
+# A row of six columns.
+CENSUS = (
+    "SELECT every.number, every.total, trash.total AS in_trash, trash.keys,"
+    " (SELECT coalesce(max(revision), 0) FROM palace_change WHERE palace_id = %s),"
+    " 'palace_change'::regclass::oid::bigint AS log FROM"
+    " (SELECT coalesce(sum(number), 0)::bigint AS number,"
+    " coalesce(sum(total), 0)::bigint AS total"
+    " FROM palace_posting WHERE palace_id = %s AND term = %s) every,"
+    " (SELECT coalesce(sum(least(terms, %s)), 0)::bigint AS total,"
+    " substring(array_send(array_agg(id ORDER BY id)) FROM 21) AS keys FROM palace_drawer"
+    " WHERE palace_id = %s AND trashed_at IS NOT NULL AND mined_at IS NOT NULL) trash"
+)
+
+
+def take_census(palace: Palace) -> Census:
+    [row] = fetch_rows(CENSUS, census_parameters(palace))
+    return read_census(iter(row))
+
+
+def census_parameters(palace: Palace) -> list[object]:
+    return [palace.pk, palace.pk, EVERY, MAX_COUNT, palace.pk]
+
+
+def read_census(values: Iterator[Any]) -> Census:
+    """From the next six values."""
+    number, total, in_trash, trash, revision, log = islice(values, 6)
+    keys = numbers(trash, "i8")
+    return Census(number - len(keys), total - in_trash, keys, revision, log)

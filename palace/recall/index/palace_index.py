@@ -1,0 +1,149 @@
+"""The atlas: one palace in memory. Whatever recall asks of it is a look-up in arrays. No database.
+
+An atlas never changes, so that many may read it at once: what was written since is in the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from palace.recall.index.index_arrays import MESSAGE, Messages, Survey
+from palace.recall.raw_sql import Keys, among, distinct
+from palace.storage.indexing.traits import TELLS_NOTHING, Trait
+
+Rows = npt.NDArray[np.int64]
+
+# What stands before the first message of a conversation, and after its last: all is 0.
+NO_MESSAGE = np.zeros(1, MESSAGE)
+
+
+class Stretches:
+    """Which passages are whose.
+
+    Attributes:
+        ordinals: Of each passage; passages are by drawer, then by ordinal.
+        starts: The place of each drawer's first passage.
+        counts: How many passages each drawer has.
+        drawers: Keys of all that have any, ascending.
+    """
+
+    def __init__(self, passages: Keys) -> None:
+        """
+        Args:
+            passages: `drawer << 16 | ordinal`, ascending.
+        """
+        owners = passages >> 16
+        is_first = np.r_[True, owners[1:] != owners[:-1]][: len(owners)]
+        self.ordinals = (passages & 0xFFFF).astype(np.int16)
+        self.starts: Rows = np.flatnonzero(is_first)
+        self.counts: Rows = np.diff(np.r_[self.starts, len(owners)])
+        self.drawers: Keys = owners[self.starts]
+
+
+class Atlas:
+    """
+    Attributes:
+        survey: Of all kept drawers of the palace.
+        keys: Of the drawers, ascending: the place of one here is its row.
+        said_at: Of each row, in seconds since the epoch.
+        silent: Keys of the drawers that tell nothing, ascending.
+        before: Of each row that of the message before it in its conversation, -1 at the start;
+            likewise `after`.
+    """
+
+    def __init__(self, survey: Survey, beside: tuple[Rows, Rows] | None = None) -> None:
+        """
+        Args:
+            beside: `before` and `after`, where they are known.
+        """
+        self.survey = survey
+        self.keys: Keys = survey.messages["key"].copy()
+        self.said_at: npt.NDArray[np.float64] = survey.messages["said_at"].copy()
+        self.silent: Keys = self.keys[_tells_nothing(survey.messages["traits"])]
+        self.stretches = Stretches(survey.passages)
+        self.before, self.after = beside or _beside(survey.messages)
+        self._messages = np.concatenate([survey.messages, NO_MESSAGE])
+        parted = [voice.partition(":") for voice in survey.voices]
+        self._roles = np.array([role for role, _, _ in parted], dtype=str)
+        self._speakers = np.array([speaker for _, _, speaker in parted], dtype=str)
+        for array in (self.keys, self.said_at, self._messages, survey.messages, survey.vectors):
+            array.flags.writeable = False
+
+    @property
+    def revision(self) -> int:
+        return self.survey.revision
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        own = (self.keys, self.said_at, self.before, self.after, self._messages)
+        of_stretches = 4 * self.stretches.drawers.nbytes
+        return self.survey.bytes + sum(array.nbytes for array in own) + of_stretches
+
+    def with_changes(self, drawers: Keys, left: Survey) -> Atlas:
+        """The next one.
+
+        Args:
+            drawers: Keys of all that were written to, ascending.
+            left: What there is of them now.
+        """
+        survey = self.survey.without(drawers).joined(left)
+        return Atlas(survey, self._beside_anew(drawers, left.messages, survey.messages))
+
+    def _beside_anew(self, gone: Keys, come: Messages, messages: Messages) -> tuple[Rows, Rows]:
+        """What `_beside` says of these messages, looking only where something was written.
+
+        Args:
+            gone: Keys of those of ours that are left out, ascending.
+            come: Those that are not ours.
+        """
+        leave = among(self.keys, gone)
+        rows = np.full(len(self.keys) + 1, -1, dtype=np.int64)  # The last is that of no message.
+        stayed = np.searchsorted(messages["key"], self.keys[~leave])
+        rows[:-1][~leave] = stayed
+        before, after = np.full((2, len(messages)), -1, dtype=np.int64)
+        before[stayed], after[stayed] = rows[self.before[~leave]], rows[self.after[~leave]]
+        left_in = self._messages[:-1]["conversation"][leave]
+        touched = distinct(left_in, come["conversation"])
+        written = np.flatnonzero(among(messages["conversation"], touched))
+        own = np.append(written, -1)
+        before_written, after_written = _beside(messages[written])
+        before[written], after[written] = own[before_written], own[after_written]
+        return before, after
+
+    def rows_of(self, drawers: Keys) -> Rows:
+        """Of those of the drawers that are here, in their order."""
+        if not len(self.keys):
+            return np.empty(0, np.int64)
+        rows: Rows = np.minimum(np.searchsorted(self.keys, drawers), len(self.keys) - 1)
+        return np.asarray(rows[self.keys[rows] == drawers])
+
+    def said_within(self, start: float, end: float) -> Keys:
+        """Drawers said from the first moment on and before the second, both in epoch seconds."""
+        return self.keys[(self.said_at >= start) & (self.said_at < end)]
+
+    def messages(self, rows: Rows) -> Messages:
+        """At these rows; `NO_MESSAGE` for -1."""
+        return self._messages[rows]
+
+    def roles(self, rows: Rows) -> npt.NDArray[np.str_]:
+        return np.asarray(self._roles[self.survey.messages["voice"][rows]])
+
+    def speakers(self, rows: Rows) -> npt.NDArray[np.str_]:
+        return np.asarray(self._speakers[self.survey.messages["voice"][rows]])
+
+
+def _tells_nothing(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """A question within a talk stands for what was said about it."""
+    return np.asarray(((traits & TELLS_NOTHING) > 0) & ((traits & Trait.TAKES_UP) == 0))
+
+
+def _beside(messages: Messages) -> tuple[Rows, Rows]:
+    order = np.lexsort((messages["position"], messages["conversation"]))
+    conversations = messages["conversation"][order]
+    follows = conversations[1:] == conversations[:-1]
+    before, after = np.full((2, len(messages)), -1, dtype=np.int64)
+    before[order[1:][follows]] = order[:-1][follows]
+    after[order[:-1][follows]] = order[1:][follows]
+    return before, after

@@ -1,0 +1,201 @@
+"""The preview: a file read once, counted, and prepared for filing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from palace.errors import BadImport
+from palace.models import ImportJob, Palace
+from palace.transfer.import_jobs.already_filed import count_present
+from palace.transfer.import_jobs.child_process import prepare_apart
+from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
+from palace.transfer.import_jobs.whole_palace import WholeSurvey
+from palace.transfer.importers import files, formats, spool
+from palace.transfer.importers.conversation import Conversation, label
+from palace.transfer.importers.file_reader import Places, prepare
+from palace.transfer.restore.from_zip import is_empty
+
+# Messages whose presence in the palace is looked up together.
+LOOKUP_BATCH = 2000
+
+
+def preview(
+    palace: Palace,
+    path: Path,
+    *,
+    file_name: str | None = None,
+    progress: files.Progress | None = None,
+) -> ImportJob:
+    """Read the file once, count what is in it, and prepare a job that is ready to run.
+
+    The same file again, while its job is not finished, gives that job.
+
+    Args:
+        file_name: What the person calls it, if not the path's name.
+        progress: Called with the bytes of the file read so far.
+
+    Raises:
+        BadImport: The file is broken or none we know; nothing has been changed.
+    """
+    return _previewed(palace, path, file_name, partial(prepare, progress=progress))
+
+
+def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -> ImportJob:
+    """`preview`, with the file read by a process of its own, which may not take too long."""
+    return _previewed(palace, path, file_name, prepare_apart)
+
+
+def _previewed(
+    palace: Palace, path: Path, file_name: str | None, reader: Callable[..., str]
+) -> ImportJob:
+    name = label(file_name or path.name)[:255]
+    formats.require_file(path, name)
+    sha256 = _sha256(path, name)
+    if job := _unfinished(palace, sha256):
+        return job
+    may_be_whole = is_empty(palace)
+    with ExitStack() as cleanup, new_list() as listed:
+        prepared = new_spool()
+        cleanup.callback(prepared.unlink, missing_ok=True)
+        source = reader(path, name, Places(prepared, listed), may_be_whole=may_be_whole)
+        format_ = formats.FORMATS[source]
+        is_whole = may_be_whole and format_ is formats.LOCI
+        survey = WholeSurvey() if is_whole else Survey(palace)
+        survey.read(listed)
+        if not survey.conversations:
+            raise BadImport(f"{name} holds no conversations.")
+        job, is_new = _create_job(palace, name, sha256, format_, prepared.name, survey)
+        if is_new:
+            cleanup.pop_all()
+    return job
+
+
+@dataclass(slots=True)
+class Survey:
+    """The figures of a preview, gathered conversation by conversation."""
+
+    palace: Palace
+    conversations: int = 0
+    empty: int = 0
+    branches: int = 0
+    messages: int = 0
+    kept: int = 0
+    present: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    skipped: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    _batch: list[Conversation] = field(default_factory=list)
+    _batch_turns: int = 0
+
+    def read(self, listed: Path) -> None:
+        """Count what is listed there, which is without texts."""
+        with listed.open("rb") as lines:
+            for line in lines:
+                self.add(spool.from_line(line))
+        self.close()
+
+    def add(self, conversation: Conversation) -> None:
+        turns = conversation.turns
+        self.conversations += 1
+        self.empty += not turns
+        self.branches += len(conversation.branches)
+        self.messages += conversation.message_count
+        self.kept += len(turns)
+        self.skipped.update(dict(conversation.skipped))
+        self.left_out.update(dict(conversation.left_out))
+        if turns:
+            times = [turn.said_at for turn in turns]
+            self.first = min(times) if self.first is None else min(self.first, *times)
+            self.last = max(times) if self.last is None else max(self.last, *times)
+        self._look_up(conversation, len(turns))
+
+    def close(self) -> None:
+        self.present += count_present(self.palace, self._batch)
+        self._batch.clear()
+        self._batch_turns = 0
+
+    def figures(self, format_name: str) -> dict[str, Any]:
+        return {
+            "format": format_name,
+            "conversations": self.conversations,
+            "empty_conversations": self.empty,
+            "branches": self.branches,
+            "messages": self.messages,
+            "new": self.kept - self.present,
+            "present": self.present,
+            "skipped": dict(self.skipped),
+            "left_out": dict(self.left_out),
+            "first": self.first.isoformat() if self.first else None,
+            "last": self.last.isoformat() if self.last else None,
+        }
+
+    def _look_up(self, conversation: Conversation, turn_count: int) -> None:
+        self._batch.append(conversation)
+        self._batch_turns += turn_count
+        if self._batch_turns >= LOOKUP_BATCH:
+            self.close()
+
+
+def _create_job(
+    palace: Palace,
+    name: str,
+    sha256: str,
+    format_: formats.Format,
+    prepared: str,
+    survey: Survey | WholeSurvey,
+) -> tuple[ImportJob, bool]:
+    """A new job, or the one that another process made for the same file meanwhile."""
+    with transaction.atomic():
+        palace.lock()
+        if job := _unfinished(palace, sha256):
+            return job, False
+        job = ImportJob.objects.create(
+            palace=palace,
+            file_name=name,
+            file_sha256=sha256,
+            format=format_.source,
+            spool=prepared,
+            preview=survey.figures(format_.name),
+            conversations_total=survey.conversations,
+            messages_total=survey.messages,
+        )
+        return job, True
+
+
+def _unfinished(palace: Palace, sha256: str) -> ImportJob | None:
+    jobs = ImportJob.objects.filter(
+        palace=palace, file_sha256=sha256, status__in=ImportJob.UNFINISHED
+    )
+    job = jobs.order_by("-pk").first()
+    return job if job and spool_path(job).is_file() else None
+
+
+def _sha256(path: Path, name: str) -> str:
+    try:
+        if path.is_dir():
+            return _sha256_of_folder(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BadImport(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def _sha256_of_folder(path: Path) -> str:
+    """Of what is in it by name, size and time: it may hold much that is not read."""
+    digest = hashlib.sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        told = file.stat()
+        line = (file.relative_to(path).as_posix(), told.st_size, told.st_mtime_ns)
+        digest.update(f"{line}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()

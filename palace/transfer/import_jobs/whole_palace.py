@@ -1,0 +1,144 @@
+"""A Loci export that is put back as a whole, into a palace that holds nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from palace.errors import BadImport
+from palace.mining.placement import placed
+from palace.mining.rooms import index_rooms
+from palace.models import ImportJob, Palace, Room
+from palace.storage.indexing import episode_vectors, fact_vectors
+from palace.storage.indexing.spaces import active_space
+from palace.transfer.import_jobs.progress import move_on
+from palace.transfer.import_jobs.spools import spool_path
+from palace.transfer.importers import loci_whole
+from palace.transfer.importers.conversation import as_time
+from palace.transfer.importers.loci_whole import Record
+from palace.transfer.restore.from_zip import restore
+
+# What comes back with the messages, by its file.
+_WITH_THEM = {
+    "wings": ("wing", "wings"),
+    "rooms": ("room", "rooms"),
+    "closets": ("topic", "topics"),
+    "entities": ("person or thing", "people and things"),
+    "facts": ("version of a fact", "versions of facts"),
+    "episodes": ("episode", "episodes"),
+}
+# Rooms that are indexed together, each under a lock.
+ROOMS = 64
+
+
+class WholeSurvey:
+    """The figures of a preview, gathered record by record."""
+
+    def __init__(self) -> None:
+        self.records: Counter[str] = Counter()
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self._conversations: set[tuple[str, str]] = set()
+
+    def read(self, listed: Path) -> None:
+        """Count what is listed there, which is without texts."""
+        with listed.open("rb") as lines:
+            for record in map(loci_whole.from_line, lines):
+                self.records[record.file] += 1
+                if record.file == "drawers":
+                    self._add_drawer(record.fields())
+
+    @property
+    def conversations(self) -> int:
+        return len(self._conversations)
+
+    @property
+    def messages(self) -> int:
+        return self.records["drawers"]
+
+    def figures(self, format_name: str) -> dict[str, Any]:
+        return {
+            "format": format_name,
+            "conversations": self.conversations,
+            "empty_conversations": 0,
+            "branches": 0,
+            "messages": self.messages,
+            "new": self.messages,
+            "present": 0,
+            "skipped": {},
+            "left_out": {},
+            "first": self.first.isoformat() if self.first else None,
+            "last": self.last.isoformat() if self.last else None,
+            "whole": {file: count for file, count in self.records.items() if file != "palace"},
+        }
+
+    def _add_drawer(self, fields: dict[str, Any]) -> None:
+        self._conversations.add((str(fields.get("source")), str(fields.get("conversation"))))
+        if said_at := as_time(fields.get("said_at")):
+            self.first = min(said_at, self.first or said_at)
+            self.last = max(said_at, self.last or said_at)
+
+
+def is_whole(job: ImportJob) -> bool:
+    return "whole" in job.preview
+
+
+def whole_in_words(job: ImportJob) -> list[str]:
+    """What comes back with the messages: "4 wings", "1 episode" and the like."""
+    counts = job.preview.get("whole", {})
+    return [
+        f"{counts[file]:,} {one if counts[file] == 1 else many}"
+        for file, (one, many) in _WITH_THEM.items()
+        if counts.get(file)
+    ]
+
+
+def put_back(job: ImportJob) -> None:
+    """Write everything, and record that it was, both or neither.
+
+    Raises:
+        BadImport: the palace holds something by now, or a record is not as Loci writes it.
+        Overtaken: the job was paused or discarded meanwhile.
+    """
+    with transaction.atomic():
+        restore(job.palace, lambda: _records(job))
+        move_on(
+            job,
+            spool_offset=spool_path(job).stat().st_size,
+            conversations_done=job.conversations_total,
+            messages_stored=job.messages_total,
+        )
+
+
+def make_findable(palace: Palace, deadline: float) -> bool:
+    """Index what was put back, and embed what was learnt of it; False when the time is over.
+
+    What the embedder does not take now is left to the periodic task.
+    """
+    rooms = Room.objects.select_related("palace", "wing")
+    keys = list(placed(palace).order_by("room").values_list("room", flat=True).distinct())
+    for first in range(0, len(keys), ROOMS):
+        index_rooms(list(rooms.filter(pk__in=keys[first : first + ROOMS])))
+        if time.monotonic() > deadline:
+            return False
+    space = active_space()
+    while fact_vectors.fill_batch(space) or episode_vectors.fill_batch(space):
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+def _records(job: ImportJob) -> Iterator[Record]:
+    try:
+        with spool_path(job).open("rb") as lines:
+            yield from map(loci_whole.from_line, lines)
+    except (OSError, ValueError) as error:
+        raise BadImport(
+            "The prepared copy of the file is damaged or gone; import it again."
+        ) from error

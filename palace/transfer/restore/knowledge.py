@@ -1,0 +1,169 @@
+"""Putting back what was made of the words: entities, facts, their history, episodes, activity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from palace.models import Activity, Entity, Episode, Fact, FactEvent
+from palace.transfer.restore.fields import Fields, as_json
+from palace.transfer.restore.restored_keys import Placed
+from palace.transfer.restore.tables import copy_in, present
+
+Row = tuple[object, ...]
+
+
+def put_entities(placed: Placed, records: Sequence[Fields]) -> None:
+    palace = placed.palace
+    rows = (
+        (
+            *(palace.pk, placed.id_of(each), each.one_of("kind", Entity.Kind.values)),
+            *(each.text("slug"), each.text("name"), each.texts("aliases")),
+            each.time("created_at"),
+        )
+        for each in records
+    )
+    columns = ("palace_id", "uuid", "kind", "slug", "name", "aliases", "created_at")
+    copy_in(Entity, columns, rows)
+    ids = [placed.id_of(each) for each in records]
+    written = Entity.objects.filter(palace=palace, uuid__in=ids)
+    placed.entities |= {
+        (kind, slug): key for kind, slug, key in written.values_list("kind", "slug", "pk")
+    }
+
+
+def put_facts(placed: Placed, records: Sequence[Fields]) -> None:
+    columns = (
+        *("palace_id", "uuid", "memory", "type", "subject_id", "predicate", "object"),
+        *("object_entity_id", "aspect", "stance", "text", "confidence", "category", "tags"),
+        *("metadata", "agent", "run", "single"),
+        *("valid_from", "valid_to", "recorded_at", "retired_at", "fate"),
+    )
+    rows = ((*_statement(placed, each), *_clocks(each)) for each in records)
+    copy_in(Fact, columns, rows)
+    _link_versions(placed, records)
+    _put_evidence(placed, records)
+
+
+def _statement(placed: Placed, each: Fields) -> Row:
+    other = each.record_or_none("object_entity")
+    return (
+        *(placed.palace.pk, placed.id_of(each), placed.id_of(each, "memory")),
+        *(each.one_of("type", Fact.Type.values), placed.entity(each.record("subject"))),
+        *(each.text("predicate"), each.text("object"), placed.entity(other) if other else None),
+        *(each.text("aspect"), each.text("stance"), each.text("text"), each.share("confidence")),
+        *(each.text("category"), each.texts("tags"), as_json(each.mapping("metadata"))),
+        *(each.text("agent"), each.text("run"), each.is_so("single")),
+    )
+
+
+def _clocks(each: Fields) -> Row:
+    return (
+        *(each.time_or_none("valid_from"), each.time_or_none("valid_to")),
+        *(each.time("recorded_at"), each.time_or_none("retired_at")),
+        each.one_of("fate", Fact.Fate.values),
+    )
+
+
+def _link_versions(placed: Placed, records: Sequence[Fields]) -> None:
+    """What one takes the place of was written before it, in this chunk or an earlier one."""
+    linked = [each for each in records if each.text_or_none("supersedes")]
+    new = [placed.id_of(each) for each in linked]
+    old = [placed.id_of(each, "supersedes") for each in linked]
+    statement = """
+        UPDATE palace_fact f SET supersedes_id = o.id
+        FROM unnest(%s::uuid[], %s::uuid[]) AS n (new, old)
+        JOIN palace_fact o ON o.palace_id = %s AND o.uuid = n.old
+        WHERE f.palace_id = %s AND f.uuid = n.new
+    """
+    key = placed.palace.pk
+    if linked and _written(statement, [new, old, key, key]) < len(linked):
+        raise ValueError("it supersedes a fact that is not before it")
+
+
+def _put_evidence(placed: Placed, records: Sequence[Fields]) -> None:
+    rows = [row for each in records for row in _words(placed.id_of(each), each)]
+    statement = """
+        INSERT INTO palace_evidence (palace_id, fact_id, drawer_id, start, "end")
+        SELECT f.palace_id, f.id, d.id, n.start, n."end"
+        FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::int[], %s::int[])
+            AS n (fact, source, conversation, message, start, "end")
+        JOIN palace_fact f ON f.palace_id = %s AND f.uuid = n.fact
+        JOIN palace_drawer d ON d.palace_id = f.palace_id AND d.source = n.source
+            AND d.conversation = n.conversation AND d.external_id = n.message
+        WHERE n.start <= n."end" AND n."end" <= char_length(d.text)
+    """
+    values = [*map(list, zip(*rows, strict=True)), placed.palace.pk] if rows else []
+    if rows and _written(statement, values) < len(rows):
+        raise ValueError("it rests on words that are in no drawer")
+
+
+def _words(fact: UUID, each: Fields) -> Iterator[Row]:
+    for words in each.records("evidence"):
+        yield fact, *words.message(), words.count("start"), words.count("end")
+
+
+def put_fact_events(placed: Placed, records: Sequence[Fields]) -> None:
+    columns = (
+        *("palace_id", "uuid", "memory", "event", "old_text", "new_text"),
+        *("why", "by", "agent", "run", "at"),
+    )
+    rows = (
+        (
+            *(placed.palace.pk, placed.id_of(each), placed.id_of(each, "memory")),
+            each.one_of("event", FactEvent.Kind.values),
+            *(each.text_or_none("old_text"), each.text_or_none("new_text"), each.text("why")),
+            *(each.text("by"), each.text("agent"), each.text("run"), each.time("at")),
+        )
+        for each in _new(placed, FactEvent, records)
+    )
+    copy_in(FactEvent, columns, rows)
+
+
+def put_episodes(placed: Placed, records: Sequence[Fields]) -> None:
+    columns = (
+        *("palace_id", "uuid", "source", "conversation", "agent", "summary"),
+        *("key_decisions", "entities", "tools", "made_by", "model", "input_hash", "messages"),
+        *("started_at", "ended_at", "created_at", "updated_at", "trashed_at"),
+    )
+    rows = (
+        (
+            *(placed.palace.pk, placed.id_of(each), each.text("source")),
+            *(each.text("conversation"), each.text("agent"), each.text("summary")),
+            *(as_json(each.items(name)) for name in ("key_decisions", "entities", "tools")),
+            *(each.one_of("made_by", Episode.Maker.values), each.text("model")),
+            *(each.text("input_hash"), each.count_or_none("messages")),
+            *(each.time_or_none("started_at"), each.time_or_none("ended_at")),
+            *(each.time("created_at"), each.time("updated_at"), each.time_or_none("trashed_at")),
+        )
+        for each in records
+    )
+    copy_in(Episode, columns, rows)
+
+
+def put_activities(placed: Placed, records: Sequence[Fields]) -> None:
+    rows = (
+        (
+            *(placed.palace.pk, placed.id_of(each)),
+            each.one_of("kind", Activity.Kind.values),
+            *(each.text("summary"), as_json(each.mapping("detail")), each.time("created_at")),
+        )
+        for each in _new(placed, Activity, records)
+    )
+    columns = ("palace_id", "uuid", "kind", "summary", "detail", "created_at")
+    copy_in(Activity, columns, rows)
+
+
+def _new(placed: Placed, kind: Any, records: Sequence[Fields]) -> list[Fields]:
+    """Those that an emptied palace has not kept: its log outlives what it is about."""
+    kept = present(kind, placed.palace, [placed.id_of(each) for each in records])
+    return [each for each in records if placed.id_of(each) not in kept]
+
+
+def _written(statement: str, values: Sequence[Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return int(cursor.rowcount)

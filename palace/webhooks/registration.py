@@ -1,0 +1,94 @@
+"""Adding, changing and trying webhooks, for the page and for programs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.utils import timezone
+
+from palace.errors import BadInput
+from palace.models import Webhook, WebhookDelivery
+from palace.storable import storable_id
+from palace.webhooks.addresses import check_url
+from palace.webhooks.signatures import new_secret
+from settings_app.secrets import seal
+
+MOST = 20
+
+
+@transaction.atomic
+def add(
+    owner_id: int, url: str, events: Collection[str], subject: str | None = None
+) -> tuple[Webhook, str]:
+    """A new webhook, with the secret it signs by: there is no second chance to see it.
+
+    Raises:
+        BadInput: the address cannot be used, no event is named, or there are too many already.
+    """
+    check_url(url)
+    # Two at once must not both be the last that fits.
+    get_user_model().objects.select_for_update(no_key=True).get(pk=owner_id)
+    if Webhook.objects.filter(owner=owner_id).count() >= MOST:
+        raise BadInput(f"There are {MOST} webhooks already. Delete one that you need no more.")
+    secret = new_secret()
+    webhook = Webhook.objects.create(
+        owner_id=owner_id,
+        url=url,
+        events=_in_order(events),
+        subject=subject if subject is None else storable_id(subject),
+        sealed_secret=seal(secret),
+    )
+    return webhook, secret
+
+
+def change(webhook: Webhook, *, url: str | None = None, events: Collection[str] = ()) -> None:
+    """
+    Raises:
+        BadInput: as `add`.
+    """
+    if url is not None:
+        check_url(url)
+        webhook.url = url
+    if events:
+        webhook.events = _in_order(events)
+    webhook.save(update_fields=["url", "events"])
+
+
+def enable(webhook: Webhook) -> None:
+    """Tell it from now on, and what still waits."""
+    _update(webhook, disabled_at=None, disabled_why="", failing_since=None)
+
+
+def disable(webhook: Webhook) -> None:
+    """Tell it no more, until it is enabled."""
+    if webhook.disabled_at is None:
+        _update(webhook, disabled_at=timezone.now(), disabled_why="You stopped it.")
+
+
+def try_out(webhook: Webhook) -> WebhookDelivery:
+    """A message that tells of nothing, sent like all others.
+
+    Raises:
+        BadInput: nothing is sent there at the moment.
+    """
+    if webhook.disabled_at is not None:
+        raise BadInput("This webhook is stopped. Let it go on first.")
+    said = "This is a test. Nothing happened in your palace."
+    return WebhookDelivery.objects.create(
+        webhook=webhook, event=WebhookDelivery.TEST, data={"message": said}
+    )
+
+
+def _in_order(events: Collection[str]) -> list[str]:
+    chosen = [event for event in Webhook.Event.values if event in events]
+    if not chosen:
+        raise BadInput(f"events: name at least one of {', '.join(Webhook.Event.values)}.")
+    return chosen
+
+
+def _update(webhook: Webhook, **values: object) -> None:
+    for name, value in values.items():
+        setattr(webhook, name, value)
+    webhook.save(update_fields=list(values))
