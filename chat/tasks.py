@@ -20,7 +20,7 @@ from chat.reply_ending import end_if_abandoned
 from palace import retry_backoff
 from palace.mining.windows import is_at_rest
 from palace.storage.indexing import postings
-from palace.tasks import compact_postings, have_learnt, mine_room
+from palace.tasks import compact_postings, enqueue_post_mining, mine_room
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def mine_conversation(conversation_id: int) -> None:
     try:
         conversation = conversations.get(pk=conversation_id)
         mining_queue.remember_if_due(conversation, timezone.now())
-        have_learnt(conversation.palace_id)
+        enqueue_post_mining(conversation.palace_id)
         if postings.needs_compaction(conversation.palace):
             compact_postings.delay(conversation.palace_id)
     except (IntegrityError, ObjectDoesNotExist):

@@ -30,7 +30,7 @@ from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Drawer
-from palace.recall.deduplication import Talk
+from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
 from palace.working.errors import WorkingMemoryAway
 from settings_app.models import MemorySettings, settings_of
@@ -162,7 +162,7 @@ def _recall(
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
         agent=agent.name if agent else "",
-        leave_out=_not_wanted(reply, said),
+        exclude_ids=_not_wanted(reply, said),
         # Without a model nothing is put before one.
         talk=_talk(reply, said) if has_model else None,
     )
@@ -172,10 +172,10 @@ def _recall(
     return found
 
 
-def _talk(reply: Message, said: Sequence[Message]) -> Talk:
+def _talk(reply: Message, said: Sequence[Message]) -> ConversationState:
     """The model reads these messages anew each time, so what it was given with them comes along."""
     first, last = said[0].position, said[-1].position
-    return Talk(str(reply.conversation.uuid), turn=last, since=first, carries=True)
+    return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
 
 def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:

@@ -73,7 +73,7 @@ def mine_room(room_id: int) -> None:
     with _unless_gone(rooms):
         room = rooms.get()
         mine_room_now(room)
-        have_learnt(room.palace_id)
+        enqueue_post_mining(room.palace_id)
         retry_backoff.done("room", room_id)
         if postings.needs_compaction(room.palace):
             compact_postings.delay(room.palace_id)
@@ -94,13 +94,13 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             return
         if not import_jobs.run_slice(job):
             import_chats.delay(job_id, job.spool_offset)
-        have_learnt(job.palace_id)
+        enqueue_post_mining(job.palace_id)
         retry_backoff.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
 
 
-def have_learnt(palace_id: int) -> None:
+def enqueue_post_mining(palace_id: int) -> None:
     """Queue what follows mining, where there is anything to do: facts, and episodes."""
     if Drawer.objects.unread().filter(palace=palace_id).exists():
         learn_facts.delay(palace_id)

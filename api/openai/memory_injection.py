@@ -9,7 +9,7 @@ from api.openai.message_filing import Place
 from api.openai.message_text import History
 from chat.writing import CONTEXT_TOKENS
 from palace.models import Palace
-from palace.recall.deduplication import Talk
+from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
 from palace.storable import digest
 from palace.working.errors import WorkingMemoryAway
@@ -27,14 +27,16 @@ def recall_for(
     if not history.question.strip():
         return None
     # A program's name for its conversation may be any text; the ledger's is a plain word.
-    talk = Talk(f"proxy-{digest(place.conversation)[:32]}", place.turn, place.since, carries=True)
+    talk = ConversationState(
+        f"proxy-{digest(place.conversation)[:32]}", place.turn, place.since, carries=True
+    )
     return recall(
         palace,
         history.question,
         now=now,
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
-        leave_out=[each.key for each in place.told],
+        exclude_ids=[each.key for each in place.told],
         talk=talk if has_model else None,
     )
 

@@ -22,7 +22,7 @@ from palace.recall.facts import fact_floor, facts_for
 from palace.recall.fusion import ranking
 from palace.recall.recipes import recipe_named
 from palace.recall.relevance import INSTRUCTION
-from palace.recall.request_context import read_opening
+from palace.recall.request_context import read_request_context
 from palace.recall.retrieval import Found, search
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.backfill import fill_missing
@@ -87,13 +87,13 @@ def _asked(person: Person) -> Iterator[tuple[str, str, frozenset[str]]]:
 def ask(palace: Palace, text: str, now: datetime | None) -> Found:
     return search(
         palace,
-        read_opening(palace),
+        read_request_context(palace),
         RECIPE,
         text,
         most=20,
         now=now or timezone.now(),
         as_of=None,
-        leave_out=(),
+        exclude_ids=(),
         rerank=False,
     )
 

@@ -10,7 +10,7 @@ from language.transcripts import Transcript
 from llm.commits import commit_without_waiting
 from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.knowledge.facts.fact_learning import BY_MINING, learn_room, write_read
-from palace.knowledge.facts.ingestion_options import any_told
+from palace.knowledge.facts.ingestion_options import have_options
 from palace.mining import rooms as mining
 from palace.mining.rooms import Found, Mined
 from palace.models import Palace, Room
@@ -80,5 +80,5 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
 def _learn(palace: Palace, found: Sequence[Found]) -> None:
     """Keep the facts that a model found while it mined, but where they are to be read otherwise."""
     for each in found:
-        if not any_told(palace, each.drawers):
+        if not have_options(palace, each.drawers):
             write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)

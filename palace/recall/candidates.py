@@ -11,7 +11,7 @@ import numpy.typing as npt
 from palace.models import Palace
 from palace.recall.index.binary_quantization import closest_by_bits
 from palace.recall.index.index_loader import survey_around
-from palace.recall.index.palace_index import Atlas, Rows
+from palace.recall.index.palace_index import PalaceIndex, Rows
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.raw_sql import (
@@ -139,7 +139,7 @@ def _said_within(palace: Palace, start: datetime, end: datetime) -> Ids:
     return np.sort(numbers(keys, "i8"))
 
 
-def _rows(atlas: Atlas, drawers: Ids, closest: Ids, as_of: datetime | None) -> Rows:
+def _rows(atlas: PalaceIndex, drawers: Ids, closest: Ids, as_of: datetime | None) -> Rows:
     """Where in the atlas the drawers are, and what stands beside the closest of them, ascending."""
     latest = as_of.timestamp() if as_of else np.inf
 
@@ -152,7 +152,7 @@ def _rows(atlas: Atlas, drawers: Ids, closest: Ids, as_of: datetime | None) -> R
     return early(rows[rows >= 0])
 
 
-def _load(palace: Palace, query: Query, atlas: Atlas, rows: Rows) -> Candidates:
+def _load(palace: Palace, query: Query, atlas: PalaceIndex, rows: Rows) -> Candidates:
     own = atlas.messages(rows)
     before, after = atlas.messages(atlas.before[rows]), atlas.messages(atlas.after[rows])
     phrases = [phrase.lower() for phrase in query.intent.phrases]

@@ -29,7 +29,7 @@ LEDGER_AWAY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class ConversationState:
     """A conversation at one of its messages.
 
     Attributes:
@@ -56,7 +56,7 @@ class Seen:
         note: Why there are none, where Redis is away.
     """
 
-    talk: Talk | None = None
+    talk: ConversationState | None = None
     entries: Mapping[str, Entry] = field(default_factory=dict)
     note: str = ""
 
@@ -75,7 +75,7 @@ class Injection:
             there was no room for it.
     """
 
-    talk: Talk
+    talk: ConversationState
     new: tuple[Entry, ...]
     gone: tuple[Entry, ...]
 
@@ -105,7 +105,7 @@ class Composed:
     injection: Injection | None = None
 
 
-def read_seen(palace: Palace, talk: Talk | None) -> Seen:
+def read_seen(palace: Palace, talk: ConversationState | None) -> Seen:
     """What the ledger holds, with one question to Redis; outside of conversations with none.
 
     Raises:
@@ -172,7 +172,7 @@ def _find(
     before: Mapping[str, Entry],
     hits: Sequence[Packable],
     known: Sequence[KnownFact],
-    talk: Talk,
+    talk: ConversationState,
 ) -> _Found:
     of_hits = [
         replace(of_drawer(hit.drawer, talk.turn), place=place) for place, hit in enumerate(hits)
@@ -188,7 +188,7 @@ def _find(
 
 
 def _composed(
-    seen: Seen, talk: Talk, found: _Found, packed: Packed, stay: tuple[Carried, ...]
+    seen: Seen, talk: ConversationState, found: _Found, packed: Packed, stay: tuple[Carried, ...]
 ) -> Composed:
     """With what the ledger is to be told of it."""
     out = {*packed.left_out, *(() if talk.carries else found.held)}

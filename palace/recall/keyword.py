@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from palace.models import Palace
 from palace.models.packed import unpack
-from palace.recall.index.corpus_stats import Census, take_census
+from palace.recall.index.corpus_stats import CorpusStats, take_census
 from palace.recall.raw_sql import NO_KEYS, fetch_rows, marked
 from palace.recall.semantic import Ids, Scores, look_up
 
@@ -85,7 +85,10 @@ NOTHING = Words(np.empty(0, np.int64), np.empty(0, np.float32), (), 0.0, 1.0, 1.
 
 
 def by_words(
-    palace: Palace, terms: tuple[str, ...], census: Census | None = None, silent: Ids = NO_KEYS
+    palace: Palace,
+    terms: tuple[str, ...],
+    corpus_stats: CorpusStats | None = None,
+    silent: Ids = NO_KEYS,
 ) -> Words:
     """Score the kept drawers that hold any of the terms, as if there were no others.
 
@@ -94,14 +97,14 @@ def by_words(
         silent: Keys of drawers that tell nothing, ascending. They are scored like the others, but
             how rare a word is, and how far a score stands out, is as if they were not there.
     """
-    census = census or take_census(palace)
-    number, mean_length = census.number, census.mean_length
+    corpus_stats = corpus_stats or take_census(palace)
+    number, mean_length = corpus_stats.number, corpus_stats.mean_length
     if not number or not terms:
         return NOTHING
     if number <= len(silent):
         silent = NO_KEYS
     number -= len(silent)
-    postings = _postings(palace, terms, census.trash)
+    postings = _postings(palace, terms, corpus_stats.trash)
     if not postings:
         return NOTHING
     parts = [

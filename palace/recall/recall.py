@@ -9,14 +9,14 @@ from datetime import datetime
 
 from palace.models import Palace
 from palace.recall.context_format import PackableTurn
-from palace.recall.deduplication import Composed, Seen, Talk, compose, read_seen
+from palace.recall.deduplication import Composed, ConversationState, Seen, compose, read_seen
 from palace.recall.facts import KnownFact, fact_floor, facts_for
 from palace.recall.latest import latest
 from palace.recall.query import Query
 from palace.recall.question_subject import is_plain, subject_of
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.recall.recollection import Hit, Recollection
-from palace.recall.request_context import read_opening
+from palace.recall.request_context import read_request_context
 from palace.recall.retrieval import Found, search
 from palace.recall.trace import keep_trace
 
@@ -34,13 +34,13 @@ def recall(
     as_of: datetime | None = None,
     recipe: str | None = None,
     budget_tokens: int | None = None,
-    leave_out: Collection[int] = (),
+    exclude_ids: Collection[int] = (),
     rerank: bool | None = None,
     with_facts: bool = False,
     session: Sequence[PackableTurn] = (),
     agent: str = "",
     run: str = "",
-    talk: Talk | None = None,
+    talk: ConversationState | None = None,
     traced: bool = True,
 ) -> Recollection:
     """Find the drawers that answer `query` best, and say why.
@@ -54,7 +54,7 @@ def recall(
         as_of: Leave out what was said later.
         recipe: How it looks; the owner's own choice unless given.
         budget_tokens: Length of the context block; without one it holds all hits.
-        leave_out: Keys of drawers that whoever asks has before them anyway.
+        exclude_ids: Keys of drawers that whoever asks has before them anyway.
         rerank: Whether a model puts the best in order; the owner's own choice unless given.
         with_facts: Whether what is known stands before the drawers in the context block, as
             much of it as the recipe says.
@@ -72,7 +72,7 @@ def recall(
     """
     started = time.perf_counter()
     seen = read_seen(palace, talk)
-    opening = read_opening(palace)
+    opening = read_request_context(palace)
     choices = opening.choices
     chosen = recipe_chosen(choices.recipe) if recipe is None else recipe_named(recipe)
     most = max(choices.top_k if top_k is None else top_k, 1)
@@ -84,14 +84,14 @@ def recall(
         most=most,
         now=now or choices.local_now(),
         as_of=as_of,
-        leave_out=leave_out,
+        exclude_ids=exclude_ids,
         rerank=rerank,
     )
     known = _known(palace, found, chosen, agent, run) if with_facts else []
     hits = found.hits
     unasked = _opens(talk, found.question, found_any=bool(hits or known))
     if unasked:
-        hits = latest(palace, as_of, leave_out, min(chosen.opening, most))
+        hits = latest(palace, as_of, exclude_ids, min(chosen.opening, most))
     silent = frozenset(place for place, hit in enumerate(hits) if not hit.tells)
     told = compose(palace, seen, hits, known, budget_tokens, session, chosen.shares, silent)
     recollection = Recollection(
@@ -113,7 +113,7 @@ def recall(
     return recollection
 
 
-def _opens(talk: Talk | None, question: Query, *, found_any: bool) -> bool:
+def _opens(talk: ConversationState | None, question: Query, *, found_any: bool) -> bool:
     """Whether it opens a conversation with what was said last: "hi", or nothing fits, and no
     subject is named that would be missed.
     """

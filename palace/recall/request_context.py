@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.index.corpus_stats import CENSUS, Census, census_parameters, read_census
+from palace.recall.index.corpus_stats import (
+    CORPUS_STATS,
+    CorpusStats,
+    corpus_stats_parameters,
+    read_corpus_stats,
+)
 from palace.recall.instances import columns, read
 from palace.recall.raw_sql import fetch_rows
 from palace.storage.indexing.spaces import active_space
@@ -14,7 +19,7 @@ from settings_app.models import MemorySettings
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class RequestContext:
     """
     Attributes:
         choices: The owner's, or the defaults.
@@ -23,23 +28,23 @@ class Opening:
 
     choices: MemorySettings
     space: EmbeddingSpace
-    census: Census
+    corpus_stats: CorpusStats
 
 
-def read_opening(palace: Palace) -> Opening:
-    [row] = fetch_rows(_statement(), [*census_parameters(palace), palace.owner_id])
+def read_request_context(palace: Palace) -> RequestContext:
+    [row] = fetch_rows(_statement(), [*corpus_stats_parameters(palace), palace.owner_id])
     values = iter(row)
-    census = read_census(values)
+    corpus_stats = read_corpus_stats(values)
     space, choices = read(EmbeddingSpace, values), read(MemorySettings, values)
-    return Opening(
-        choices or MemorySettings(owner_id=palace.owner_id), space or active_space(), census
+    return RequestContext(
+        choices or MemorySettings(owner_id=palace.owner_id), space or active_space(), corpus_stats
     )
 
 
 @cache
 def _statement() -> str:
     return (
-        f"SELECT census.*, {columns(EmbeddingSpace, 's')}, {columns(MemorySettings, 'c')}"  # noqa: S608
-        f" FROM ({CENSUS}) census LEFT JOIN palace_embeddingspace s ON s.active"
+        f"SELECT stats.*, {columns(EmbeddingSpace, 's')}, {columns(MemorySettings, 'c')}"  # noqa: S608
+        f" FROM ({CORPUS_STATS}) stats LEFT JOIN palace_embeddingspace s ON s.active"
         " LEFT JOIN settings_app_memorysettings c ON c.owner_id = %s"
     )

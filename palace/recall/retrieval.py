@@ -15,7 +15,7 @@ from palace.recall.keyword import by_words
 from palace.recall.query import Query, read_query
 from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit
-from palace.recall.request_context import Opening
+from palace.recall.request_context import RequestContext
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, score
 from palace.recall.semantic import Meaning, by_meaning
@@ -42,14 +42,14 @@ class Found:
 
 def search(
     palace: Palace,
-    opening: Opening,
+    opening: RequestContext,
     recipe: Recipe,
     query: str,
     *,
     most: int,
     now: datetime,
     as_of: datetime | None,
-    leave_out: Collection[int],
+    exclude_ids: Collection[int],
     rerank: bool | None,
 ) -> Found:
     """At most `most` hits; the rest as `recall` says.
@@ -58,10 +58,10 @@ def search(
         EmptyQuery: the query is blank.
     """
     space, question, meaning = _understand(palace, opening, recipe, query, now, as_of)
-    words = by_words(palace, question.terms, opening.census, meaning.silent)
+    words = by_words(palace, question.terms, opening.corpus_stats, meaning.silent)
     candidates = find_candidates(palace, question, meaning, words, best_each=recipe.best_each)
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, leave_out)
+    scored = score(question, recipe, candidates, meaning, words, exclude_ids)
     wanted = (recipe.rerank or None) if rerank is None else rerank
     model = reranker(opening.choices, wanted=wanted)
     looked_at = max(most, RERANKED) if model.is_there else most
@@ -72,7 +72,7 @@ def search(
 
 def _understand(
     palace: Palace,
-    opening: Opening,
+    opening: RequestContext,
     recipe: Recipe,
     text: str,
     now: datetime,
@@ -87,7 +87,9 @@ def _understand(
         question = read_query(
             palace, space, text, now=now, as_of=as_of, by_meaning=recipe.by_meaning
         )
-        meaning = by_meaning(palace, space, question.aim, opening.census, as_asked=question.vector)
+        meaning = by_meaning(
+            palace, space, question.aim, opening.corpus_stats, as_asked=question.vector
+        )
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning
         space = active_space()

@@ -54,11 +54,11 @@ def score(
     candidates: Candidates,
     meaning: Meaning,
     words: Words,
-    leave_out: Collection[int],
+    exclude_ids: Collection[int],
 ) -> Scored:
     """
     Args:
-        leave_out: Keys of drawers that are no hits, however good.
+        exclude_ids: Keys of drawers that are no hits, however good.
     """
     values = features(query, candidates, meaning, words)
     telling = values[SILENT] == 0
@@ -69,7 +69,7 @@ def score(
     if weight and not telling.all():
         shares[SILENT] = values[SILENT] * np.float32(weight * fall(scores, telling))
         scores = scores + shares[SILENT]
-    known = np.isin(candidates.drawers, np.array(list(leave_out), dtype=np.int64))
+    known = np.isin(candidates.drawers, np.array(list(exclude_ids), dtype=np.int64))
     relevance = relevant(query, candidates, values, meaning, words, known, ~telling)
     taken = relevance.taken
     order = ranking(scores, candidates.drawers)

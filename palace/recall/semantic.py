@@ -17,10 +17,10 @@ from pgvector import HalfVector
 
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.binary_quantization import Asked, closest_by_bits, sample
-from palace.recall.index.corpus_stats import Census, take_census
+from palace.recall.index.corpus_stats import CorpusStats, take_census
 from palace.recall.index.index_arrays import Vectors, signs_of
 from palace.recall.index.index_cache import atlas_of, memory_bytes
-from palace.recall.index.palace_index import Atlas, Stretches
+from palace.recall.index.palace_index import PalaceIndex, Stretches
 from palace.recall.raw_sql import (
     NO_KEYS,
     among,
@@ -88,7 +88,7 @@ class Meaning:
     spread: float
     number: int = 0
     asked: Asked | None = None
-    atlas: Atlas | None = None
+    atlas: PalaceIndex | None = None
 
     @property
     def silent(self) -> Ids:
@@ -147,7 +147,7 @@ def by_meaning(
     palace: Palace,
     space: EmbeddingSpace,
     vector: Scores | None,
-    census: Census | None = None,
+    corpus_stats: CorpusStats | None = None,
     *,
     as_asked: Scores | None = None,
 ) -> Meaning:
@@ -159,35 +159,35 @@ def by_meaning(
     """
     if vector is None:
         return NOTHING
-    census = census or take_census(palace)
+    corpus_stats = corpus_stats or take_census(palace)
     if as_asked is vector:
         as_asked = None
-    if _are_few(census, space):
-        return _by_atlas(atlas_of(palace, space, census), vector, as_asked)
-    in_memory = _signs_fit(census, space)
+    if _are_few(corpus_stats, space):
+        return _by_atlas(atlas_of(palace, space, corpus_stats), vector, as_asked)
+    in_memory = _signs_fit(corpus_stats, space)
     asked = Asked(
         palace.pk,
         space.pk,
         HalfVector(vector).to_text(),
         "" if as_asked is None else HalfVector(as_asked).to_text(),
         signs_of(vector.astype(np.float16)[None])[0],
-        atlas_of(palace, space, census, of_signs=True) if in_memory else None,
+        atlas_of(palace, space, corpus_stats, of_signs=True) if in_memory else None,
     )
-    return _by_bits(asked, census)
+    return _by_bits(asked, corpus_stats)
 
 
-def _are_few(census: Census, space: EmbeddingSpace) -> bool:
+def _are_few(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
     """Whether all vectors may be in memory."""
-    taken = 4 * space.dimensions * census.passages
-    return census.passages <= MANY_PASSAGES and taken <= memory_bytes()
+    taken = 4 * space.dimensions * corpus_stats.passages
+    return corpus_stats.passages <= MANY_PASSAGES and taken <= memory_bytes()
 
 
-def _signs_fit(census: Census, space: EmbeddingSpace) -> bool:
-    taken = (space.dimensions // 8 + MESSAGE_BYTES) * census.passages
-    return census.passages <= MOST_PASSAGES and taken <= memory_bytes()
+def _signs_fit(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
+    taken = (space.dimensions // 8 + MESSAGE_BYTES) * corpus_stats.passages
+    return corpus_stats.passages <= MOST_PASSAGES and taken <= memory_bytes()
 
 
-def _by_atlas(atlas: Atlas, vector: Scores, as_asked: Scores | None) -> Meaning:
+def _by_atlas(atlas: PalaceIndex, vector: Scores, as_asked: Scores | None) -> Meaning:
     """
     Args:
         as_asked: None where it is `vector`.
@@ -214,9 +214,9 @@ def _compared(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
     return np.ascontiguousarray(cosines.T)
 
 
-def _by_bits(asked: Asked, census: Census) -> Meaning:
-    close = closest_by_bits(asked, without_trash=bool(len(census.trash)))
-    sampled = sample(asked, census.number, census.trash)
+def _by_bits(asked: Asked, corpus_stats: CorpusStats) -> Meaning:
+    close = closest_by_bits(asked, without_trash=bool(len(corpus_stats.trash)))
+    sampled = sample(asked, corpus_stats.number, corpus_stats.trash)
     found = _exactly(asked, distinct(close, sampled))
     if not len(found.drawers):
         return NOTHING
@@ -224,7 +224,7 @@ def _by_bits(asked: Asked, census: Census) -> Meaning:
     silent = NO_KEYS if asked.atlas is None else asked.atlas.silent
     mean, spread = _statistics(found.best[inside], marked(found.drawers[inside], silent))
     return replace(
-        found, mean=mean, spread=spread, number=census.number, asked=asked, atlas=asked.atlas
+        found, mean=mean, spread=spread, number=corpus_stats.number, asked=asked, atlas=asked.atlas
     )
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from language.transcripts import ROLES, Role, Turn
 from palace.knowledge.facts.filter_values import as_json, read_moment, shown
 from palace.knowledge.facts.filters import condition_of
-from palace.knowledge.facts.scope import Manner
+from palace.knowledge.facts.scope import ExtractionOptions
 from palace.sdk.errors import BadInput
 from palace.storable import is_storable
 
@@ -88,7 +88,9 @@ def metadata_of(metadata: object) -> dict[str, Any]:
     return kept
 
 
-def manner_of(prompt: object, judging_prompt: object, filters: Mapping[str, Any] | None) -> Manner:
+def manner_of(
+    prompt: object, judging_prompt: object, filters: Mapping[str, Any] | None
+) -> ExtractionOptions:
     """
     Raises:
         BadInput: a prompt is none; BadFilter: the filter makes no sense.
@@ -96,7 +98,9 @@ def manner_of(prompt: object, judging_prompt: object, filters: Mapping[str, Any]
     if filters is not None:
         condition_of(filters)
         filters = as_json(filters)
-    return Manner(_prompt("prompt", prompt), _prompt("judging_prompt", judging_prompt), filters)
+    return ExtractionOptions(
+        _prompt("prompt", prompt), _prompt("judging_prompt", judging_prompt), filters
+    )
 
 
 def _prompt(name: str, prompt: object) -> str:

@@ -21,14 +21,14 @@ R = TypeVar("R")
 def a_call(method: Callable[P, R]) -> Callable[P, R]:
     @wraps(method)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        with told():
+        with translate_errors():
             return method(*args, **kwargs)
 
     return called
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """
     Raises:
         NotFoundError, EmbeddingError, SetupError, VectorStoreError: in place of what was raised.

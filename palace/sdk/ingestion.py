@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError as QueueAway
 
 from language.transcripts import Turn
 from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import Manner
+from palace.knowledge.facts.scope import ExtractionOptions
 from palace.models import Drawer, Palace
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment
@@ -36,7 +36,7 @@ class Told:
     name: str
     turns: Sequence[Turn]
     metadata: Mapping[str, Any]
-    manner: Manner
+    options: ExtractionOptions
 
     @classmethod
     def read(
@@ -76,7 +76,7 @@ def add(palace: Palace, told: Told) -> AddResults:
         run=told.scope.run,
         conversation=told.name,
         metadata=told.metadata,
-        manner=told.manner,
+        options=told.options,
         source=BY,
     )
     _have_mined(palace, told.turns)

@@ -19,7 +19,7 @@ from palace.models.palace import PalaceQuerySet
 from palace.recall.query import as_asked
 from palace.sdk import arguments, by_id, ingestion, process, shown
 from palace.sdk.arguments import Messages, Moment
-from palace.sdk.calls import told
+from palace.sdk.calls import translate_errors
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.fact_search import find
 from palace.sdk.owners import account_of
@@ -48,7 +48,7 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
 
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with using(memory.vector_index), told():
+        with using(memory.vector_index), translate_errors():
             return method(memory, *args, **kwargs)
 
     return called
@@ -81,7 +81,7 @@ class Memory:
             SetupError: what is needed cannot be started; says what to do.
             BadInput: nobody can be called so.
         """
-        with told():
+        with translate_errors():
             process.make_ready()
             self.owner = account_of(owner)
         self.subject = subject

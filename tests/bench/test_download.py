@@ -18,7 +18,7 @@ from bench.logs import BadRun, only_one
 CONTENT = bytes(range(256)) * 9000
 
 
-class Shelf(ThreadingHTTPServer):
+class IndexCache(ThreadingHTTPServer):
     """Serves `content` under every name.
 
     Attributes:
@@ -63,7 +63,7 @@ class Sender(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def shelf():
-    with Shelf() as server:
+    with IndexCache() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield server

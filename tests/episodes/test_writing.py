@@ -83,7 +83,7 @@ def test_of_a_long_conversation_beginning_and_end_are_read(palace):
 def test_many_are_written_together_by_the_task(palace, queued):
     mine_many(palace, EVERYTHING)
     assert not Episode.objects.exists()
-    tasks.have_learnt(palace.pk)
+    tasks.enqueue_post_mining(palace.pk)
     assert "write_episodes" in queued()
     tasks.write_episodes(palace.pk)
     tasks.write_episodes(palace.pk)

@@ -10,7 +10,7 @@ import pytest
 from llm.models import Usage
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import Manner
+from palace.knowledge.facts.scope import ExtractionOptions
 from palace.models import Drawer, Fact, FactEvent
 from palace.pipeline.mine import mine
 from tests.facts.conftest import LONG_AGO, facts_answer, judgements_answer
@@ -121,7 +121,9 @@ def test_the_conversation_is_data_that_cannot_close_its_tag(palace, model):
 
 def test_ones_own_instructions_take_the_place_of_ours(palace, model):
     model.answer(facts_answer())
-    remember(palace, "My ticket is 4711.", manner=Manner("Note down ticket numbers only."))
+    remember(
+        palace, "My ticket is 4711.", options=ExtractionOptions("Note down ticket numbers only.")
+    )
     system = model.requests_to(CHAT)[0].body["messages"][0]["content"]
     assert system.startswith("Note down ticket numbers only.")
 

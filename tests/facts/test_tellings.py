@@ -17,7 +17,7 @@ from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.knowledge.facts.ingestion_options import keep
 from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import Manner, Scope
+from palace.knowledge.facts.scope import ExtractionOptions, Scope
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
 from palace.pipeline.mine import mine, mine_room
 from palace.storage.filing.file import file_transcript
@@ -45,7 +45,7 @@ def told(palace, text="I live in Porto.", **scope):
     """Messages as they are when the process died right after it had filed them."""
     room = file_transcript(palace, transcript(text, id=text)).room
     drawers = list(Drawer.objects.filter(room=room))
-    keep(palace, drawers, Scope("sdk", **scope), Manner())
+    keep(palace, drawers, Scope("sdk", **scope), ExtractionOptions())
     return room
 
 
@@ -108,7 +108,7 @@ def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
     talk = Transcript(talk.source, talk.external_id, "", turns)
     file_transcript(palace, talk)
     [second] = Drawer.objects.filter(position=1)
-    keep(palace, [second], Scope("sdk", "helper"), Manner())
+    keep(palace, [second], Scope("sdk", "helper"), ExtractionOptions())
     mine(palace, talk)
     agents = dict(Fact.objects.values_list("predicate", "agent"))
     assert agents == {"lives_in": "", "allergic_to": "helper", "has_pet": ""}
@@ -116,7 +116,9 @@ def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
 
 def test_what_was_told_first_stays(palace):
     room = told(palace, agent="first")
-    keep(palace, list(Drawer.objects.filter(room=room)), Scope("sdk", "second"), Manner())
+    keep(
+        palace, list(Drawer.objects.filter(room=room)), Scope("sdk", "second"), ExtractionOptions()
+    )
     mine_room(room)
     learn_unread(palace)
     assert Fact.objects.get().agent == "first"
@@ -137,8 +139,8 @@ def test_judging_by_ones_own_instructions(palace, model):
     lisbon = PORTO | {"object": "Lisbon", "text": "User works in Lisbon", "predicate": "works_in"}
     model.script([facts_answer(PORTO), facts_answer(lisbon), judgements_answer(judged)])
     remember(palace, "I live in Porto.", now=LONG_AGO)
-    manner = Manner(judging_prompt="All of it coexists.")
-    remember(palace, "Lisbon it is.", now=LONG_AGO, manner=manner)
+    options = ExtractionOptions(judging_prompt="All of it coexists.")
+    remember(palace, "Lisbon it is.", now=LONG_AGO, options=options)
     *_, reading, judging = [request.body["messages"] for request in model.requests_to(CHAT)]
     assert reading[0]["content"].startswith("You note down")
     assert judging[0]["content"].startswith("All of it coexists.")
@@ -147,8 +149,8 @@ def test_judging_by_ones_own_instructions(palace, model):
 
 
 def test_only_what_meets_the_filters_is_judged_beside(palace):
-    def add(text, tag, **manner):
-        return remember(palace, text, metadata={"tag": tag}, manner=Manner(**manner))
+    def add(text, tag, **options):
+        return remember(palace, text, metadata={"tag": tag}, options=ExtractionOptions(**options))
 
     add("I like hiking.", "work")
     at_home = {"field": "tag", "operator": "eq", "value": "home"}

@@ -12,7 +12,7 @@ from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.remember import remember
 from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline.mine import mine
-from palace.recall.deduplication import Talk
+from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS
 from palace.recall.floor import kept
 from palace.recall.recall import recall
@@ -63,13 +63,13 @@ def test_off_topic_questions_and_gibberish_bring_nothing(told, question, recipe)
 
 
 def test_nor_do_they_open_a_conversation_with_what_was_said_last(told):
-    found = asked(told, OFF[0], talk=Talk("talk", 0))
+    found = asked(told, OFF[0], talk=ConversationState("talk", 0))
     assert (found.hits, found.context, found.unasked) == ((), "", False)
 
 
 @pytest.mark.parametrize("opening", ["hi", "Good morning!", "Hello, how are you?"])
 def test_a_greeting_opens_with_what_was_said_last(told, opening):
-    found = asked(told, opening, talk=Talk("talk", 0))
+    found = asked(told, opening, talk=ConversationState("talk", 0))
     assert found.unasked
     assert texts(found)[0] == SAID[-1][0]
     assert not found.facts
@@ -122,7 +122,7 @@ def test_what_the_caller_has_already_is_no_evidence(told):
     tell_again = Transcript("api", "asked", "", (Turn("0", "user", OFF[1], NOW),))
     mine(told, tell_again)
     itself = Drawer.objects.within(told).get(text=OFF[1])
-    assert asked(told, OFF[1], leave_out=[itself.pk]).context == ""
+    assert asked(told, OFF[1], exclude_ids=[itself.pk]).context == ""
 
 
 def test_the_trace_says_that_the_floor_refused_and_by_what_figures(told):

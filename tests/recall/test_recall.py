@@ -171,7 +171,7 @@ def test_as_many_hits_as_the_owner_chose(lived_in):
 def test_what_the_asker_has_before_him_makes_room_for_others(lived_in):
     first, second = recall(lived_in, "silicone wire overheated", top_k=2).hits
     left = [first.drawer.pk, 0]
-    found = recall(lived_in, "silicone wire overheated", top_k=1, leave_out=left)
+    found = recall(lived_in, "silicone wire overheated", top_k=1, exclude_ids=left)
     assert [hit.pointer for hit in found.hits] == [second.pointer]
     assert str(first.pointer) not in found.context
     trace = RecollectionTrace.objects.get(palace=lived_in, uuid=found.uuid)
@@ -182,7 +182,7 @@ def test_what_the_asker_has_before_him_makes_room_for_others(lived_in):
 
 def test_where_all_is_known_there_is_no_block(lived_in):
     known = list(Drawer.objects.values_list("pk", flat=True))
-    found = recall(lived_in, "silicone wire overheated", leave_out=known)
+    found = recall(lived_in, "silicone wire overheated", exclude_ids=known)
     assert (found.hits, found.context) == ((), "")
 
 

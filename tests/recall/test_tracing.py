@@ -69,7 +69,7 @@ def test_a_drawer_that_was_shortened_for_want_of_room_says_so(palace):
 
 def test_every_candidate_is_counted_once(lived_in):
     known = Drawer.objects.get(text__startswith="I tried a 12-AWG")
-    found = recall(lived_in, "Which wire overheated?", top_k=2, leave_out=[known.pk])
+    found = recall(lived_in, "Which wire overheated?", top_k=2, exclude_ids=[known.pk])
     trace = trace_of(found)
     cut = trace.figures["cut"]
     assert cut[KNOWN] == 1
@@ -96,7 +96,7 @@ def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):
     mine(palace, long_transcript(120))
     held_back = list(Drawer.objects.order_by("pk").values_list("pk", flat=True)[:60])
     question = "Did the bicycle chain, the rehearsal, the receipt or the board come up?"
-    trace = trace_of(recall(palace, question, top_k=1, leave_out=held_back))
+    trace = trace_of(recall(palace, question, top_k=1, exclude_ids=held_back))
     kept = Counter(each["cut"] for each in trace.cut())
     assert trace.figures["cut"][KNOWN] > kept[KNOWN] == TRACED_KNOWN
     assert sum(kept.values()) <= TRACED

@@ -19,7 +19,7 @@ from palace.models import Drawer, Fact, Palace
 from palace.pipeline.deadline import AtOnce, mine_at_once
 from palace.recall import recall as recalling
 from palace.sdk.arguments import metadata_of
-from palace.tasks import have_learnt
+from palace.tasks import enqueue_post_mining
 
 SOURCE = "mcp"
 # Clients wait a minute for a tool. What is not learnt by then is made up for later.
@@ -70,7 +70,7 @@ def remember(caller: Caller, asked: RememberAsked) -> RememberTold:
     turn = _turn(palace, asked.idempotency_key)
     transcript = _transcript(turn, asked)
     done = mine_at_once(palace, transcript, seconds=PATIENCE_S)
-    have_learnt(palace.pk)
+    enqueue_post_mining(palace.pk)
     return _remembered(palace, transcript, done)
 
 

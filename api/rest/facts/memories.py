@@ -17,7 +17,7 @@ from api.rest.memory_service.turn_ids import new_turn
 from api.rest.palaces import palaces_for
 from api.rest.problems import not_found
 from palace.sdk import by_id
-from palace.sdk.calls import told
+from palace.sdk.calls import translate_errors
 from palace.sdk.ingestion import Told, add
 from palace.sdk.memory import Memory
 from palace.sdk.results import Deleted
@@ -101,7 +101,7 @@ class MemoryView(FactView):
         be one of.
         """
         text = self.read(shapes.MemoryRewritten)["text"]
-        with told():
+        with translate_errors():
             item = by_id.rewrite(
                 palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
             )
@@ -114,7 +114,7 @@ class MemoryView(FactView):
         The messages given to the fact API that only this memory rests on go to the trash. 204
         where no words of it stay; 200 with the list of those that do.
         """
-        with told():
+        with translate_errors():
             gone = by_id.delete(
                 palaces_for(self.key), memory_id, check=partial(etags.check, request)
             )

@@ -27,7 +27,7 @@ from palace.recall.context_format import PackableTurn
 from palace.recall.recall import recall
 from palace.sdk.arguments import metadata_of
 from palace.storable import storable_id
-from palace.tasks import have_learnt
+from palace.tasks import enqueue_post_mining
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class TurnsView(ApiView):
 
 def _have_read_what_is_left(palace: Palace) -> None:
     try:
-        have_learnt(palace.pk)
+        enqueue_post_mining(palace.pk)
     except QueueAway as error:
         logger.warning("The queue is away, so the rest is left to the periodic tasks: %s", error)
 
@@ -137,7 +137,7 @@ class SearchView(ApiView):
             palace,
             asked["query"],
             top_k=asked["limit"],
-            leave_out=_outside(palace, session) if session else (),
+            exclude_ids=_outside(palace, session) if session else (),
         )
         return Response(representations.found(recollection))
 

@@ -17,10 +17,10 @@ from language.transcripts import Role, Turn
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import Reader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
-from palace.knowledge.facts.ingestion_options import settle, told_alike
+from palace.knowledge.facts.ingestion_options import grouped_by_options, settle
 from palace.knowledge.facts.judging.judge import Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
-from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
+from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.knowledge.facts.statements import record
 from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
@@ -120,9 +120,9 @@ def _readings(palace: Palace, room: Room) -> Iterator[Reading]:
     """What a room says that can be judged later; what cannot is judged now."""
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
-    for scope, manner, stretch in told_alike(palace, drawers, BY_MINING):
-        if manner.filters is not None:
-            learn(palace, stretch, scope, manner)
+    for scope, options, stretch in grouped_by_options(palace, drawers, BY_MINING):
+        if options.filters is not None:
+            learn(palace, stretch, scope, options)
             continue
         candidates = read_facts([_turn(drawer) for drawer in stretch])
         embed_texts(palace, active_space(), [candidate.text for candidate in candidates])
@@ -139,13 +139,16 @@ def learn_room(room: Room) -> list[Remembered]:
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
     remembered: list[Remembered] = []
-    for scope, manner, stretch in told_alike(palace, drawers, BY_MINING):
-        remembered += learn(palace, stretch, scope, manner)
+    for scope, options, stretch in grouped_by_options(palace, drawers, BY_MINING):
+        remembered += learn(palace, stretch, scope, options)
     return remembered
 
 
 def learn(
-    palace: Palace, drawers: Sequence[Drawer], scope: Scope, manner: Manner = AS_EVER
+    palace: Palace,
+    drawers: Sequence[Drawer],
+    scope: Scope,
+    options: ExtractionOptions = DEFAULT_OPTIONS,
 ) -> list[Remembered]:
     """Facts from drawers of one conversation, in order, a window at a time.
 
@@ -153,12 +156,12 @@ def learn(
     drawers that were not read yet are read by whoever comes next. Doing it twice, or at once in
     two places, leaves the same facts.
     """
-    reader = Reader(palace, manner.prompt)
+    reader = Reader(palace, options.prompt)
     size = WINDOW if reader.endpoint else CHUNK
     remembered: list[Remembered] = []
     for window in _windows(drawers, size):
         candidates = reader.read([_turn(drawer) for drawer in window])
-        remembered += write_read(palace, window, candidates, scope, reader.endpoint, manner)
+        remembered += write_read(palace, window, candidates, scope, reader.endpoint, options)
     return remembered
 
 
@@ -173,7 +176,7 @@ def write_read(
     candidates: Sequence[Candidate],
     scope: Scope,
     endpoint: Endpoint | None,
-    manner: Manner = AS_EVER,
+    options: ExtractionOptions = DEFAULT_OPTIONS,
 ) -> list[Remembered]:
     """Judge what was found in drawers and write it down, in one transaction.
 
@@ -184,7 +187,7 @@ def write_read(
     """
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
-    judge = Judge(palace, space, scope, endpoint, manner)
+    judge = Judge(palace, space, scope, endpoint, options)
     judge.look_ahead(candidates, vectors)
     with transaction.atomic():
         palace.lock()
@@ -205,7 +208,7 @@ def _written(
 ) -> list[Remembered]:
     """Judge and write in the order of saying: with what is known, or all of the scope again."""
     palace, scope = judge.palace, judge.scope
-    if judge.manner.filters is not None:
+    if judge.options.filters is not None:
         # Judged beside a part of what is known, it cannot be judged again among all of it.
         lines = [writer.write(judge.judge(*one), one[0].text, one[1]) for one in told]
         return [line for line in lines if line]

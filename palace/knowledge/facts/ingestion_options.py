@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
+from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import Drawer, Palace, Telling
 
-Told = tuple[Scope, Manner]
+Told = tuple[Scope, ExtractionOptions]
 
 
-def keep(palace: Palace, drawers: Sequence[Drawer], scope: Scope, manner: Manner) -> None:
+def keep(
+    palace: Palace, drawers: Sequence[Drawer], scope: Scope, options: ExtractionOptions
+) -> None:
     """Keep it for whoever comes to read these drawers; call it in the transaction that files them.
 
     What has been kept for one of them before stays.
@@ -24,18 +26,18 @@ def keep(palace: Palace, drawers: Sequence[Drawer], scope: Scope, manner: Manner
             agent=scope.agent,
             run=scope.run,
             metadata=dict(scope.metadata),
-            prompt=manner.prompt,
-            judging_prompt=manner.judging_prompt,
-            filters=manner.filters,
+            prompt=options.prompt,
+            judging_prompt=options.judging_prompt,
+            filters=options.filters,
         )
         for drawer in drawers
     ]
     Telling.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def told_alike(
+def grouped_by_options(
     palace: Palace, drawers: Sequence[Drawer], otherwise: Scope
-) -> Iterator[tuple[Scope, Manner, list[Drawer]]]:
+) -> Iterator[tuple[Scope, ExtractionOptions, list[Drawer]]]:
     """The drawers in their order, in stretches that are to be read in the same way.
 
     Args:
@@ -43,12 +45,12 @@ def told_alike(
     """
     rows = Telling.objects.filter(palace=palace, drawer__in=[drawer.pk for drawer in drawers])
     told = {row.drawer_id: _read(row) for row in rows}
-    plain = otherwise, AS_EVER
-    for (scope, manner), stretch in groupby(drawers, lambda one: told.get(one.pk, plain)):
-        yield scope, manner, list(stretch)
+    plain = otherwise, DEFAULT_OPTIONS
+    for (scope, options), stretch in groupby(drawers, lambda one: told.get(one.pk, plain)):
+        yield scope, options, list(stretch)
 
 
-def any_told(palace: Palace, drawers: Sequence[Drawer]) -> bool:
+def have_options(palace: Palace, drawers: Sequence[Drawer]) -> bool:
     """Whether any of them waits to be read in a way of its own."""
     keys = [drawer.pk for drawer in drawers]
     return Telling.objects.filter(palace=palace, drawer__in=keys).exists()
@@ -62,5 +64,5 @@ def settle(palace: Palace, drawers: Collection[int]) -> None:
 def _read(row: Telling) -> Told:
     return (
         Scope(row.by, row.agent, row.run, row.metadata),
-        Manner(row.prompt, row.judging_prompt, row.filters),
+        ExtractionOptions(row.prompt, row.judging_prompt, row.filters),
     )

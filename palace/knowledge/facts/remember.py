@@ -14,7 +14,7 @@ from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import learn
 from palace.knowledge.facts.fact_writer import Remembered
 from palace.knowledge.facts.ingestion_options import keep
-from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
+from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import Drawer, Palace
 from palace.storage.filing.file import file_transcript
 
@@ -29,7 +29,7 @@ def remember(
     run: str = "",
     conversation: str = "",
     metadata: Mapping[str, Any] | None = None,
-    manner: Manner = AS_EVER,
+    options: ExtractionOptions = DEFAULT_OPTIONS,
     source: str = "api",
     now: datetime | None = None,
 ) -> list[Remembered]:
@@ -58,8 +58,8 @@ def remember(
     named = run or conversation or str(uuid4())
     with transaction.atomic():
         drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent))
-        keep(palace, drawers, scope, manner)
-    return learn(palace, drawers, scope, manner)
+        keep(palace, drawers, scope, options)
+    return learn(palace, drawers, scope, options)
 
 
 def _filed(palace: Palace, transcript: Transcript) -> list[Drawer]:

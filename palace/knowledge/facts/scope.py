@@ -23,7 +23,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ExtractionOptions:
     """How messages are read and judged, where whoever tells them has it otherwise.
 
     Attributes:
@@ -38,4 +38,4 @@ class Manner:
     filters: Mapping[str, Any] | None = None
 
 
-AS_EVER = Manner()
+DEFAULT_OPTIONS = ExtractionOptions()

@@ -136,7 +136,7 @@ class Command(BaseCommand):
             raise CommandError(job.error)
         if job.status == ImportJob.Status.READY:
             raise CommandError(f"Paused in the browser: {_how_far(job)}")
-        tasks.have_learnt(job.palace_id)
+        tasks.enqueue_post_mining(job.palace_id)
         self._show_receipt(job)
 
     def _run(self, job: ImportJob) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from palace.models.packed import unpack
-from palace.recall.index.index_arrays import Signs
-from palace.recall.index.palace_index import Atlas
+from palace.recall.index.index_arrays import BinaryCodes
+from palace.recall.index.palace_index import PalaceIndex
 from palace.recall.raw_sql import among, distinct, fetch_rows, numbers
 from palace.storage.indexing.postings import EVERY
 
@@ -51,8 +51,8 @@ class Asked:
     space_id: int
     vector: str
     as_asked: str
-    signs: Signs
-    atlas: Atlas | None
+    signs: BinaryCodes
+    atlas: PalaceIndex | None
 
 
 def closest_by_bits(
@@ -82,7 +82,9 @@ def closest_by_bits(
     return distinct(numbers(keys, "i8"))
 
 
-def _closest_in_memory(atlas: Atlas, signs: Signs, period: tuple[datetime, datetime] | None) -> Ids:
+def _closest_in_memory(
+    atlas: PalaceIndex, signs: BinaryCodes, period: tuple[datetime, datetime] | None
+) -> Ids:
     owners, kept = atlas.survey.passages >> 16, atlas.survey.signs
     if period:
         start, end = (moment.timestamp() for moment in period)

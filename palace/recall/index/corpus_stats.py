@@ -19,7 +19,7 @@ TERMS_A_PASSAGE = 85
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class CorpusStats:
     """Of the drawers that have postings, those in the trash left out.
 
     Attributes:
@@ -47,7 +47,7 @@ class Census:
 
 
 # A row of six columns.
-CENSUS = (
+CORPUS_STATS = (
     "SELECT every.number, every.total, trash.total AS in_trash, trash.keys,"
     " (SELECT coalesce(max(revision), 0) FROM palace_change WHERE palace_id = %s),"
     " 'palace_change'::regclass::oid::bigint AS log FROM"
@@ -60,17 +60,17 @@ CENSUS = (
 )
 
 
-def take_census(palace: Palace) -> Census:
-    [row] = fetch_rows(CENSUS, census_parameters(palace))
-    return read_census(iter(row))
+def take_census(palace: Palace) -> CorpusStats:
+    [row] = fetch_rows(CORPUS_STATS, corpus_stats_parameters(palace))
+    return read_corpus_stats(iter(row))
 
 
-def census_parameters(palace: Palace) -> list[object]:
+def corpus_stats_parameters(palace: Palace) -> list[object]:
     return [palace.pk, palace.pk, EVERY, MAX_COUNT, palace.pk]
 
 
-def read_census(values: Iterator[Any]) -> Census:
+def read_corpus_stats(values: Iterator[Any]) -> CorpusStats:
     """From the next six values."""
     number, total, in_trash, trash, revision, log = islice(values, 6)
     keys = numbers(trash, "i8")
-    return Census(number - len(keys), total - in_trash, keys, revision, log)
+    return CorpusStats(number - len(keys), total - in_trash, keys, revision, log)

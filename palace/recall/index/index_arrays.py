@@ -14,7 +14,7 @@ from palace.recall.raw_sql import Keys, among
 
 Vectors = npt.NDArray[np.float32]
 # The signs of a vector's numbers, most significant bit first, 64 to a word; filled up with zeros.
-Signs = npt.NDArray[np.uint64]
+BinaryCodes = npt.NDArray[np.uint64]
 Messages = npt.NDArray[np.void]
 
 MESSAGE = np.dtype(
@@ -31,11 +31,11 @@ MESSAGE = np.dtype(
     ]
 )
 NO_VECTORS: Vectors = np.empty((0, 0), np.float32)
-NO_SIGNS: Signs = np.empty((0, 0), np.uint64)
+NO_SIGNS: BinaryCodes = np.empty((0, 0), np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Survey:
+class IndexArrays:
     """Of some drawers, or of all that a palace holds.
 
     Attributes:
@@ -52,14 +52,14 @@ class Survey:
     voices: tuple[str, ...]
     passages: Keys
     vectors: Vectors
-    signs: Signs
+    signs: BinaryCodes
 
     @property
     def bytes(self) -> int:
         kept = (self.messages, self.passages, self.vectors, self.signs)
         return sum(array.nbytes for array in kept)
 
-    def without(self, drawers: Keys) -> Survey:
+    def without(self, drawers: Keys) -> IndexArrays:
         """
         Args:
             drawers: Keys, ascending.
@@ -76,7 +76,7 @@ class Survey:
             signs=self.signs[stay[: len(self.signs)]],
         )
 
-    def joined(self, later: Survey) -> Survey:
+    def joined(self, later: IndexArrays) -> IndexArrays:
         """Both in one, as of the later one's revision; they have no drawer in common."""
         others = later.messages.copy()
         others["voice"] += len(self.voices)
@@ -91,7 +91,7 @@ class Survey:
             order = np.argsort(passages, kind="stable")
             passages = passages[order]
             vectors, signs = vectors[order[: len(vectors)]], signs[order[: len(signs)]]
-        return Survey(later.revision, messages, voices, passages, vectors, signs)
+        return IndexArrays(later.revision, messages, voices, passages, vectors, signs)
 
 
 def _distinct(
@@ -105,12 +105,12 @@ def _distinct(
     return anew[places], tuple(heard)
 
 
-def signs_of(vectors: npt.NDArray[np.float16]) -> Signs:
+def signs_of(vectors: npt.NDArray[np.float16]) -> BinaryCodes:
     """Of each row; a zero counts as negative, as it does to the database."""
     return packed(np.packbits(vectors > 0, axis=1))
 
 
-def packed(signs: npt.NDArray[np.uint8]) -> Signs:
+def packed(signs: npt.NDArray[np.uint8]) -> BinaryCodes:
     """From eight to a byte."""
     missing = -signs.shape[1] % 8
     whole = np.pad(signs, ((0, 0), (0, missing))) if missing else signs

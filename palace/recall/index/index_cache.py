@@ -12,31 +12,31 @@ from threading import Lock
 from django.conf import settings
 
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.index.corpus_stats import Census
+from palace.recall.index.corpus_stats import CorpusStats
 from palace.recall.index.index_loader import Place, survey, survey_changes
-from palace.recall.index.palace_index import Atlas
+from palace.recall.index.palace_index import PalaceIndex
 
 # So many palaces may be read at once.
 _ALONE = [Lock() for _ in range(64)]
 
 
-class Shelf:
+class IndexCache:
     """Atlases, the one that was used last at the end. May be used by many threads."""
 
     def __init__(self) -> None:
-        self._atlases: OrderedDict[Place, Atlas] = OrderedDict()
+        self._atlases: OrderedDict[Place, PalaceIndex] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._atlases)
 
-    def find(self, place: Place) -> Atlas | None:
+    def find(self, place: Place) -> PalaceIndex | None:
         with self._lock:
             if place in self._atlases:
                 self._atlases.move_to_end(place)
             return self._atlases.get(place)
 
-    def put(self, place: Place, atlas: Atlas, most_bytes: int) -> None:
+    def put(self, place: Place, atlas: PalaceIndex, most_bytes: int) -> None:
         """Keep it in the place of an earlier one; what was not used for longest makes room."""
         with self._lock:
             self._atlases.pop(place, None)
@@ -50,7 +50,7 @@ class Shelf:
             self._atlases.clear()
 
 
-SHELF = Shelf()
+SHELF = IndexCache()
 
 
 def memory_bytes() -> int:
@@ -59,20 +59,20 @@ def memory_bytes() -> int:
 
 
 def atlas_of(
-    palace: Palace, space: EmbeddingSpace, census: Census, *, of_signs: bool = False
-) -> Atlas:
+    palace: Palace, space: EmbeddingSpace, corpus_stats: CorpusStats, *, of_signs: bool = False
+) -> PalaceIndex:
     """The palace's atlas, at least as new as the census.
 
     Args:
         of_signs: With the signs of the vectors instead of the vectors.
     """
-    place = Place(census.log, palace.pk, space.pk, space.dimensions, of_signs)
+    place = Place(corpus_stats.log, palace.pk, space.pk, space.dimensions, of_signs)
     atlas = SHELF.find(place)
-    if atlas and atlas.revision == census.revision:
+    if atlas and atlas.revision == corpus_stats.revision:
         return atlas
     with _ALONE[hash(place) % len(_ALONE)]:  # Others wait for what the first one reads.
         atlas = SHELF.find(place)
-        if atlas is None or atlas.revision != census.revision:
+        if atlas is None or atlas.revision != corpus_stats.revision:
             atlas = survey_changes(place, atlas) if atlas else survey(place)
             SHELF.put(place, atlas, memory_bytes())
     return atlas

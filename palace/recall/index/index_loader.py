@@ -12,13 +12,13 @@ from palace.recall.index.index_arrays import (
     MESSAGE,
     NO_SIGNS,
     NO_VECTORS,
+    BinaryCodes,
+    IndexArrays,
     Messages,
-    Signs,
-    Survey,
     Vectors,
     packed,
 )
-from palace.recall.index.palace_index import Atlas
+from palace.recall.index.palace_index import PalaceIndex
 from palace.recall.raw_sql import Keys, Kind, among, distinct, fetch_rows, keys_literal, numbers
 
 # Of each message, as bytes; in the order of `MESSAGE`.
@@ -120,12 +120,12 @@ class Place:
     of_signs: bool = False
 
 
-def survey(place: Place) -> Atlas:
+def survey(place: Place) -> PalaceIndex:
     """All of the palace."""
-    return Atlas(_read(place, None))
+    return PalaceIndex(_read(place, None))
 
 
-def survey_changes(place: Place, atlas: Atlas) -> Atlas:
+def survey_changes(place: Place, atlas: PalaceIndex) -> PalaceIndex:
     """The palace as it is now; `atlas` itself where nothing was written since."""
     changes = fetch_rows(
         "SELECT revision, drawers FROM palace_change WHERE palace_id = %s AND revision >= %s"
@@ -142,7 +142,7 @@ def survey_changes(place: Place, atlas: Atlas) -> Atlas:
     return atlas.with_changes(keys, left)
 
 
-def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> Atlas:
+def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> PalaceIndex:
     """Some drawers of a palace, with what stands beside them; without their vectors.
 
     Args:
@@ -158,10 +158,12 @@ def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -
     if len(messages):  # Many stand beside several others.
         keys = messages["key"]
         messages = messages[np.r_[True, keys[1:] != keys[:-1]]]
-    return Atlas(Survey(0, messages, voices, np.empty(0, np.int64), NO_VECTORS, NO_SIGNS))
+    return PalaceIndex(
+        IndexArrays(0, messages, voices, np.empty(0, np.int64), NO_VECTORS, NO_SIGNS)
+    )
 
 
-def _changed(atlas: Atlas, changes: list[tuple[int, list[int] | None]]) -> Keys | None:
+def _changed(atlas: PalaceIndex, changes: list[tuple[int, list[int] | None]]) -> Keys | None:
     """Keys of what was written to since the atlas, ascending; None where nobody knows.
 
     What is here without its own revision was read in a transaction that came to nothing, or is
@@ -175,7 +177,7 @@ def _changed(atlas: Atlas, changes: list[tuple[int, list[int] | None]]) -> Keys 
     return distinct(*parts)
 
 
-def _read(place: Place, keys: Keys | None) -> Survey:
+def _read(place: Place, keys: Keys | None) -> IndexArrays:
     """Of all drawers, or of those with these keys."""
     parameters: dict[str, object] = {"palace": place.palace_id, "space": place.space_id}
     if keys is not None:
@@ -191,7 +193,7 @@ def _read(place: Place, keys: Keys | None) -> Survey:
     order = order[among(passages[order] >> 16, messages["key"])]
     vectors, signs = _vectors(sent_vectors or b"", place)
     vectors, signs = vectors[order[: len(vectors)]], signs[order[: len(signs)]]
-    return Survey(revision, messages, voices, passages[order], vectors, signs)
+    return IndexArrays(revision, messages, voices, passages[order], vectors, signs)
 
 
 def _messages(
@@ -205,7 +207,7 @@ def _messages(
     return messages[np.argsort(messages["key"], kind="stable")], tuple(voices)
 
 
-def _vectors(sent: bytes, place: Place) -> tuple[Vectors, Signs]:
+def _vectors(sent: bytes, place: Place) -> tuple[Vectors, BinaryCodes]:
     """The one or the other."""
     if place.of_signs:
         rows = np.frombuffer(sent, np.uint8).reshape(-1, -(-place.dimensions // 8))

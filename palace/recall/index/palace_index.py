@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from palace.recall.index.index_arrays import MESSAGE, Messages, Survey
+from palace.recall.index.index_arrays import MESSAGE, IndexArrays, Messages
 from palace.recall.raw_sql import Keys, among, distinct
 from palace.storage.indexing.traits import TELLS_NOTHING, Trait
 
@@ -41,7 +41,7 @@ class Stretches:
         self.drawers: Keys = owners[self.starts]
 
 
-class Atlas:
+class PalaceIndex:
     """
     Attributes:
         survey: Of all kept drawers of the palace.
@@ -52,7 +52,7 @@ class Atlas:
             likewise `after`.
     """
 
-    def __init__(self, survey: Survey, beside: tuple[Rows, Rows] | None = None) -> None:
+    def __init__(self, survey: IndexArrays, beside: tuple[Rows, Rows] | None = None) -> None:
         """
         Args:
             beside: `before` and `after`, where they are known.
@@ -81,7 +81,7 @@ class Atlas:
         of_stretches = 4 * self.stretches.drawers.nbytes
         return self.survey.bytes + sum(array.nbytes for array in own) + of_stretches
 
-    def with_changes(self, drawers: Keys, left: Survey) -> Atlas:
+    def with_changes(self, drawers: Keys, left: IndexArrays) -> PalaceIndex:
         """The next one.
 
         Args:
@@ -89,7 +89,7 @@ class Atlas:
             left: What there is of them now.
         """
         survey = self.survey.without(drawers).joined(left)
-        return Atlas(survey, self._beside_anew(drawers, left.messages, survey.messages))
+        return PalaceIndex(survey, self._beside_anew(drawers, left.messages, survey.messages))
 
     def _beside_anew(self, gone: Keys, come: Messages, messages: Messages) -> tuple[Rows, Rows]:
         """What `_beside` says of these messages, looking only where something was written.

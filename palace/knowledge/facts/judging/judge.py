@@ -15,7 +15,7 @@ from palace.knowledge.facts.judging.kinds import checked
 from palace.knowledge.facts.judging.local import judge_locally
 from palace.knowledge.facts.judging.model import judge_with_model
 from palace.knowledge.facts.judging.pronouns import is_absent, told_of
-from palace.knowledge.facts.scope import AS_EVER, Manner, Scope
+from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import EmbeddingSpace, Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.storage.indexing.fact_vectors import Vector, nearest
@@ -43,11 +43,11 @@ class Judge:
         space: EmbeddingSpace,
         scope: Scope,
         endpoint: Endpoint | None,
-        manner: Manner = AS_EVER,
+        options: ExtractionOptions = DEFAULT_OPTIONS,
     ) -> None:
         self.notes: list[str] = []
         self.palace, self.space = palace, space
-        self.scope, self._endpoint, self.manner = scope, endpoint, manner
+        self.scope, self._endpoint, self.options = scope, endpoint, options
         self._ahead: dict[Candidate, tuple[frozenset[int], Judgement]] = {}
 
     def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
@@ -70,7 +70,7 @@ class Judge:
                 known,
                 endpoint=self._endpoint,
                 owner_id=self.palace.owner_id,
-                prompt=self.manner.judging_prompt,
+                prompt=self.options.judging_prompt,
             )
         except LLMError as error:
             self.notes.append(f"Facts were judged without the language model. {error}")
@@ -126,8 +126,8 @@ class Judge:
 
     def _facts(self) -> FactQuerySet:
         facts = Fact.objects.within(self.palace).active()
-        if self.manner.filters is not None:
-            facts = facts.filter(condition_of(self.manner.filters))
+        if self.options.filters is not None:
+            facts = facts.filter(condition_of(self.options.filters))
         return facts.filter(agent=self.scope.agent, run=self.scope.run).select_related(
             "subject", "object_entity", "opened_by__drawer"
         )
