@@ -25,6 +25,7 @@ from chat.mining_queue import SOURCE
 from language.transcripts import Transcript, Turn
 from palace.models import Palace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 
 _CHAT = "asked before: "
 _QUESTION, _REPLY = "question", "reply"
@@ -63,7 +64,8 @@ def _chats(case: Case, palace: Palace, recipe: str) -> Iterator[Transcript]:
 
 def _chat(palace: Palace, question: Question, now: datetime, recipe: str) -> Transcript:
     found = recall(
-        palace, question.text, top_k=QUOTED, now=now, recipe=recipe, rerank=reranks(recipe)
+        palace,
+        RecallRequest(question.text, top_k=QUOTED, now=now, recipe=recipe, rerank=reranks(recipe)),
     )
     reply = extractive_reply(found.hits, why=NO_MODEL)
     return Transcript(

@@ -23,6 +23,7 @@ from palace.knowledge.dreaming.proposal_writer import propose
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000
@@ -82,7 +83,7 @@ def _throw_away(palace: Palace) -> None:
 def _recall(palace: Palace, talk: Sequence[Transcript], number: int) -> list[UUID]:
     """The keys of about `number` traces, newest last."""
     for question in islice(questions(talk), min(number, RECALLS)):
-        recall(palace, question, recipe="default", rerank=False)
+        recall(palace, RecallRequest(question, recipe="default", rerank=False))
     made = list(RecollectionTrace.objects.filter(palace=palace))
     copies = [_copy(trace) for trace in islice(cycle(made), number - len(made))]
     RecollectionTrace.objects.bulk_create(copies, batch_size=200)

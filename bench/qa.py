@@ -18,6 +18,7 @@ from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Palace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,14 @@ def _answer(asked: _Asked, reader: Reader) -> dict[str, Any]:
     palace, question = asked.palace, asked.question
     found = recall(
         palace,
-        question.text,
-        top_k=reader.top_k,
-        now=question.now,
-        recipe=reader.recipe,
-        budget_tokens=reader.budget_tokens,
-        rerank=reranks(reader.recipe),
+        RecallRequest(
+            question.text,
+            top_k=reader.top_k,
+            now=question.now,
+            recipe=reader.recipe,
+            budget_tokens=reader.budget_tokens,
+            rerank=reranks(reader.recipe),
+        ),
     )
     said = [Message(role="user", text=question.text)]
     answer = chat.complete(

@@ -20,6 +20,7 @@ from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from palace.recall.recipes import recipe_named
 from palace.recall.recollection import Hit
+from palace.recall.request import RecallRequest
 from palace.storable import storable_id
 from palace.storage.indexing.backfill import fill_missing
 from settings_app.models import MemorySettings
@@ -79,11 +80,9 @@ def ask(
         started = time.perf_counter()
         found = recall(
             palace,
-            question.text,
-            top_k=TOP_K,
-            now=question.now,
-            recipe=recipe,
-            rerank=reranks(recipe),
+            RecallRequest(
+                question.text, top_k=TOP_K, now=question.now, recipe=recipe, rerank=reranks(recipe)
+            ),
         )
         latency_ms = (time.perf_counter() - started) * 1000
         yield {

@@ -19,6 +19,7 @@ from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.pipeline.mine import mine_many
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import model_of
 
 # What is asked before the clock runs.
@@ -71,14 +72,14 @@ def latency(
     """
     model, found = model_of(space), Latency()
     for question in islice(questions, WARMING_UP):
-        recall(palace, question, recipe="default", rerank=False)
+        recall(palace, RecallRequest(question, recipe="default", rerank=False))
     for question in islice(questions, number):
         first = _cpu_ms()
         started = time.perf_counter()
         embed([question], model, owner_id=palace.owner_id, cache=False)
         embedded, second = time.perf_counter(), _cpu_ms()
         resumed = time.perf_counter()
-        recall(palace, question, recipe="default", rerank=False)
+        recall(palace, RecallRequest(question, recipe="default", rerank=False))
         found.whole.append((time.perf_counter() - resumed) * 1000)
         found.embedding.append((embedded - started) * 1000)
         if first and second and (third := _cpu_ms()):

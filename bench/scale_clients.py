@@ -14,6 +14,7 @@ from bench.scale_worker import start
 from llm.embedding import embed
 from palace.models import Palace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import active_space, model_of
 
 Ask = Callable[[int, Sequence[str]], None]
@@ -73,7 +74,7 @@ def _asked(ask: Ask, palace: int, questions: Sequence[str]) -> None:
 def _recall(palace: int, questions: Sequence[str]) -> None:
     found = Palace.objects.get(pk=palace)
     for question in questions:
-        recall(found, question, recipe="default", rerank=False)
+        recall(found, RecallRequest(question, recipe="default", rerank=False))
 
 
 def _embed(palace: int, questions: Sequence[str]) -> None:

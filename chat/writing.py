@@ -32,6 +32,7 @@ from llm.providers import Endpoint
 from palace.models import Drawer
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
+from palace.recall.request import RecallRequest
 from palace.working.errors import WorkingMemoryAway
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
@@ -157,14 +158,16 @@ def _recall(
         return None
     found = recall(
         reply.conversation.palace,
-        said[-1].text,
-        now=chosen.local_now(),
-        budget_tokens=CONTEXT_TOKENS,
-        with_facts=True,
-        agent=agent.name if agent else "",
-        exclude_ids=_not_wanted(reply, said),
-        # Without a model nothing is put before one.
-        talk=_talk(reply, said) if has_model else None,
+        RecallRequest(
+            said[-1].text,
+            now=chosen.local_now(),
+            budget_tokens=CONTEXT_TOKENS,
+            with_facts=True,
+            agent=agent.name if agent else "",
+            exclude_ids=_not_wanted(reply, said),
+            # Without a model nothing is put before one.
+            conversation=_talk(reply, said) if has_model else None,
+        ),
     )
     draft.notes += found.notes
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)

@@ -27,6 +27,7 @@ from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings
 from palace.transfer.export.to_zip import stream
@@ -163,7 +164,7 @@ def test_killed_ten_times_it_still_files_every_message_once(palace, spawn_worker
     assert Passage.objects.filter(palace=palace).values("drawer").distinct().count() == MESSAGES
     posted = [key for p in Posting.objects.filter(term=postings.EVERY) for key in p.drawers]
     assert sorted(posted) == sorted(d.pk for d in drawers)
-    assert recall(palace, "Who wants to borrow money for the piano?").hits
+    assert recall(palace, RecallRequest("Who wants to borrow money for the piano?")).hits
 
 
 @pytest.mark.exhaustive

@@ -13,6 +13,7 @@ from api.rest.problems import Problem
 from palace.models import Episode
 from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storable import is_storable
 
 CONTEXT_TOKENS = 2_000
@@ -65,7 +66,9 @@ def _know_about(caller: Caller, given: Mapping[str, str]) -> str:
     context = ""
     if palace is not None:
         asked = f"What do you know about {subject}?"
-        context = recall(palace, asked, budget_tokens=CONTEXT_TOKENS, with_facts=True).context
+        context = recall(
+            palace, RecallRequest(asked, budget_tokens=CONTEXT_TOKENS, with_facts=True)
+        ).context
     known = context or "Nothing in the palace is about that."
     # The block goes first: there a client that files its conversation leaves it out again.
     return (

@@ -11,6 +11,7 @@ from chat.writing import CONTEXT_TOKENS
 from palace.models import Palace
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
+from palace.recall.request import RecallRequest
 from palace.storable import digest
 from palace.working.errors import WorkingMemoryAway
 
@@ -32,12 +33,14 @@ def recall_for(
     )
     return recall(
         palace,
-        history.question,
-        now=now,
-        budget_tokens=CONTEXT_TOKENS,
-        with_facts=True,
-        exclude_ids=[each.key for each in place.told],
-        talk=talk if has_model else None,
+        RecallRequest(
+            history.question,
+            now=now,
+            budget_tokens=CONTEXT_TOKENS,
+            with_facts=True,
+            exclude_ids=[each.key for each in place.told],
+            conversation=talk if has_model else None,
+        ),
     )
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import numpy as np
 from django.contrib.auth import get_user_model
-from django.utils import timezone
 from tqdm import tqdm
 
 from bench.datasets.base import Case
@@ -22,13 +21,14 @@ from palace.recall.facts import fact_floor, facts_for
 from palace.recall.fusion import ranking
 from palace.recall.recipes import recipe_named
 from palace.recall.relevance import INSTRUCTION
+from palace.recall.request import RecallRequest
 from palace.recall.request_context import read_request_context
 from palace.recall.retrieval import Found, search
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space
 
-RECIPE = recipe_named("default")
+RECIPE = "default"
 # A palace of all the people together, for what is found by chance among more drawers.
 EVERYBODY = "everybody"
 # About so many palaces of a data set are each asked all the off-topic questions.
@@ -85,17 +85,8 @@ def _asked(person: Person) -> Iterator[tuple[str, str, frozenset[str]]]:
 
 
 def ask(palace: Palace, text: str, now: datetime | None) -> Found:
-    return search(
-        palace,
-        read_request_context(palace),
-        RECIPE,
-        text,
-        most=20,
-        now=now or timezone.now(),
-        as_of=None,
-        exclude_ids=(),
-        rerank=False,
-    )
+    request = RecallRequest(text, top_k=20, now=now, recipe=RECIPE, rerank=False)
+    return search(palace, request, read_request_context(palace, request))
 
 
 def _observation(
@@ -131,9 +122,11 @@ def _facts(palace: Palace, asked: Found, kind: str, gold: frozenset[str]) -> Cou
     """How many questions of a kind bring facts without and with the floor; how many bring facts
     that rest on their answers.
     """
-    before = facts_for(palace, asked.space, asked.question, limit=RECIPE.facts)
+    before = facts_for(palace, asked.space, asked.question, limit=recipe_named(RECIPE).facts)
     floor = fact_floor(asked.question, is_refused=asked.scored.relevance.is_refused)
-    after = facts_for(palace, asked.space, asked.question, floor=floor, limit=RECIPE.facts)
+    after = facts_for(
+        palace, asked.space, asked.question, floor=floor, limit=recipe_named(RECIPE).facts
+    )
     counts = {"without floor": bool(before), "with floor": bool(after)}
     if gold:
         on_gold = _resting_on(palace, gold)

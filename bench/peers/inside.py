@@ -14,6 +14,7 @@ from bench.peers.systems import Found, Weight
 from palace.models import Palace
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from settings_app.models import MemorySettings
 
 
@@ -41,11 +42,9 @@ class Inside:
         started = time.perf_counter()
         found = recall(
             self._palace,
-            question.text,
-            top_k=top_k,
-            now=question.now,
-            recipe=self._recipe,
-            rerank=False,
+            RecallRequest(
+                question.text, top_k=top_k, now=question.now, recipe=self._recipe, rerank=False
+            ),
         )
         seconds = time.perf_counter() - started
         drawers = (hit.drawer for hit in found.hits)

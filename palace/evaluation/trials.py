@@ -16,6 +16,7 @@ from palace.evaluation.measures import all_at, any_at, recall_at, reciprocal_ran
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
 from palace.recall.recall import recall
 from palace.recall.recipes import RECIPES, Recipe
+from palace.recall.request import RecallRequest
 
 # So many hits are looked at; what comes later counts as not found.
 DEPTH = 20
@@ -71,13 +72,15 @@ def try_case(case: RecallCase, recipe: str = "default") -> Trial:
         return Trial(case, (), (), trashed)
     found = recall(
         case.palace,
-        case.query,
-        top_k=DEPTH,
-        now=owners_time(case.palace, case.now),
-        recipe=recipe,
-        exclude_ids=_asked_itself(case, wanted),
-        rerank=None if needs_model(RECIPES[recipe]) else False,
-        traced=False,
+        RecallRequest(
+            case.query,
+            top_k=DEPTH,
+            now=owners_time(case.palace, case.now),
+            recipe=recipe,
+            exclude_ids=_asked_itself(case, wanted),
+            rerank=None if needs_model(RECIPES[recipe]) else False,
+            store_trace=False,
+        ),
     )
     keys = tuple(hit.drawer.pk for hit in found.hits)
     return Trial(case, keys, wanted, trashed, found.notes)

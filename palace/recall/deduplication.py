@@ -51,18 +51,22 @@ class Seen:
     """A ledger as it was read.
 
     Attributes:
-        talk: None outside of conversations.
+        conversation: None outside of conversations.
         entries: All there are, by item.
         note: Why there are none, where Redis is away.
     """
 
-    talk: ConversationState | None = None
+    conversation: ConversationState | None = None
     entries: Mapping[str, Entry] = field(default_factory=dict)
     note: str = ""
 
     def held(self) -> dict[str, Entry]:
         """What the model has before it."""
-        return within(self.entries, self.talk.since, self.talk.turn) if self.talk else {}
+        return (
+            within(self.entries, self.conversation.since, self.conversation.turn)
+            if self.conversation
+            else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Injection:
             there was no room for it.
     """
 
-    talk: ConversationState
+    conversation: ConversationState
     new: tuple[Entry, ...]
     gone: tuple[Entry, ...]
 
@@ -84,7 +88,7 @@ class Injection:
         Raises:
             WorkingMemoryAway: Redis is away; then these may come again, and no harm is done.
         """
-        Ledger(palace, self.talk.id).change(marked=self.new, gone=self.gone)
+        Ledger(palace, self.conversation.id).change(marked=self.new, gone=self.gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +109,19 @@ class Composed:
     injection: Injection | None = None
 
 
-def read_seen(palace: Palace, talk: ConversationState | None) -> Seen:
+def read_seen(palace: Palace, conversation: ConversationState | None) -> Seen:
     """What the ledger holds, with one question to Redis; outside of conversations with none.
 
     Raises:
         BadInput: the conversation's id cannot be one.
     """
-    if talk is None:
+    if conversation is None:
         return Seen()
     try:
-        return Seen(talk, Ledger(palace, talk.id).get())
+        return Seen(conversation, Ledger(palace, conversation.id).get())
     except WorkingMemoryAway as error:
         logger.warning("Recalled without a ledger: %s", error)
-        return Seen(talk, note=LEDGER_AWAY)
+        return Seen(conversation, note=LEDGER_AWAY)
 
 
 def compose(
@@ -139,16 +143,18 @@ def compose(
         silent: Places of hits that tell nothing: the block does without them.
     """
     block = partial(pack, budget_tokens=budget_tokens, session=session, weights=weights)
-    talk = seen.talk
-    if talk is None:
+    conversation = seen.conversation
+    if conversation is None:
         packed = block(hits, facts=known, silent=silent)
         return Composed(packed, given=len(hits) - len(packed.left_out))
-    found = _find(seen.held(), hits, known, talk)
-    if not talk.carries:
-        return _composed(seen, talk, found, _only_new(block, found, silent), ())
+    found = _find(seen.held(), hits, known, conversation)
+    if not conversation.carries:
+        return _composed(seen, conversation, found, _only_new(block, found, silent), ())
     carried = still_before(palace, found.others)
     packed = block(hits, facts=known, carried=[each.line for each in carried], silent=silent)
-    return _composed(seen, talk, found, packed, tuple(carried[place] for place in packed.carried))
+    return _composed(
+        seen, conversation, found, packed, tuple(carried[place] for place in packed.carried)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +178,14 @@ def _find(
     before: Mapping[str, Entry],
     hits: Sequence[Packable],
     known: Sequence[KnownFact],
-    talk: ConversationState,
+    conversation: ConversationState,
 ) -> _Found:
     of_hits = [
-        replace(of_drawer(hit.drawer, talk.turn), place=place) for place, hit in enumerate(hits)
+        replace(of_drawer(hit.drawer, conversation.turn), place=place)
+        for place, hit in enumerate(hits)
     ]
     of_facts = [
-        replace(of_fact(one.fact, talk.turn, one.dates), place=place)
+        replace(of_fact(one.fact, conversation.turn, one.dates), place=place)
         for place, one in enumerate(known)
     ]
     come = {entry.item for entry in (*of_hits, *of_facts)}
@@ -188,20 +195,24 @@ def _find(
 
 
 def _composed(
-    seen: Seen, talk: ConversationState, found: _Found, packed: Packed, stay: tuple[Carried, ...]
+    seen: Seen,
+    conversation: ConversationState,
+    found: _Found,
+    packed: Packed,
+    stay: tuple[Carried, ...],
 ) -> Composed:
     """With what the ledger is to be told of it."""
-    out = {*packed.left_out, *(() if talk.carries else found.held)}
+    out = {*packed.left_out, *(() if conversation.carries else found.held)}
     into = _others(found.hits, out)
     spans = {place: found.hits[place].passage for place in packed.shortened}
     put_in = [replace(found.of_hits[place], span=spans.get(place)) for place in into]
     put_in += [found.of_facts[place] for place in packed.facts]
     kept = {entry.item for entry in put_in}
-    kept |= {each.entry.item for each in stay} if talk.carries else seen.held().keys()
+    kept |= {each.entry.item for each in stay} if conversation.carries else seen.held().keys()
     held = {found.of_hits[at].item for at in found.held}
     held |= {found.of_facts[at].item for at in found.held_facts}
     new = tuple(entry for entry in put_in if entry.item not in held)
-    injection = Injection(talk, new, tuple(_gone(seen.entries, talk.turn, kept)))
+    injection = Injection(conversation, new, tuple(_gone(seen.entries, conversation.turn, kept)))
     return Composed(packed, found.held, found.held_facts, len(into), stay, injection)
 
 

@@ -14,8 +14,7 @@ from typing import Any
 from django.db import connection, models
 
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
-from palace.recall.instances import columns, read
-from palace.recall.raw_sql import keys_literal
+from palace.recall.raw_sql import columns, keys_literal, read_instance
 from palace.recall.semantic import Ids
 
 _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
@@ -73,8 +72,8 @@ def _statement() -> str:
 def _read(row: Sequence[Any]) -> Loaded:
     values = iter(row)
     start, end = islice(values, 2)
-    drawer, room = read(Drawer, values), read(Room, values)
-    wing, closet = read(Wing, values), read(Closet, values)
+    drawer, room = read_instance(Drawer, values), read_instance(Room, values)
+    wing, closet = read_instance(Wing, values), read_instance(Closet, values)
     if drawer is None or room is None or wing is None:
         raise ValueError("A drawer was read without its room and wing.")
     room.wing, drawer.room, drawer.closet = wing, room, closet

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from palace.models import Palace
 from palace.models.packed import unpack
-from palace.recall.index.corpus_stats import CorpusStats, take_census
+from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.raw_sql import NO_KEYS, fetch_rows, marked
 from palace.recall.semantic import Ids, Scores, look_up
 
@@ -97,7 +97,7 @@ def by_words(
         silent: Keys of drawers that tell nothing, ascending. They are scored like the others, but
             how rare a word is, and how far a score stands out, is as if they were not there.
     """
-    corpus_stats = corpus_stats or take_census(palace)
+    corpus_stats = corpus_stats or read_stats_of(palace)
     number, mean_length = corpus_stats.number, corpus_stats.mean_length
     if not number or not terms:
         return NOTHING

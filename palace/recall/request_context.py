@@ -1,8 +1,9 @@
-"""Opening: what every recall has to know before it looks at the question, read in one statement."""
+"""Request context: settings, embedding space and corpus statistics, in one query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
 from palace.models import EmbeddingSpace, Palace
@@ -12,32 +13,50 @@ from palace.recall.index.corpus_stats import (
     corpus_stats_parameters,
     read_corpus_stats,
 )
-from palace.recall.instances import columns, read
-from palace.recall.raw_sql import fetch_rows
+from palace.recall.raw_sql import columns, fetch_rows, read_instance
+from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """
+    """What a request is answered by: its own choices, or else the owner's.
+
     Attributes:
-        choices: The owner's, or the defaults.
-        space: The one that is searched.
+        settings: The owner's, or the defaults.
+        space: The embedding space to search.
+        limit: At most so many hits, from 1.
+        now: Aware; the moment that "yesterday" refers to.
     """
 
-    choices: MemorySettings
+    settings: MemorySettings
     space: EmbeddingSpace
     corpus_stats: CorpusStats
+    recipe: Recipe
+    limit: int
+    now: datetime
 
 
-def read_request_context(palace: Palace) -> RequestContext:
+def read_request_context(palace: Palace, request: RecallRequest) -> RequestContext:
+    """
+    Raises:
+        UnknownRecipe: there is none of the name that the request gives.
+    """
     [row] = fetch_rows(_statement(), [*corpus_stats_parameters(palace), palace.owner_id])
     values = iter(row)
     corpus_stats = read_corpus_stats(values)
-    space, choices = read(EmbeddingSpace, values), read(MemorySettings, values)
+    space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)
+    settings = stored or MemorySettings(owner_id=palace.owner_id)
+    named = request.recipe
     return RequestContext(
-        choices or MemorySettings(owner_id=palace.owner_id), space or active_space(), corpus_stats
+        settings=settings,
+        space=space or active_space(),
+        corpus_stats=corpus_stats,
+        recipe=recipe_chosen(settings.recipe) if named is None else recipe_named(named),
+        limit=max(settings.top_k if request.top_k is None else request.top_k, 1),
+        now=request.now or settings.local_now(),
     )
 
 

@@ -1,10 +1,8 @@
-"""Searching: from a question to the hits that answer it best, whatever becomes of them."""
+"""Retrieval: from a question to the hits that answer it best, whatever becomes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 
@@ -13,8 +11,8 @@ from palace.recall.candidates import find_candidates
 from palace.recall.hit_loader import load
 from palace.recall.keyword import by_words
 from palace.recall.query import Query, read_query
-from palace.recall.recipes import Recipe
 from palace.recall.recollection import Hit
+from palace.recall.request import RecallRequest
 from palace.recall.request_context import RequestContext
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
 from palace.recall.scoring import Scored, score
@@ -40,55 +38,45 @@ class Found:
     note: str
 
 
-def search(
-    palace: Palace,
-    opening: RequestContext,
-    recipe: Recipe,
-    query: str,
-    *,
-    most: int,
-    now: datetime,
-    as_of: datetime | None,
-    exclude_ids: Collection[int],
-    rerank: bool | None,
-) -> Found:
-    """At most `most` hits; the rest as `recall` says.
+def search(palace: Palace, request: RecallRequest, context: RequestContext) -> Found:
+    """At most `context.limit` hits.
 
     Raises:
         EmptyQuery: the query is blank.
     """
-    space, question, meaning = _understand(palace, opening, recipe, query, now, as_of)
-    words = by_words(palace, question.terms, opening.corpus_stats, meaning.silent)
+    recipe, corpus_stats = context.recipe, context.corpus_stats
+    space, question, meaning = _understand(palace, request, context)
+    words = by_words(palace, question.terms, corpus_stats, meaning.silent)
     candidates = find_candidates(palace, question, meaning, words, best_each=recipe.best_each)
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, exclude_ids)
-    wanted = (recipe.rerank or None) if rerank is None else rerank
-    model = reranker(opening.choices, wanted=wanted)
-    looked_at = max(most, RERANKED) if model.is_there else most
+    scored = score(question, recipe, candidates, meaning, words, request.exclude_ids)
+    wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
+    model = reranker(context.settings, wanted=wanted)
+    looked_at = max(context.limit, RERANKED) if model.is_there else context.limit
     best = _hits(palace, space, scored, meaning, scored.order[:looked_at])
     hits, note = rerank_hits(question, best, model)
-    return Found(space, question, scored, hits[:most], note)
+    return Found(space, question, scored, hits[: context.limit], note)
 
 
 def _understand(
-    palace: Palace,
-    opening: RequestContext,
-    recipe: Recipe,
-    text: str,
-    now: datetime,
-    as_of: datetime | None,
+    palace: Palace, request: RecallRequest, context: RequestContext
 ) -> tuple[EmbeddingSpace, Query, Meaning]:
     """Read the question and compare it by meaning, both in the same space.
 
     While models are switched, the passages of the space just looked up may be gone already.
     """
-    space = opening.space
+    space = context.space
     while True:
         question = read_query(
-            palace, space, text, now=now, as_of=as_of, by_meaning=recipe.by_meaning
+            palace,
+            space,
+            request.query,
+            now=context.now,
+            as_of=request.as_of,
+            by_meaning=context.recipe.by_meaning,
         )
         meaning = by_meaning(
-            palace, space, question.aim, opening.corpus_stats, as_asked=question.vector
+            palace, space, question.aim, context.corpus_stats, as_asked=question.vector
         )
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning

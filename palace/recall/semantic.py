@@ -17,7 +17,7 @@ from pgvector import HalfVector
 
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.binary_quantization import Asked, closest_by_bits, sample
-from palace.recall.index.corpus_stats import CorpusStats, take_census
+from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.index.index_arrays import Vectors, signs_of
 from palace.recall.index.index_cache import atlas_of, memory_bytes
 from palace.recall.index.palace_index import PalaceIndex, Stretches
@@ -159,7 +159,7 @@ def by_meaning(
     """
     if vector is None:
         return NOTHING
-    corpus_stats = corpus_stats or take_census(palace)
+    corpus_stats = corpus_stats or read_stats_of(palace)
     if as_asked is vector:
         as_asked = None
     if _are_few(corpus_stats, space):

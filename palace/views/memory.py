@@ -12,6 +12,7 @@ from palace.aaak import Pointer
 from palace.errors import BadPointer, PalaceError
 from palace.models import Drawer, Palace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.views.counts import totals
 from palace.views.hits import explained, hit_rows
 from palace.views.inbox import waiting_count
@@ -35,7 +36,7 @@ def memory(request: PageRequest) -> HttpResponse:
             return HttpResponseClientRedirect(drawer.get_absolute_url())
         return redirect(drawer)
     try:
-        found = recall(palace, query, top_k=HITS_SHOWN)
+        found = recall(palace, RecallRequest(query, top_k=HITS_SHOWN))
     except PalaceError as error:
         return show_memory(request, palace, query=query, error=str(error))
     return show_memory(

@@ -9,6 +9,7 @@ from llm.models import Usage
 from palace.models import Activity, Palace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from settings_app.models import MemorySettings, settings_of
 from tests.api.conftest import client_of
 from tests.factories import DrawerFactory, PalaceFactory, RoomFactory, WingFactory
@@ -25,8 +26,8 @@ def palace(owner):
 def test_a_recall_says_which_signals_add_up_to_each_score_and_what_was_cut(program, palace):
     for one in (BATTERY, LISBON):
         mine(palace, one)
-    recall(palace, "Which battery?", top_k=2, budget_tokens=60)
-    found = recall(palace, "Which battery?", top_k=2)
+    recall(palace, RecallRequest("Which battery?", top_k=2, budget_tokens=60))
+    found = recall(palace, RecallRequest("Which battery?", top_k=2))
     row, short = program.get("/v1/recollections/?user_id=ada").json()["results"]
     assert (row["query"], row["hits"]) == ("Which battery?", 2)
     whole, short = (

@@ -21,6 +21,7 @@ from palace.knowledge.episodes.episode_store import store
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
 from palace.pipeline.deadline import mine_at_once
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
@@ -232,7 +233,7 @@ def drawer(owner, db):
     another = RoomFactory(wing=WingFactory(palace=palace, number=900), number=900)
     DrawerFactory(room=another, text=WORD)
     DrawerFactory(room=another, text=WORD, trashed_at=START)
-    recall(palace, WORD)
+    recall(palace, RecallRequest(WORD))
     return drawer
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from bench.scale_fill import fill
 from bench.scale_talk import Talk
 from palace.models import Drawer, Passage, Posting
-from palace.recall.index.corpus_stats import take_census
+from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.indexing.spaces import active_space
 from tests.indexing.test_postings import bm25, found
 
@@ -51,7 +51,7 @@ def test_what_is_written_in_bulk_is_what_mining_writes(palace):
     drawers = Drawer.objects.within(palace)
     assert drawers.exclude(mined_at=None).exclude(closet=None).count() == 250
     assert Passage.objects.filter(palace=palace, space=space).exclude(bits=None).count() == 250
-    census = take_census(palace)
+    census = read_stats_of(palace)
     assert census.number == 250
     assert census.total == sum(drawers.values_list("terms", flat=True))
     assert not Posting.objects.filter(palace=palace, drawers=b"").exists()

@@ -16,6 +16,7 @@ from chat.models import Agent, Conversation, Message
 from chat.views.showing import PAGE_SIZE
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from tests.chat.conftest import current, finished, start
 
 HTMX = {"HX-Request": "true"}
@@ -151,7 +152,7 @@ def test_long_histories_are_paged(alices, palace, django_assert_max_num_queries)
 def test_many_memories_cost_no_more_queries_than_few(
     alices, furnished, django_assert_max_num_queries
 ):
-    found = recall(furnished, "Where does my sister Nora work?")
+    found = recall(furnished, RecallRequest("Where does my sister Nora work?"))
     traces = [RecollectionTrace.objects.get(uuid=found.uuid)]
     conversation = long_conversation(furnished, 2 * PAGE_SIZE)
     for message in conversation.messages.filter(role="assistant"):

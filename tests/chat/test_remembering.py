@@ -15,6 +15,7 @@ from language.transcripts import Transcript, Turn
 from palace.models import Activity, Drawer
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.postings import SMALL_SEGMENTS
 from tests.chat.conftest import current, finished, let_threads_end, rest, say, start
 
@@ -34,7 +35,7 @@ def test_what_was_said_is_kept_to_the_byte(palace, model):
     assert [d.external_id for d in drawers] == [str(m.uuid) for m in current(conversation)]
     assert {d.conversation for d in drawers} == {str(conversation.uuid)}
     assert Activity.objects.get(palace=palace).kind == Activity.Kind.MEMORY_MINED
-    assert recall(palace, "What does my badge say?").hits[0].drawer.text == ODD
+    assert recall(palace, RecallRequest("What does my badge say?")).hits[0].drawer.text == ODD
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from palace.evaluation.trials import without_model
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from tests.talk import EVERYTHING
 
 
@@ -24,7 +25,7 @@ def saved(palace):
         ("Which wire overheated?", "12-AWG"),
         ("What did we say about the wire?", "We booked a flat in Alfama"),
     ):
-        found = recall(palace, question)
+        found = recall(palace, RecallRequest(question))
         trace = RecollectionTrace.objects.get(uuid=found.uuid)
         expect(trace, Drawer.objects.get(text__contains=words))
 

@@ -15,6 +15,7 @@ from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, ImportJob, Palace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import active_space, model_of
 from palace.transfer.import_jobs.spools import new_spool, spool_path
 from tests.curation.test_purge import words_in_the_database
@@ -36,7 +37,7 @@ def anna(alice):
     anna = Palace.objects.create(owner=alice, subject="anna")
     mine(anna, TOLD)
     assert learn_unread(anna)
-    recall(anna, "Where does Zenobia live?", with_facts=True)
+    recall(anna, RecallRequest("Where does Zenobia live?", with_facts=True))
     return anna
 
 

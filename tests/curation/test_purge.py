@@ -30,6 +30,7 @@ from palace.models import (
 )
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.file import UNTITLED, file_transcript
 from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import active_space, model_of
@@ -59,8 +60,8 @@ def words_in_the_database():
 
 
 def test_no_table_holds_a_word_of_a_purged_conversation(lived_in):
-    recall(lived_in, "Why do the loaves come out flat?", top_k=12)
-    recall(lived_in, SOURDOUGH.turns[0].text, top_k=12)
+    recall(lived_in, RecallRequest("Why do the loaves come out flat?", top_k=12))
+    recall(lived_in, RecallRequest(SOURDOUGH.turns[0].text, top_k=12))
     for word in ("sourdough", "vinegar", "walnut", "loaves"):
         assert word in words_in_the_database()
     assert purge(lived_in, conversation="sourdough") == 4
@@ -84,7 +85,7 @@ def test_no_table_holds_a_word_of_one_purged_message(palace):
             title="Xylophone safe",
         ),
     )
-    recall(palace, "What is the code of the safe?")
+    recall(palace, RecallRequest("What is the code of the safe?"))
     assert "xylophone" in words_in_the_database()
     assert purge(palace, text__contains="Xylophone") == 1
     left = words_in_the_database()
@@ -140,7 +141,7 @@ def test_what_is_left_is_as_if_the_rest_had_never_been(palace, bob):
     assert picture(palace) == picture(never)
     assert_true_bm25(palace)
     question = "Which wire does Derek use in Lisbon?"
-    here, there = recall(palace, question), recall(never, question)
+    here, there = recall(palace, RecallRequest(question)), recall(never, RecallRequest(question))
     assert [h.drawer.text for h in here.hits] == [h.drawer.text for h in there.hits]
     assert [h.score for h in here.hits] == pytest.approx([h.score for h in there.hits], abs=1e-4)
 
@@ -235,7 +236,7 @@ def test_a_number_is_not_given_a_second_time(lived_in):
 
 
 def test_a_trace_keeps_its_figures_and_the_other_drawers_words(lived_in):
-    found = recall(lived_in, "Which wire is too thin for the battery?", top_k=3)
+    found = recall(lived_in, RecallRequest("Which wire is too thin for the battery?", top_k=3))
     gone, *others = found.hits
     trace = RecollectionTrace.objects.get()
     hits = trace.hits
@@ -255,14 +256,14 @@ def test_a_trace_keeps_its_figures_and_the_other_drawers_words(lived_in):
 def test_a_trace_gives_up_a_passage_it_showed_for_want_of_room(palace):
     sentences = [f"On day {n} the brass telescope showed a comet of its own." for n in range(90)]
     mine(palace, transcript(" ".join(sentences), "Lovely.", id="comet"))
-    found = recall(palace, "What did the brass telescope show?", budget_tokens=400)
+    found = recall(palace, RecallRequest("What did the brass telescope show?", budget_tokens=400))
     assert "[…]" in found.context
     purge(palace, conversation="comet", position=0)
     assert "telescope" not in RecollectionTrace.objects.get().context
 
 
 def test_a_block_in_words_that_are_no_longer_known_is_emptied(lived_in):
-    found = recall(lived_in, "Which wire is too thin?", top_k=2)
+    found = recall(lived_in, RecallRequest("Which wire is too thin?", top_k=2))
     trace = RecollectionTrace.objects.get()
     gone = found.hits[0].drawer
     trace.context = trace.context.replace(gone.text, f"{gone.text[:30]} and so on")
@@ -274,14 +275,14 @@ def test_a_block_in_words_that_are_no_longer_known_is_emptied(lived_in):
 
 def test_a_short_text_is_not_cut_out_of_others(palace):
     mine(palace, transcript("ok", "The book on the hook is about cooking ok?", id="ok"))
-    recall(palace, "book about cooking, ok", top_k=5)
+    recall(palace, RecallRequest("book about cooking, ok", top_k=5))
     purge(palace, text="ok")
     assert "The book on the hook is about cooking ok?" in RecollectionTrace.objects.get().context
 
 
 def test_a_question_that_was_the_very_text_is_forgotten(lived_in):
-    recall(lived_in, f"  {SOURDOUGH.turns[0].text}\n")
-    recall(lived_in, "Why are my loaves flat?")
+    recall(lived_in, RecallRequest(f"  {SOURDOUGH.turns[0].text}\n"))
+    recall(lived_in, RecallRequest("Why are my loaves flat?"))
     purge(lived_in, text=SOURDOUGH.turns[0].text)
     queries = RecollectionTrace.objects.order_by("pk").values_list("query", flat=True)
     assert list(queries) == ["", "Why are my loaves flat?"]

@@ -10,6 +10,7 @@ from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.file import unsorted_wing
 from palace.views.page_queries import find_by_pointer
 from tests.curation.test_purge import words_in_the_database
@@ -104,7 +105,7 @@ def test_moved_words_are_found_and_a_purge_leaves_none_of_them(palace, wing):
     Closet.objects.filter(room=room).update(title="Goffriller bridge")
     first, second = Drawer.objects.order_by("position")
     move_drawers(palace, picked(palace, first), wing)
-    hit = recall(palace, "what does the cello need?").hits[0]
+    hit = recall(palace, RecallRequest("what does the cello need?")).hits[0]
     assert (hit.drawer, hit.drawer.room.wing) == (first, wing)
     move_to_trash(Drawer.objects.get(pk=first.pk))
     Purge(palace).run(drawers_in(first))

@@ -14,10 +14,11 @@ from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, mo
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
 from palace.pipeline.mine import mine, mine_room
 from palace.recall.candidates import find_candidates
-from palace.recall.index.corpus_stats import take_census
+from palace.recall.index.corpus_stats import read_stats_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.spaces import active_space
@@ -161,7 +162,7 @@ def test_trashing_while_it_is_mined(palace):
     mine_room(room)
     assert Drawer.objects.exclude(mined_at=None).count() == 120
     assert Passage.objects.count() == 120
-    assert take_census(palace).number == 120
+    assert read_stats_of(palace).number == 120
 
 
 def test_what_was_trashed_unmined_is_not_mined_until_it_is_restored(palace, settings):
@@ -175,11 +176,11 @@ def test_what_was_trashed_unmined_is_not_mined_until_it_is_restored(palace, sett
     assert drawer.mined_at is None
     assert not Passage.objects.filter(drawer=drawer).exists()
     assert "silicon" not in set(by_term(palace))
-    assert drawer.text not in recall(palace, drawer.text).context
+    assert drawer.text not in recall(palace, RecallRequest(drawer.text)).context
     back = restore(palace, drawers_in(drawer))
     assert back.unmined == (room.pk,)
     mine_room(room)
-    assert recall(palace, "silicone wire").hits[0].drawer == drawer
+    assert recall(palace, RecallRequest("silicone wire")).hits[0].drawer == drawer
 
 
 def by_term(palace):
@@ -210,12 +211,15 @@ def test_recall_finds_as_if_the_trash_had_never_been_said(palace, bob):
         mine(palace, one)
     move_to_trash(Room.objects.get(palace=palace, external_id="sourdough"))
     for question in ("Which wire is too thin?", "What should we see in Lisbon on Sundays?"):
-        here, there = recall(palace, question), recall(never, question)
+        here, there = (
+            recall(palace, RecallRequest(question)),
+            recall(never, RecallRequest(question)),
+        )
         assert [hit.drawer.text for hit in here.hits] == [hit.drawer.text for hit in there.hits]
         assert [hit.score for hit in here.hits] == pytest.approx(
             [hit.score for hit in there.hits], abs=1e-3
         )
-    found = recall(palace, SOURDOUGH.turns[0].text)
+    found = recall(palace, RecallRequest(SOURDOUGH.turns[0].text))
     assert "sourdough" not in {hit.drawer.conversation for hit in found.hits}
 
 
@@ -225,11 +229,11 @@ def test_a_drawer_in_the_trash_is_nobodys_neighbour(palace):
     move_to_trash(second)
     words = by_words(palace, ("wire",))
     assert second.pk not in words.drawers
-    found = recall(palace, "Which wire is too thin?")
+    found = recall(palace, RecallRequest("Which wire is too thin?"))
     assert second not in [hit.drawer for hit in found.hits]
     space = active_space()
     question = read_query(palace, space, "wire", now=timezone.now(), as_of=None, by_meaning=True)
-    meaning = by_meaning(palace, space, question.aim, take_census(palace))
+    meaning = by_meaning(palace, space, question.aim, read_stats_of(palace))
     candidates = find_candidates(palace, question, meaning, words)
     at = np.flatnonzero(candidates.drawers == third.pk)[0]
     assert candidates.before[at] == first.pk
@@ -242,7 +246,7 @@ def test_much_in_the_trash_does_not_crowd_out_what_is_kept(palace):
     move_to_trash(Room.objects.get())
     mine(palace, BATTERY)
     mine(palace, long_transcript(3, id="kept"))
-    hits = recall(palace, "What does the garden shed need?").hits
+    hits = recall(palace, RecallRequest("What does the garden shed need?")).hits
     assert {hit.drawer.conversation for hit in hits[:3]} == {"kept"}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 
 
 @pytest.fixture
@@ -13,7 +14,7 @@ def asked(lived_in):
     """Asks, and gives the trace."""
 
     def ask(question, **options):
-        found = recall(lived_in, question, **options)
+        found = recall(lived_in, RecallRequest(question, **options))
         return RecollectionTrace.objects.get(uuid=found.uuid)
 
     return ask

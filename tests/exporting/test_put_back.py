@@ -30,6 +30,7 @@ from palace.models import (
     Wing,
 )
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from palace.transfer import import_jobs
 from tests.exporting.palaces import SPOKEN, TEXTS, lines_of
@@ -111,7 +112,7 @@ def test_it_is_found_as_it_was_and_nothing_is_read_anew(full, exported, other, m
     run_import(other, exported(full))
     assert model_server.requests == []
     for palace in (full, other):
-        hits = recall(palace, "Where do I live?").hits
+        hits = recall(palace, RecallRequest("Where do I live?")).hits
         assert hits[0].drawer.text == TEXTS[0]
     assert not Drawer.objects.within(other).unmined().exists()
     for kind in (Drawer, Fact, Episode, Passage, FactVector, EpisodeVector):

@@ -18,6 +18,7 @@ from palace.models import Drawer
 from palace.pipeline.mine import mine
 from palace.recall.context_builder import pack
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.answers import FIELDS
 from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START
 from palace.storage.filing.file import OURS, file_transcript
@@ -223,7 +224,7 @@ def test_through_the_proxy_neither_is_kept_nor_kept_again(lived_in):
         *({"role": "tool", "content": text} for text in [answer, json.dumps(block_of())] * 3),
     ]
     whole = [*first, {"role": "assistant", "content": "They are thin."}, "And the board?"]
-    found = recall(lived_in, QUESTION).context
+    found = recall(lived_in, RecallRequest(QUESTION)).context
     name = tell(lived_in, *first, reply="They are thin.")
     assert tell(lived_in, *whole, {"role": "tool", "content": found}) == name
     assert conversations(lived_in) == {name: [QUESTION, "They are thin.", "And the board?"]}

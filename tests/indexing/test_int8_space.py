@@ -12,6 +12,7 @@ from palace.errors import EmbeddingMismatch
 from palace.models import Passage
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import active_space, verify
 from tests.talk import BATTERY, SOURDOUGH
 
@@ -43,7 +44,7 @@ def test_reembedding_changes_every_vector_and_none_comes_from_the_cache(palace, 
     settings.EMBEDDING_MODEL = INT8_NAME
     # Until all is embedded anew, questions are read by the model that the palace is in.
     Usage.objects.all().delete()
-    recall(palace, QUESTION)
+    recall(palace, RecallRequest(QUESTION))
     assert models_asked() == [MODEL_NAME]
     call_command("reembed")
     verify()
@@ -55,5 +56,5 @@ def test_reembedding_changes_every_vector_and_none_comes_from_the_cache(palace, 
     episodes = 2
     assert CachedEmbedding.objects.count() == cached + len(cosines) + episodes
     Usage.objects.all().delete()
-    assert recall(palace, QUESTION).hits[0].drawer.text == BATTERY.turns[0].text
+    assert recall(palace, RecallRequest(QUESTION)).hits[0].drawer.text == BATTERY.turns[0].text
     assert models_asked() == [INT8_NAME]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from palace.models import Drawer, Passage
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing import backfill
 from palace.storage.indexing.passages import MAX_PASSAGES, split
 from tests.model_server import EMBEDDINGS, Status
@@ -53,7 +54,7 @@ def test_a_failed_embedding_leaves_the_drawer_and_is_made_up_for_later(palace, b
     mine(palace, BATTERY)
     assert Drawer.objects.within(palace).unmined().count() == 0
     assert Passage.objects.filter(palace=palace, embedding=None).count() == 4
-    found = recall(palace, "silicone wire overheated")
+    found = recall(palace, RecallRequest("silicone wire overheated"))
     assert found.hits[0].drawer.text == BATTERY.turns[0].text
     assert any("by words only" in note for note in found.notes)
 
@@ -61,4 +62,4 @@ def test_a_failed_embedding_leaves_the_drawer_and_is_made_up_for_later(palace, b
     episode = 1
     assert backfill.fill_missing() == 4 + episode
     assert not Passage.objects.filter(embedding=None).exists()
-    assert "meaning" in recall(palace, "silicone wire overheated").hits[0].signals
+    assert "meaning" in recall(palace, RecallRequest("silicone wire overheated")).hits[0].signals

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from palace.models import Drawer, Passage, Posting
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing import postings
 from palace.storage.indexing.rebuild import rebuild_postings
 from tests.talk import EVERYTHING
@@ -19,12 +20,16 @@ def test_everything_derived_can_be_made_again(palace, alice):
     for one in EVERYTHING:
         mine(palace, one)
     question = "Which wire overheated, and who bakes bread?"
-    before = [(hit.pointer, hit.score) for hit in recall(palace, question, top_k=10).hits]
+    before = [
+        (hit.pointer, hit.score) for hit in recall(palace, RecallRequest(question, top_k=10)).hits
+    ]
     Posting.objects.all().delete()
     Passage.objects.all().delete()
     Drawer.objects.update(terms=0, preference=0)
     call_command("reindex", user=alice.username, verbosity=0)
-    assert [(hit.pointer, hit.score) for hit in recall(palace, question, top_k=10).hits] == before
+    assert [
+        (hit.pointer, hit.score) for hit in recall(palace, RecallRequest(question, top_k=10)).hits
+    ] == before
 
 
 def test_doing_it_twice_changes_nothing(palace, alice):

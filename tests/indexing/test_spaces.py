@@ -11,6 +11,7 @@ from palace.errors import EmbeddingMismatch
 from palace.models import EmbeddingSpace, Passage
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing import backfill
 from palace.storage.indexing.spaces import active_space, space_for, verify
 from tests.talk import BATTERY, SOURDOUGH, long_transcript
@@ -46,14 +47,17 @@ def test_reembedding_switches_models_and_recall_goes_on(palace, other_model):
     mine(palace, SOURDOUGH)
     old = active_space()
     other_model()
-    assert recall(palace, "silicone wire overheated").hits[0].drawer.text == BATTERY.turns[0].text
+    assert (
+        recall(palace, RecallRequest("silicone wire overheated")).hits[0].drawer.text
+        == BATTERY.turns[0].text
+    )
     call_command("reembed")
     assert active_space().model == "other-model"
     assert active_space() != old
     verify()
     assert not Passage.objects.filter(space=old).exists()
     assert Passage.objects.filter(space=active_space()).exclude(embedding=None).count() == 8
-    hit = recall(palace, "silicone wire overheated").hits[0]
+    hit = recall(palace, RecallRequest("silicone wire overheated")).hits[0]
     assert hit.drawer.text == BATTERY.turns[0].text
     assert "meaning" in hit.signals
 

@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from palace.models import Closet, Drawer, Palace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from tests.talk import BATTERY, EVERYTHING
 from tests.waiting import somebody_waits_for_us
@@ -73,7 +74,7 @@ def test_deleting_a_person_deletes_all_of_their_palace_and_nothing_else(palace, 
     for one in (palace, bobs):
         for talk in EVERYTHING:
             mine(one, talk)
-        recall(one, "Which wire overheated?")
+        recall(one, RecallRequest("Which wire overheated?"))
     before = rows_of(bobs)
     assert sum(count > 0 for count in rows_of(palace).values()) == 14
     palace.owner.delete()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palace.recall.index.corpus_stats import take_census
+from palace.recall.index.corpus_stats import read_stats_of
 from palace.recall.index.index_cache import atlas_of
 from palace.recall.index.index_loader import Place, survey
 from palace.storage.indexing.spaces import active_space
@@ -12,12 +12,12 @@ from palace.storage.indexing.spaces import active_space
 
 def place_of(palace, space=None):
     space = space or active_space()
-    return Place(take_census(palace).log, palace.pk, space.pk, space.dimensions)
+    return Place(read_stats_of(palace).log, palace.pk, space.pk, space.dimensions)
 
 
 def held(palace):
     """As a recall would have it."""
-    return atlas_of(palace, active_space(), take_census(palace))
+    return atlas_of(palace, active_space(), read_stats_of(palace))
 
 
 def is_as_read_anew(palace):

@@ -11,6 +11,7 @@ from palace.pipeline.mine import mine
 from palace.recall.adapter import adapt, turned
 from palace.recall.query import read_query
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.talk import EVERYTHING, START
 
@@ -89,4 +90,4 @@ def test_what_is_about_nothing_here_stays_unfound_however_it_is_turned(palace):
     """Whether anything is near enough is told by the question's own vector, not by its aim."""
     for one in EVERYTHING:
         mine(palace, one)
-    assert recall(palace, "quantum chromodynamics lattice gauge").hits == ()
+    assert recall(palace, RecallRequest("quantum chromodynamics lattice gauge")).hits == ()

@@ -12,6 +12,7 @@ from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from tests.talk import BATTERY, EVERYTHING, LISBON, START, transcript
 
 TOLD = "I'm allergic to nuts, and my doctor says that it will not go away."
@@ -39,7 +40,9 @@ def ask(palace, *questions):
     """Each question in a chat of its own, with the reply that quotes what was found."""
     for number, question in enumerate(questions):
         start = START + timedelta(days=30, hours=number)
-        reply = extractive_reply(recall(palace, question, now=start).hits, why=NO_MODEL)
+        reply = extractive_reply(
+            recall(palace, RecallRequest(question, now=start)).hits, why=NO_MODEL
+        )
         turns = (
             Turn("0", "user", question, start),
             Turn("1", "assistant", reply, start + timedelta(seconds=5)),
@@ -56,7 +59,9 @@ def asked(palace):
 
 
 def texts(palace, query, **options):
-    return [hit.drawer.text for hit in recall(palace, query, top_k=20, **options).hits]
+    return [
+        hit.drawer.text for hit in recall(palace, RecallRequest(query, top_k=20, **options)).hits
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +83,7 @@ def test_what_was_told_comes_before_all_that_was_asked(asked, query, recipe):
 
 
 def test_the_block_does_without_what_only_asks_or_quotes(asked):
-    found = recall(asked, "What am I allergic to?", top_k=20, budget_tokens=2000)
+    found = recall(asked, RecallRequest("What am I allergic to?", top_k=20, budget_tokens=2000))
     assert "will not go away" in found.context
     for text in (*ASKED, NO_MODEL):
         assert text not in found.context
@@ -91,7 +96,7 @@ def test_the_block_does_without_what_only_asks_or_quotes(asked):
 
 def test_where_nothing_was_told_the_questions_are_found_and_not_quoted(palace):
     mine(palace, transcript("What am I allergic to?", id="asked"))
-    found = recall(palace, "What am I allergic to?")
+    found = recall(palace, RecallRequest("What am I allergic to?"))
     assert [hit.drawer.text for hit in found.hits] == ["What am I allergic to?"]
     assert found.context == ""
     assert extractive_reply(found.hits, why=NO_MODEL) == f"{NO_MODEL} {NOTHING_FITS}"
@@ -106,7 +111,7 @@ def test_where_nothing_was_told_the_questions_are_found_and_not_quoted(palace):
     ],
 )
 def test_who_is_after_what_was_asked_finds_it(asked, query):
-    found = recall(asked, query, top_k=6)
+    found = recall(asked, RecallRequest(query, top_k=6))
     assert sum(hit.drawer.text in ASKED for hit in found.hits) >= 3
     assert any(question in found.context for question in ASKED)
 
@@ -127,7 +132,7 @@ def test_a_question_lifts_no_room(palace):
     mine(palace, transcript(told, "Noted.", "Which nuts close my throat?", id="asked"))
     room = {
         hit.drawer.conversation: hit.signals["room"]
-        for hit in recall(palace, "Which nuts close my throat?", top_k=50).hits
+        for hit in recall(palace, RecallRequest("Which nuts close my throat?", top_k=50)).hits
         if hit.drawer.text == told
     }
     assert room["plain"] == pytest.approx(room["asked"])

@@ -15,7 +15,7 @@ from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.index import index_loader
-from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, take_census
+from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
 from palace.recall.index.index_cache import SHELF, atlas_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
@@ -41,7 +41,7 @@ def is_read_again(palace):
 
 def large(palace):
     """As if it had too many passages for the memory."""
-    return dataclasses.replace(take_census(palace), total=MOST_PASSAGES * TERMS_A_PASSAGE)
+    return dataclasses.replace(read_stats_of(palace), total=MOST_PASSAGES * TERMS_A_PASSAGE)
 
 
 QUESTIONS = [
@@ -175,7 +175,7 @@ def test_each_space_has_an_atlas_of_its_own(lived_in):
     mine(lived_in, BATTERY)
     other = dataclasses.replace(model_of(old), name="all-MiniLM-L6-v2-int8")
     new = space_for(other)
-    census = take_census(lived_in)
+    census = read_stats_of(lived_in)
     assert len(atlas_of(lived_in, old, census).survey.passages) == Passage.objects.count()
     assert not len(atlas_of(lived_in, new, census).survey.passages)
     assert len(SHELF) == 2

@@ -15,7 +15,7 @@ from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room
 from palace.pipeline.mine import mine
 from palace.recall.index import index_cache
-from palace.recall.index.corpus_stats import take_census
+from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.backfill import build_space, fill_missing
 from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
@@ -190,7 +190,7 @@ def test_a_schema_made_again_under_the_same_name_is_another(db):
             there = palace_named("somebody")
             mine(there, transcript(text, id="talk"))
             atlas = held(there)
-            said.append((take_census(there).revision, atlas.survey.vectors.tolist()))
+            said.append((read_stats_of(there).revision, atlas.survey.vectors.tolist()))
             assert is_as_read_anew(there)
     assert said[0][0] == said[1][0]
     assert said[0][1] != said[1][1]

@@ -15,6 +15,7 @@ from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
 from palace.recall.recall import OPENED, recall
+from palace.recall.request import RecallRequest
 from palace.recall.trace import SHOWN
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.indexing.fact_vectors import fill_missing
@@ -56,7 +57,7 @@ def ask(lived_in):
         turn = next(turns)
         talk = ConversationState("talk", turn, max(0, turn - window + 1), carries)
         asked = {"top_k": 3, "budget_tokens": 1500, **asked}
-        found = recall(palace, question, talk=talk, **asked)
+        found = recall(palace, RecallRequest(question, conversation=talk, **asked))
         if sent:
             found.injection.mark(palace)
         return found
@@ -105,9 +106,9 @@ def test_what_was_never_sent_is_not_held_back(ask):
 
 def test_a_message_asked_again_finds_what_it_found(lived_in):
     talk = ConversationState("talk", turn=4)
-    first = recall(lived_in, WIRE, talk=talk)
+    first = recall(lived_in, RecallRequest(WIRE, conversation=talk))
     first.injection.mark(lived_in)
-    again = recall(lived_in, WIRE, talk=talk, top_k=1)
+    again = recall(lived_in, RecallRequest(WIRE, conversation=talk, top_k=1))
     assert shown(again) < shown(first)
     again.injection.mark(lived_in)
     assert len(marked(lived_in)) == 1, "What only the reply put aside was given is not before it."
@@ -120,7 +121,7 @@ def test_evicted_it_comes_again(ask, lived_in):
 
 
 def test_only_what_survived_the_budget_is_marked(ask, lived_in):
-    whole = recall(lived_in, WIRE, top_k=3, traced=False)
+    whole = recall(lived_in, RecallRequest(WIRE, top_k=3, store_trace=False))
     found = ask(WIRE, budget_tokens=whole.context_tokens - 10)
     held = {f"drawer:{hit.drawer.uuid}" for hit in found.hits if str(hit.pointer) in shown(found)}
     assert 0 < len(held) < len(found.hits)
@@ -206,7 +207,9 @@ def test_of_others_nothing_is_held_or_carried(ask, lived_in, bob):
     ask(WIRE)
     bobs = Palace.objects.own(bob)
     mine(bobs, EVERYTHING[0])
-    found = recall(bobs, WIRE, talk=ConversationState("talk", 2, carries=True))
+    found = recall(
+        bobs, RecallRequest(WIRE, conversation=ConversationState("talk", 2, carries=True))
+    )
     assert found.context
     assert not {hit["cut"] for hit in trace_of(found).hits if "cut" in hit}
     assert {drawer.palace for drawer in (hit.drawer for hit in found.hits)} == {bobs}
@@ -222,22 +225,29 @@ def test_names_that_only_look_like_ours_do_no_harm(ask, lived_in, item):
 
 def test_where_redis_is_away_recall_goes_on_and_says_so(lived_in, settings, tmp_path):
     settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
-    found = recall(lived_in, WIRE, talk=ConversationState("talk", 2))
+    found = recall(lived_in, RecallRequest(WIRE, conversation=ConversationState("talk", 2)))
     assert found.context
     assert LEDGER_AWAY in found.notes
-    outside = recall(lived_in, WIRE)
+    outside = recall(lived_in, RecallRequest(WIRE))
     assert LEDGER_AWAY not in outside.notes, "It is not asked."
     assert outside.injection is None
 
 
 def test_a_greeting_that_nothing_fits_opens_with_what_was_said_last(lived_in):
     assert (
-        recall(lived_in, "Quetzalcoatl zyzzyva?", talk=ConversationState("off-topic", 0)).hits == ()
+        recall(
+            lived_in,
+            RecallRequest("Quetzalcoatl zyzzyva?", conversation=ConversationState("off-topic", 0)),
+        ).hits
+        == ()
     )
     question = "Hi, how are you?"
-    assert recall(lived_in, question).hits == ()
-    assert recall(lived_in, question, talk=ConversationState("talk", 2)).hits == ()
-    found = recall(lived_in, question, talk=ConversationState("other", 0))
+    assert recall(lived_in, RecallRequest(question)).hits == ()
+    assert (
+        recall(lived_in, RecallRequest(question, conversation=ConversationState("talk", 2))).hits
+        == ()
+    )
+    found = recall(lived_in, RecallRequest(question, conversation=ConversationState("other", 0)))
     said = Drawer.objects.filter(role="user").order_by("-said_at")
     assert [hit.drawer for hit in found.hits] == list(said[:5])
     assert found.unasked
@@ -248,12 +258,14 @@ def test_a_greeting_that_nothing_fits_opens_with_what_was_said_last(lived_in):
 
 
 def test_an_opening_that_something_fits_is_answered_as_ever(lived_in):
-    found = recall(lived_in, WIRE, talk=ConversationState("talk", 0))
-    assert [hit.drawer for hit in found.hits] == [hit.drawer for hit in recall(lived_in, WIRE).hits]
+    found = recall(lived_in, RecallRequest(WIRE, conversation=ConversationState("talk", 0)))
+    assert [hit.drawer for hit in found.hits] == [
+        hit.drawer for hit in recall(lived_in, RecallRequest(WIRE)).hits
+    ]
     assert not found.unasked
 
 
 def test_in_an_empty_palace_there_is_nothing_to_open_with(palace):
-    found = recall(palace, WIRE, talk=ConversationState("talk", 0))
+    found = recall(palace, RecallRequest(WIRE, conversation=ConversationState("talk", 0)))
     assert (found.hits, found.context, found.unasked) == ((), "", False)
     assert OPENED not in found.notes

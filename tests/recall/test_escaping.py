@@ -29,6 +29,7 @@ from palace.pipeline.mine import mine
 from palace.recall.context_builder import pack
 from palace.recall.context_escaping import label, on_one_line, quoted
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.block_markers import is_sealed
 from tests.recall.test_packing import Spoken, Stated, hit
 from tests.talk import START
@@ -219,7 +220,7 @@ def _as_person(palace, capsys):
 
 
 def _as_chat(palace, capsys):
-    context = recall(palace, "Where do I live, Porto?", with_facts=True).context
+    context = recall(palace, RecallRequest("Where do I live, Porto?", with_facts=True)).context
     [system] = prompt(None, context, [], START)
     return system["content"].partition("\n\nYou are")[0]
 
@@ -250,7 +251,10 @@ def _as_prompt(palace, capsys):
 
 def _as_program(palace, capsys):
     found_now = recall(
-        palace, "Where do I live, Porto?", with_facts=True, session=list(Drawer.objects.in_order())
+        palace,
+        RecallRequest(
+            "Where do I live, Porto?", with_facts=True, session=list(Drawer.objects.in_order())
+        ),
     )
     return found_now.context
 

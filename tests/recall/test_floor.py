@@ -16,6 +16,7 @@ from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS
 from palace.recall.floor import kept
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)
 LAST_WEEK = datetime(2025, 6, 11, 21, 0, tzinfo=UTC)
@@ -48,7 +49,7 @@ def told(palace):
 
 
 def asked(palace, question, **choices):
-    return recall(palace, question, now=NOW, with_facts=True, **choices)
+    return recall(palace, RecallRequest(question, now=NOW, with_facts=True, **choices))
 
 
 def texts(found):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from palace.recall.fusion import fuse, ranking, total
 from palace.recall.recall import recall
 from palace.recall.recipes import RECIPES
+from palace.recall.request import RecallRequest
 from palace.recall.semantic import look_up
 
 
@@ -42,5 +43,5 @@ def test_look_up_finds_what_is_there_and_says_what_is_missing(keys, wanted):
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
 def test_a_recipe_weighs_only_signals_there_are(recipe, palace):
-    assert recall(palace, "Anything?", recipe=recipe.name).hits == ()
+    assert recall(palace, RecallRequest("Anything?", recipe=recipe.name)).hits == ()
     assert recipe.by_meaning or not any("meaning" in name for name in recipe.weights)

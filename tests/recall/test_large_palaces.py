@@ -15,7 +15,7 @@ from llm.embedding import embed
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
 from palace.recall.index.binary_quantization import CLOSE_BY_BITS
-from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, take_census
+from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
 from palace.recall.index.index_arrays import signs_of
 from palace.recall.index.index_cache import SHELF, atlas_of
 from palace.recall.keyword import by_words
@@ -51,7 +51,7 @@ def seems_large(request):
     passages = MANY_PASSAGES if request.param == IN_MEMORY else MOST_PASSAGES
 
     def seeming(palace):
-        census = take_census(palace)
+        census = read_stats_of(palace)
         return replace(census, total=passages * TERMS_A_PASSAGE)
 
     yield seeming
@@ -172,7 +172,7 @@ def test_an_empty_palace_has_no_meaning(palace, space, seems_large):
 
 
 def test_what_is_in_memory_is_what_the_database_has(filled, space):
-    census = take_census(filled)
+    census = read_stats_of(filled)
     vectors = atlas_of(filled, space, census).survey
     signs = atlas_of(filled, space, census, of_signs=True).survey
     np.testing.assert_array_equal(signs.passages, vectors.passages)

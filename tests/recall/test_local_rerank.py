@@ -9,6 +9,7 @@ import pytest
 from llm.models import Usage
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.recall.rerank import PROMOTED
 from settings_app.models import MemorySettings
 from tests.llm import rerankers
@@ -44,9 +45,9 @@ def counts(found):
 
 
 def test_the_five_rated_best_come_first_and_the_others_by_their_scores(lived_in, folder):
-    before = recall(lived_in, QUESTION, top_k=7)
+    before = recall(lived_in, RecallRequest(QUESTION, top_k=7))
     chooses(lived_in)
-    found = recall(lived_in, QUESTION, top_k=7)
+    found = recall(lived_in, RecallRequest(QUESTION, top_k=7))
     others = [count for count in counts(before) if count <= len(COUNTS) - PROMOTED]
     assert counts(found) == [7, 6, 5, 4, 3, *others]
     assert [counts(before)[hit.place_before - 1] for hit in found.hits] == counts(found)
@@ -57,20 +58,20 @@ def test_the_five_rated_best_come_first_and_the_others_by_their_scores(lived_in,
 
 
 def test_one_below_top_k_can_be_promoted_into_it(lived_in, folder):
-    assert counts(recall(lived_in, QUESTION, top_k=1, rerank=True)) == [7]
+    assert counts(recall(lived_in, RecallRequest(QUESTION, top_k=1, rerank=True))) == [7]
 
 
 @pytest.mark.parametrize(("chosen", "wanted", "times"), [(0, None, 0), (1, False, 0), (0, True, 1)])
 def test_it_rates_only_where_that_is_wanted(lived_in, folder, chosen, wanted, times):
     MemorySettings.objects.create(owner=lived_in.owner, use_rerank=bool(chosen))
-    recall(lived_in, QUESTION, rerank=wanted)
+    recall(lived_in, RecallRequest(QUESTION, rerank=wanted))
     assert Usage.objects.filter(purpose="memory_rerank").count() == times
 
 
 def test_a_model_that_is_chosen_goes_before_it(lived_in, folder, model_server):
     chooses(lived_in, provider=model_server.base_url, model="cheap")
     model_server.answer('{"order": [2, 1]}')
-    found = recall(lived_in, QUESTION)
+    found = recall(lived_in, RecallRequest(QUESTION))
     assert [hit.place_before for hit in found.hits[:2]] == [2, 1]
     assert Usage.objects.get(purpose="memory_rerank").model == "cheap"
 
@@ -78,13 +79,13 @@ def test_a_model_that_is_chosen_goes_before_it(lived_in, folder, model_server):
 def test_whoever_wants_no_model_has_it(lived_in, folder, settings, model_server):
     settings.LLM_PROVIDER, settings.LLM_MODEL = model_server.base_url, "the operators"
     chooses(lived_in, provider=MemorySettings.NO_MODEL)
-    assert counts(recall(lived_in, QUESTION)) == [7, 6, 5, 4, 3]
+    assert counts(recall(lived_in, RecallRequest(QUESTION))) == [7, 6, 5, 4, 3]
     assert model_server.requests == []
 
 
 def test_it_stands_in_for_a_model_that_cannot_be_asked(lived_in, folder):
     chooses(lived_in, provider="openai", model="some-model")
-    found = recall(lived_in, QUESTION)
+    found = recall(lived_in, RecallRequest(QUESTION))
     assert counts(found) == [7, 6, 5, 4, 3]
     [note] = found.notes
     assert note.startswith("This server’s reranker stands in for the model, which cannot be asked:")
@@ -92,17 +93,17 @@ def test_it_stands_in_for_a_model_that_cannot_be_asked(lived_in, folder):
 
 
 def test_it_does_not_add_its_time_to_that_of_a_model_that_failed(lived_in, folder, model_server):
-    before = recall(lived_in, QUESTION)
+    before = recall(lived_in, RecallRequest(QUESTION))
     chooses(lived_in, provider=model_server.base_url, model="cheap")
     model_server.answer(Status(500))
-    found = recall(lived_in, QUESTION)
+    found = recall(lived_in, RecallRequest(QUESTION))
     assert counts(found) == counts(before)
     assert "in the order of their scores" in found.notes[0]
 
 
 def left_as_it_was(palace):
-    before = recall(palace, QUESTION, rerank=False)
-    found = recall(palace, QUESTION, rerank=True)
+    before = recall(palace, RecallRequest(QUESTION, rerank=False))
+    found = recall(palace, RecallRequest(QUESTION, rerank=True))
     assert counts(found) == counts(before)
     assert {hit.place_before for hit in found.hits} == {None}
     [note] = found.notes

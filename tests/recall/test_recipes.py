@@ -15,6 +15,7 @@ from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall
 from palace.recall.recipes import FOLDER, RECIPES, Recipe, learnt
+from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
 from palace.storage.indexing.spaces import active_space
@@ -46,7 +47,7 @@ def chosen(lived_in):
 
 def used(palace, question="silicone wire", **options):
     """The recipe that a recall goes on record with."""
-    found = recall(palace, question, **options)
+    found = recall(palace, RecallRequest(question, **options))
     assert found.hits
     return RecollectionTrace.objects.get(palace=palace, uuid=found.uuid).recipe
 
@@ -77,7 +78,7 @@ def test_there_are_five_recipes():
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_each_recipe_finds_what_was_said(lived_in, name):
-    found = recall(lived_in, "silicone wire overheated", recipe=name)
+    found = recall(lived_in, RecallRequest("silicone wire overheated", recipe=name))
     assert found.hits[0].drawer.text == EVERYTHING[0].turns[0].text
     assert RecollectionTrace.objects.get(uuid=found.uuid).recipe == name
 
@@ -87,7 +88,7 @@ def test_words_alone_embed_nothing(lived_in):
         lived_in, active_space(), "silicone wire", now=START, as_of=None, by_meaning=False
     )
     assert (read.vector, read.aim, read.note) == (None, None, "")
-    hit = recall(lived_in, "silicone wire", recipe="keyword").hits[0]
+    hit = recall(lived_in, RecallRequest("silicone wire", recipe="keyword")).hits[0]
     assert not {"meaning", "agreement"} & hit.signals.keys()
 
 
@@ -95,7 +96,7 @@ def test_quick_looks_at_fewer_drawers(palace):
     mine(palace, long_transcript(400))
     looked_at = {}
     for name in ("default", "fast"):
-        found = recall(palace, "Which brake squeals on hills?", recipe=name)
+        found = recall(palace, RecallRequest("Which brake squeals on hills?", recipe=name))
         trace = RecollectionTrace.objects.get(uuid=found.uuid)
         looked_at[name] = trace.figures["looked_at"]
         assert "brake" in found.hits[0].drawer.text

@@ -14,6 +14,7 @@ from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
 from palace.recall.statement import LEARNT, has_trait
@@ -69,7 +70,9 @@ def feature(look):
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("recipe", ["default", "fast", "keyword"])
 def test_the_shares_of_a_hit_add_up_to_its_score(lived_in, question, recipe):
-    hits = recall(lived_in, question, recipe=recipe, top_k=20, now=START + timedelta(30)).hits
+    hits = recall(
+        lived_in, RecallRequest(question, recipe=recipe, top_k=20, now=START + timedelta(30))
+    ).hits
     assert hits
     for hit in hits:
         assert sum(hit.signals.values()) == pytest.approx(hit.score, abs=1e-4)
@@ -127,7 +130,7 @@ ASKED_AGAIN = [
 @pytest.mark.parametrize(("question", "talk"), ASKED_AGAIN)
 def test_a_question_said_before_does_not_outrank_its_answer(lived_in, question, talk, recipe):
     mine(lived_in, talk)
-    found = recall(lived_in, question, recipe=recipe, top_k=100)
+    found = recall(lived_in, RecallRequest(question, recipe=recipe, top_k=100))
     texts = [hit.drawer.text for hit in found.hits]
     assert texts.index(talk.turns[2].text) < texts.index(talk.turns[0].text)
 
@@ -135,7 +138,9 @@ def test_a_question_said_before_does_not_outrank_its_answer(lived_in, question, 
 @pytest.mark.parametrize(("question", "talk"), ASKED_AGAIN)
 def test_it_is_the_traits_that_tell_them_apart(lived_in, question, talk):
     mine(lived_in, talk)
-    hits = {hit.drawer.text: hit for hit in recall(lived_in, question, top_k=100).hits}
+    hits = {
+        hit.drawer.text: hit for hit in recall(lived_in, RecallRequest(question, top_k=100)).hits
+    }
     asked, answer = (hits[talk.turns[place].text] for place in (0, 2))
     assert asked.signals["statement"] < 0 < answer.signals["statement"]
     assert asked.score - asked.signals["statement"] > answer.score - answer.signals["statement"]
@@ -158,7 +163,7 @@ def test_what_is_quoted_is_found_word_by_word(lived_in, feature, question):
     quoted = feature(question, "words.quoted")
     assert quoted[KITES.turns[0].text] == 1
     assert sum(quoted.values()) == 1
-    assert recall(lived_in, question).hits[0].drawer.text == KITES.turns[0].text
+    assert recall(lived_in, RecallRequest(question)).hits[0].drawer.text == KITES.turns[0].text
 
 
 def test_of_several_quotations_a_drawer_has_its_share(lived_in, feature):

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.recall.trace import KNOWN, NO_ROOM, RANKED_LOWER, TOO_FAR, TRACED, TRACED_KNOWN
 from tests.talk import EVERYTHING, long_transcript, transcript
 
@@ -31,7 +32,7 @@ def trace_of(found):
 
 def test_how_the_question_was_read_is_kept(lived_in):
     question = 'Last week, did Derek say "silicone wire" or did I? List all the wires.'
-    read = trace_of(recall(lived_in, question, now=NOW)).reading
+    read = trace_of(recall(lived_in, RecallRequest(question, now=NOW))).reading
     assert {"silicon", "wire", "derek"} <= set(read["terms"])
     assert read["names"] == ["Derek"]
     assert read["quoted"] == ["silicone wire"]
@@ -44,14 +45,16 @@ def test_how_the_question_was_read_is_kept(lived_in):
 
 
 def test_what_the_question_says_nothing_of_is_left_out(lived_in):
-    read = trace_of(recall(lived_in, "wires", recipe="keyword")).reading
+    read = trace_of(recall(lived_in, RecallRequest("wires", recipe="keyword"))).reading
     assert read == {"terms": ["wire"]}
 
 
 def test_what_did_not_fit_the_budget_is_recorded_hit_by_hit(lived_in):
     question = "Which wire is too thin for the battery?"
-    whole = recall(lived_in, question, top_k=4)
-    found = recall(lived_in, question, top_k=4, budget_tokens=whole.context_tokens - 10)
+    whole = recall(lived_in, RecallRequest(question, top_k=4))
+    found = recall(
+        lived_in, RecallRequest(question, top_k=4, budget_tokens=whole.context_tokens - 10)
+    )
     hits = trace_of(found).hits
     held = [str(hit.pointer) in found.context for hit in found.hits]
     assert {True, False} == set(held)
@@ -61,7 +64,7 @@ def test_what_did_not_fit_the_budget_is_recorded_hit_by_hit(lived_in):
 def test_a_drawer_that_was_shortened_for_want_of_room_says_so(palace):
     sentences = [f"On day {n} the brass telescope showed a comet of its own." for n in range(90)]
     mine(palace, transcript(" ".join(sentences), "Lovely.", id="comet"))
-    found = recall(palace, "What did the brass telescope show?", budget_tokens=400)
+    found = recall(palace, RecallRequest("What did the brass telescope show?", budget_tokens=400))
     assert "[…]" in found.context
     (shortened,) = (hit for hit in trace_of(found).hits if hit.get("shortened"))
     assert shortened["drawer"] == str(Drawer.objects.get(conversation="comet", position=0).uuid)
@@ -69,7 +72,9 @@ def test_a_drawer_that_was_shortened_for_want_of_room_says_so(palace):
 
 def test_every_candidate_is_counted_once(lived_in):
     known = Drawer.objects.get(text__startswith="I tried a 12-AWG")
-    found = recall(lived_in, "Which wire overheated?", top_k=2, exclude_ids=[known.pk])
+    found = recall(
+        lived_in, RecallRequest("Which wire overheated?", top_k=2, exclude_ids=[known.pk])
+    )
     trace = trace_of(found)
     cut = trace.figures["cut"]
     assert cut[KNOWN] == 1
@@ -80,14 +85,16 @@ def test_every_candidate_is_counted_once(lived_in):
 
 
 def test_places_go_on_from_the_hits(lived_in):
-    trace = trace_of(recall(lived_in, "Which wire overheated?", top_k=2))
+    trace = trace_of(recall(lived_in, RecallRequest("Which wire overheated?", top_k=2)))
     lower = [each for each in trace.cut() if each["cut"] == RANKED_LOWER]
     assert [each["place"] for each in lower] == list(range(3, 3 + len(lower)))
     assert all("place" not in each for each in trace.cut() if each["cut"] == TOO_FAR)
 
 
 def test_shares_add_up_to_the_score_of_hits_and_of_those_that_were_cut(lived_in):
-    trace = trace_of(recall(lived_in, "Did Derek say in March which wire to use?", top_k=2))
+    trace = trace_of(
+        recall(lived_in, RecallRequest("Did Derek say in March which wire to use?", top_k=2))
+    )
     for each in (*trace.hits, *trace.cut()):
         assert sum(each["signals"].values()) == pytest.approx(each["score"], abs=0.001)
 
@@ -96,15 +103,15 @@ def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):
     mine(palace, long_transcript(120))
     held_back = list(Drawer.objects.order_by("pk").values_list("pk", flat=True)[:60])
     question = "Did the bicycle chain, the rehearsal, the receipt or the board come up?"
-    trace = trace_of(recall(palace, question, top_k=1, exclude_ids=held_back))
+    trace = trace_of(recall(palace, RecallRequest(question, top_k=1, exclude_ids=held_back)))
     kept = Counter(each["cut"] for each in trace.cut())
     assert trace.figures["cut"][KNOWN] > kept[KNOWN] == TRACED_KNOWN
     assert sum(kept.values()) <= TRACED
 
 
 def test_a_recall_that_is_only_tried_leaves_no_trace(lived_in):
-    kept = recall(lived_in, "Which wire overheated?")
-    tried = recall(lived_in, "Which wire overheated?", traced=False)
+    kept = recall(lived_in, RecallRequest("Which wire overheated?"))
+    tried = recall(lived_in, RecallRequest("Which wire overheated?", store_trace=False))
     assert [hit.drawer for hit in tried.hits] == [hit.drawer for hit in kept.hits]
     assert list(RecollectionTrace.objects.values_list("uuid", flat=True)) == [kept.uuid]
 
@@ -112,7 +119,7 @@ def test_a_recall_that_is_only_tried_leaves_no_trace(lived_in):
 @pytest.mark.django_db(transaction=True)
 def test_the_record_does_not_keep_the_recall_waiting_nor_others_from_the_disk(lived_in):
     with CaptureQueriesContext(connection) as queries:
-        recall(lived_in, "Which wire overheated?")
+        recall(lived_in, RecallRequest("Which wire overheated?"))
     said = [query["sql"] for query in queries]
     (kept,) = (
         at for at, sql in enumerate(said) if sql.startswith("INSERT INTO palace_recollectiontrace")
@@ -127,7 +134,7 @@ def test_the_record_does_not_keep_the_recall_waiting_nor_others_from_the_disk(li
 
 @pytest.mark.django_db
 def test_a_callers_own_transaction_still_waits_for_the_disk(lived_in):
-    found = recall(lived_in, "Which wire overheated?")
+    found = recall(lived_in, RecallRequest("Which wire overheated?"))
     assert trace_of(found).hits
     with connection.cursor() as cursor:
         cursor.execute("SHOW synchronous_commit")

@@ -20,6 +20,7 @@ from llm import usage
 from llm.models import Usage
 from palace.models import Activity, Palace, RecollectionTrace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from settings_app.models import MemorySettings
 from settings_app.sessions import Session
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
@@ -47,7 +48,7 @@ def full_palace(alice, palace):
     room = RoomFactory(wing=wing, title=f"{SECRET} room")
     closet = ClosetFactory(room=room, title=f"{SECRET} closet")
     DrawerFactory(room=room, closet=closet, text=f"I hide the {SECRET}.")
-    recall(palace, f"Where is the {SECRET}?")
+    recall(palace, RecallRequest(f"Where is the {SECRET}?"))
     Activity.objects.create(palace=palace, kind="memory_mined", summary=f"Mined {SECRET}.")
     agent = Agent.objects.create(palace=palace, name=f"{SECRET} agent", instructions=SECRET)
     talk = Conversation.objects.create(

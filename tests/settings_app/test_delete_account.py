@@ -25,6 +25,7 @@ from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.transfer.import_jobs.spools import new_spool
 from palace.views import account_deletion
 from palace.working.entries import set_entry
@@ -69,7 +70,7 @@ def lived(owner):
     palace = Palace.objects.own(owner)
     mine(palace, SOURDOUGH)
     learn_unread(palace)
-    recall(palace, "Why do the loaves come out flat?", with_facts=True)
+    recall(palace, RecallRequest("Why do the loaves come out flat?", with_facts=True))
     retry_backoff.is_due("facts", palace.pk)
     MemorySettings.objects.create(owner=owner, sealed_key=seal("marzipan"))
     program, _ = program_of(owner)

@@ -9,6 +9,7 @@ from django.utils import timezone
 from palace.evaluation.cases import expect
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.views.cases import TRIED_AT_ONCE
 
 CASES = "/memory/cases/"
@@ -19,7 +20,7 @@ def drawer_of(words):
 
 
 def save(palace, question, *words):
-    found = recall(palace, question)
+    found = recall(palace, RecallRequest(question))
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
     for each in words:
         case = expect(trace, drawer_of(each))

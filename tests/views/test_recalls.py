@@ -16,6 +16,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.views.shares import Scale
 from tests.factories import DrawerFactory
 from tests.talk import transcript
@@ -27,7 +28,7 @@ NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)
 
 @pytest.fixture
 def trace(lived_in):
-    found = recall(lived_in, QUESTION, top_k=3, now=NOW)
+    found = recall(lived_in, RecallRequest(QUESTION, top_k=3, now=NOW))
     return RecollectionTrace.objects.get(uuid=found.uuid)
 
 
@@ -81,7 +82,7 @@ def test_it_tells_how_the_question_was_read(alices, trace):
 
 
 def test_what_was_left_out_as_said_later_is_told(alices, lived_in):
-    found = recall(lived_in, QUESTION, as_of=NOW)
+    found = recall(lived_in, RecallRequest(QUESTION, as_of=NOW))
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
     assert "what was said after" in text
     assert "12 March 2025, 10:00" in text
@@ -98,7 +99,7 @@ def test_those_that_were_cut_are_there_with_why(alices, trace):
 
 def test_what_is_cut_from_a_long_text_says_that_it_goes_on(alices, palace):
     mine(palace, transcript("The wire overheated.", "A wire. " * 100, id="long"))
-    found = recall(palace, "Which wire overheated?", top_k=1)
+    found = recall(palace, RecallRequest("Which wire overheated?", top_k=1))
     long = drawer_of("A wire. A wire.")
     card = cards(alices.get(reverse("recall_detail", args=[found.uuid])).text)[str(long.uuid)]
     words = re.sub(r"<[^>]+>", "", re.search(r'<p class="cut-words">(.*?)</p>', card, re.S)[1])
@@ -107,8 +108,10 @@ def test_what_is_cut_from_a_long_text_says_that_it_goes_on(alices, palace):
 
 
 def test_a_hit_that_did_not_fit_says_so(alices, lived_in):
-    whole = recall(lived_in, QUESTION, top_k=3)
-    found = recall(lived_in, QUESTION, top_k=3, budget_tokens=whole.context_tokens - 10)
+    whole = recall(lived_in, RecallRequest(QUESTION, top_k=3))
+    found = recall(
+        lived_in, RecallRequest(QUESTION, top_k=3, budget_tokens=whole.context_tokens - 10)
+    )
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
     left_out = [hit["drawer"] for hit in trace.hits if "cut" in hit]
     assert left_out
@@ -125,7 +128,7 @@ def test_what_a_model_was_given_is_there_to_the_letter(alices, trace):
 def homes(palace):
     """A recall that was given where she lives, learnt from her own words."""
     mine(palace, transcript("I live in Porto.", "How nice.", id="home"))
-    found = recall(palace, "Where do I live?", now=NOW, with_facts=True)
+    found = recall(palace, RecallRequest("Where do I live?", now=NOW, with_facts=True))
     return RecollectionTrace.objects.get(uuid=found.uuid)
 
 
@@ -177,7 +180,7 @@ def test_a_purged_drawer_leaves_its_figures_only(alices, trace, lived_in):
 
 def test_a_question_that_was_purged_is_told_as_that(alices, lived_in):
     said = drawer_of("My sourdough starter smells")
-    found = recall(lived_in, said.text)
+    found = recall(lived_in, RecallRequest(said.text))
     said.trash(timezone.now())
     Purge(lived_in).run(Drawer.objects.filter(pk=said.pk))
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
@@ -187,7 +190,7 @@ def test_a_question_that_was_purged_is_told_as_that(alices, lived_in):
 
 
 def test_a_recall_that_found_nothing_says_so(alices, palace):
-    found = recall(palace, "zebras")
+    found = recall(palace, RecallRequest("zebras"))
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
     assert "Nothing close" in text
     assert "There was nothing to look at" in text
@@ -218,14 +221,14 @@ def test_a_trace_from_before_all_this_still_has_its_page(alices, drawer):
 
 def test_a_long_question_is_no_heading(alices, lived_in):
     question = f"{QUESTION} {'I wonder. ' * 100}"
-    found = recall(lived_in, question)
+    found = recall(lived_in, RecallRequest(question))
     text = alices.get(reverse("recall_detail", args=[found.uuid])).text
     assert "<h1>A long question</h1>" in text
     assert question.strip() in html.unescape(text)
 
 
 def test_what_was_asked_is_shown_as_it_was_typed(alices, lived_in):
-    found = recall(lived_in, "<script>alert(1)</script> wire")
+    found = recall(lived_in, RecallRequest("<script>alert(1)</script> wire"))
     assert "<script>alert" not in alices.get(reverse("recall_detail", args=[found.uuid])).text
 
 
@@ -306,7 +309,7 @@ def test_a_strangers_drawer_is_not_found(alices, trace):
 
 
 def test_what_became_of_an_expected_drawer_is_told(alices, lived_in):
-    found = recall(lived_in, QUESTION, top_k=1, now=NOW)
+    found = recall(lived_in, RecallRequest(QUESTION, top_k=1, now=NOW))
     trace = RecollectionTrace.objects.get(uuid=found.uuid)
     lower = next(each for each in trace.cut() if each["cut"] == "ranked lower")
     drawer = Drawer.objects.get(pk=lower["drawer"])
@@ -339,8 +342,8 @@ def test_so_does_a_search_that_found_nothing(alices, palace):
 def test_the_page_costs_the_same_however_much_it_shows(
     alices, lived_in, django_assert_max_num_queries
 ):
-    few = recall(lived_in, QUESTION, top_k=1)
-    many = recall(lived_in, QUESTION, top_k=12)
+    few = recall(lived_in, RecallRequest(QUESTION, top_k=1))
+    many = recall(lived_in, RecallRequest(QUESTION, top_k=12))
     for found in (few, many):
         with django_assert_max_num_queries(12):
             alices.get(reverse("recall_detail", args=[found.uuid]))

@@ -12,6 +12,7 @@ from django.utils import timezone
 from palace.curation.trash import batch_key, move_to_trash
 from palace.models import Activity, Drawer, Palace
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from palace.views.rendering import PAGE_SIZE
 from palace.views.trash import NOTHING_TO_UNDO
@@ -368,7 +369,7 @@ def test_it_leaves_every_list_count_and_search_at_once(alices, palace):
     for page in pages:
         assert "silicone" not in alices.get(page).text
     assert "Unsorted" not in alices.get("/memory/").text
-    assert recall(palace, "silicone wire").hits == ()
+    assert recall(palace, RecallRequest("silicone wire")).hits == ()
     assert alices.get("/memory/", {"q": "silicone wire"}).text.count("<mark>") == 0
 
 

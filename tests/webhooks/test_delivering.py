@@ -18,6 +18,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
 from palace.pipeline.deadline import mine_at_once
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.webhooks import delivery as delivering
 from palace.webhooks import http_sender
 from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
@@ -36,7 +37,7 @@ def deliver():
 def test_what_happens_is_told_by_ids_alone(palace, webhook, receiver):
     said = Turn("1", "user", WORDS, timezone.now())
     mine_at_once(palace, Transcript("api", "session-9", "", (said,)), seconds=60)
-    recollection = recall(palace, "Where does the user live?", with_facts=True)
+    recollection = recall(palace, RecallRequest("Where does the user live?", with_facts=True))
     deliver()
     told = {each.json["type"]: each.json["data"] for each in receiver.heard}
     assert set(told) == {"mined", "fact.changed", "recalled"}
@@ -196,11 +197,11 @@ def test_a_closed_network_is_not_told(palace, webhook, receiver, settings):
 
 
 def test_a_recall_asks_the_database_as_often_as_without(palace, webhook):
-    recall(palace, "Lisbon")
+    recall(palace, RecallRequest("Lisbon"))
     asked = []
     for _ in range(2):
         with CaptureQueriesContext(connection) as queries:
-            recall(palace, "Lisbon")
+            recall(palace, RecallRequest("Lisbon"))
         asked.append(len(queries))
         Webhook.objects.all().delete()
     assert asked[0] == asked[1]

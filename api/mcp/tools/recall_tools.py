@@ -138,11 +138,13 @@ def recall(caller: Caller, asked: RecallAsked) -> RecallTold:
         return RecallTold.model_validate(representations.NOTHING_RECALLED)
     recollection = recalling.recall(
         palace,
-        asked.query,
-        top_k=asked.top_k,
-        as_of=asked.as_of,
-        budget_tokens=asked.max_tokens,
-        with_facts=True,
+        recalling.RecallRequest(
+            asked.query,
+            top_k=asked.top_k,
+            as_of=asked.as_of,
+            budget_tokens=asked.max_tokens,
+            with_facts=True,
+        ),
     )
     return RecallTold.model_validate(representations.recalled(palace, recollection))
 
@@ -176,5 +178,7 @@ def search(caller: Caller, asked: SearchAsked) -> SearchTold:
     palace = caller.palace(asked.user_id)
     if palace is None:
         return SearchTold.model_validate(representations.NOTHING_FOUND)
-    found = recalling.recall(palace, asked.query, top_k=asked.limit, as_of=asked.as_of)
+    found = recalling.recall(
+        palace, recalling.RecallRequest(asked.query, top_k=asked.limit, as_of=asked.as_of)
+    )
     return SearchTold.model_validate(representations.found(found))

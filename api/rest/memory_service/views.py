@@ -25,6 +25,7 @@ from palace.models.hierarchy import DrawerQuerySet
 from palace.pipeline.deadline import mine_at_once
 from palace.recall.context_format import PackableTurn
 from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
 from palace.sdk.arguments import metadata_of
 from palace.storable import storable_id
 from palace.tasks import enqueue_post_mining
@@ -96,14 +97,16 @@ class RecallView(ApiView):
             return Response(representations.NOTHING_RECALLED)
         recollection = recall(
             palace,
-            asked["query"],
-            top_k=asked.get("top_k"),
-            as_of=asked.get("as_of"),
-            recipe=asked.get("recipe"),
-            budget_tokens=asked["max_tokens"],
-            with_facts=True,
-            session=_latest(palace, asked.get("session_id")),
-            agent=asked.get("agent_id") or "",
+            RecallRequest(
+                asked["query"],
+                top_k=asked.get("top_k"),
+                as_of=asked.get("as_of"),
+                recipe=asked.get("recipe"),
+                budget_tokens=asked["max_tokens"],
+                with_facts=True,
+                session=_latest(palace, asked.get("session_id")),
+                agent=asked.get("agent_id") or "",
+            ),
         )
         return Response(representations.recalled(palace, recollection))
 
@@ -135,9 +138,11 @@ class SearchView(ApiView):
         session = asked.get("session_id")
         recollection = recall(
             palace,
-            asked["query"],
-            top_k=asked["limit"],
-            exclude_ids=_outside(palace, session) if session else (),
+            RecallRequest(
+                asked["query"],
+                top_k=asked["limit"],
+                exclude_ids=_outside(palace, session) if session else (),
+            ),
         )
         return Response(representations.found(recollection))
 

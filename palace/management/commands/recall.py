@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from palace.errors import PalaceError
 from palace.management.people import add_user_argument, palace_of
 from palace.recall.recall import Hit, Recollection, recall
+from palace.recall.request import RecallRequest
 from palace.recall.rerank import move_told
 
 SNIPPET = 160
@@ -47,14 +48,16 @@ class Command(BaseCommand):
         try:
             found = recall(
                 palace_of(user),
-                question,
-                top_k=options["top_k"],
-                now=options["now"],
-                as_of=options["as_of"],
-                recipe=options["recipe"],
-                budget_tokens=options["budget"],
-                rerank=options["rerank"],
-                with_facts=True,
+                RecallRequest(
+                    question,
+                    top_k=options["top_k"],
+                    now=options["now"],
+                    as_of=options["as_of"],
+                    recipe=options["recipe"],
+                    budget_tokens=options["budget"],
+                    rerank=options["rerank"],
+                    with_facts=True,
+                ),
             )
         except PalaceError as error:
             raise CommandError(str(error)) from error

@@ -60,7 +60,7 @@ CORPUS_STATS = (
 )
 
 
-def take_census(palace: Palace) -> CorpusStats:
+def read_stats_of(palace: Palace) -> CorpusStats:
     [row] = fetch_rows(CORPUS_STATS, corpus_stats_parameters(palace))
     return read_corpus_stats(iter(row))
 
