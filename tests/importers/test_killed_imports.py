@@ -27,7 +27,7 @@ RUN = """
 import sys
 import django
 django.setup()
-from palace import import_jobs
+from palace.transfer import import_jobs
 from palace.models import ImportJob
 import_jobs.run_slice(ImportJob.objects.get(pk=int(sys.argv[1])), seconds=600)
 """
