@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from language.english.dates.time_intent import time_scores
-from palace.recall import neighbours
-from palace.recall.agreement import agreement
+from language.english.intent import Intent
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.preference import preference_scores
 from palace.recall.query import Query
 from palace.recall.question_demotion import SILENT, Tells, tells
 from palace.recall.semantic import Meaning, Scores
-from palace.recall.speaker import named_speaker, users_own
-from palace.recall.statement import LEARNT, has_trait
+from palace.storage.indexing.traits import Trait
+
+# What kind of thing a message says, whatever it is about: what asks, greets or thanks is near a
+# question and answers nothing. Of the traits left out here `question_demotion` makes use.
+LEARNT = tuple(
+    trait for trait in Trait if trait not in Trait.ONLY_ASKS | Trait.ONLY_QUOTES | Trait.TAKES_UP
+)
 
 
 def features(
@@ -53,17 +56,84 @@ def _of_meaning(candidates: Candidates, meaning: Meaning, telling: Tells) -> dic
         "meaning.first": meaning.standardised(meaning.at(candidates.drawers, meaning.first)),
         "exchange.before": before,
         "exchange.after": meaning.standardised(meaning.at(candidates.after, meaning.best)),
-        "exchange.answer": neighbours.answers(candidates, before),
-        "room.meaning": neighbours.room_best(candidates, best, telling),
+        "exchange.answer": answers(candidates, before),
+        "room.meaning": room_best(candidates, best, telling),
     }
 
 
 def _of_words(candidates: Candidates, words: Words, telling: Tells) -> dict[str, Scores]:
     message = words.standardised(words.at(candidates.drawers))
-    exchange, coverage = neighbours.exchange_words(candidates, words)
+    exchange, coverage = exchange_words(candidates, words)
     return {
         "words.message": message,
         "exchange.words": words.standardised(exchange),
         "exchange.coverage": coverage,
-        "room.words": neighbours.room_best(candidates, message, telling),
+        "room.words": room_best(candidates, message, telling),
     }
+
+
+def agreement(first: Scores, second: Scores) -> Scores:
+    """Of two standardised scores the product, where both are above the palace's mean; else 0."""
+    return np.asarray(np.maximum(first, 0) * np.maximum(second, 0), dtype=np.float32)
+
+
+def preference_scores(intent: Intent, candidates: Candidates) -> Scores:
+    """How much each drawer states a wish or taste, when the question asks for advice; else 0."""
+    if not intent.asks_advice:
+        return np.zeros(len(candidates), dtype=np.float32)
+    return candidates.preference
+
+
+def users_own(intent: Intent, candidates: Candidates) -> Scores:
+    """1 for the person's own words, 0 for others'; the reverse when the question is about those."""
+    about_others = intent.asks_assistant and not intent.asks_user
+    return np.asarray((candidates.roles == "user") != about_others, dtype=np.float32)
+
+
+def named_speaker(intent: Intent, candidates: Candidates) -> Scores:
+    """1 where the speaker is somebody the question names."""
+    names = {name.casefold() for name in intent.names}
+    if not names:
+        return np.zeros(len(candidates), dtype=np.float32)
+    matches = [
+        speaker.casefold() in names or speaker.casefold().split(" ")[0] in names
+        for speaker in candidates.speakers
+    ]
+    return np.array(matches, dtype=np.float32)
+
+
+def has_trait(candidates: Candidates, trait: Trait) -> Scores:
+    """1 for each that has it, else 0."""
+    return ((candidates.traits & trait) > 0).astype(np.float32)
+
+
+def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:
+    """Of each drawer, read together with the messages before and after it, BM25 and coverage.
+
+    Coverage is the share of the question, 0 to 1, that is in any of the three.
+    """
+    lengths = candidates.terms + candidates.before_terms + candidates.after_terms
+    exchange = [candidates.before, candidates.drawers, candidates.after]
+    return words.of_groups(exchange, lengths)
+
+
+def answers(candidates: Candidates, before: Scores) -> Scores:
+    """Of each that comes right after a question, how well that one fits; else 0.
+
+    Args:
+        before: How well the message before each fits.
+    """
+    after_question = (candidates.before_traits & Trait.ENDS_ASKING) > 0
+    return np.where(after_question, before, np.float32(0))
+
+
+def room_best(candidates: Candidates, scores: Scores, telling: Tells) -> Scores:
+    """For each candidate the best score that any candidate of its room has which tells something.
+
+    A room without one is as good as the palace is on average.
+    """
+    rooms, places = np.unique(candidates.rooms, return_inverse=True)
+    best = np.full(len(rooms), -np.inf, dtype=np.float32)
+    np.maximum.at(best, places[telling], scores[telling])
+    best[np.isneginf(best)] = 0
+    return np.asarray(best[places], dtype=np.float32)

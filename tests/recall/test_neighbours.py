@@ -11,9 +11,9 @@ from palace.models import Drawer
 from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
-from palace.recall.neighbours import answers, exchange_words, room_best
 from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
+from palace.recall.signals import answers, exchange_words, room_best
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.traits import Trait
 from tests.talk import EVERYTHING, START, transcript

@@ -9,15 +9,13 @@ import pytest
 
 from palace.models import Drawer
 from palace.pipeline.mine import mine
-from palace.recall.agreement import agreement
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
-from palace.recall.signals import features
-from palace.recall.statement import LEARNT, has_trait
+from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.traits import read_traits
 from palace.views.hits import SIGNALS
