@@ -64,13 +64,13 @@ def test_off_topic_questions_and_gibberish_bring_nothing(told, question, recipe)
 
 
 def test_nor_do_they_open_a_conversation_with_what_was_said_last(told):
-    found = asked(told, OFF[0], talk=ConversationState("talk", 0))
+    found = asked(told, OFF[0], conversation=ConversationState("talk", 0))
     assert (found.hits, found.context, found.unasked) == ((), "", False)
 
 
 @pytest.mark.parametrize("opening", ["hi", "Good morning!", "Hello, how are you?"])
 def test_a_greeting_opens_with_what_was_said_last(told, opening):
-    found = asked(told, opening, talk=ConversationState("talk", 0))
+    found = asked(told, opening, conversation=ConversationState("talk", 0))
     assert found.unasked
     assert texts(found)[0] == SAID[-1][0]
     assert not found.facts
