@@ -16,9 +16,11 @@ from palace.recall.adapter import FOLDER
 from palace.recall.query import Query
 
 PATH = FOLDER / "floor.json"
-# Of a few dozen unrelated drawers the closest has a low cosine; that of more is higher by chance,
-# by so much for each e-fold above that number. The same in standard deviations.
-FEW, COSINE_BY_CHANCE, DEVIATIONS_BY_CHANCE = 60, 0.035, 0.45
+# The more drawers, the closer the closest one comes to any question by chance, the more of its
+# words one drawer holds, the more of them are known at all: so much for each e-fold above a few.
+FEW = 60
+COSINE_BY_CHANCE, DEVIATIONS_BY_CHANCE = 0.035, 0.45
+WORDS_BY_CHANCE, KNOWN_BY_CHANCE = 0.02, 0.04
 # The models there are: for the embedder that recall's parameters were learnt with, for all others,
 # whose cosines mean something else, and for questions or drawers without vectors.
 LEARNT, OTHER, BY_WORDS = "learnt-embedder", "other-embedder", "by-words"
@@ -53,8 +55,8 @@ class Closeness:
             "bias": 1.0,
             "cosine": self.cosine - COSINE_BY_CHANCE * more,
             "deviations": self.deviations - DEVIATIONS_BY_CHANCE * more,
-            "words": self.words,
-            "known": self.known,
+            "words": self.words - WORDS_BY_CHANCE * more,
+            "known": self.known - KNOWN_BY_CHANCE * more,
             "personal": float(self.personal),
         }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from language.analyzer import analyze
+from language.english.intent import read_intent
 from palace.recall.query import Query
 
 # Words of questions about the memory itself. A question made of these alone, such as "What did I
@@ -29,22 +31,43 @@ _PLAIN = frozenset(
 )
 
 
-# A program asks about the user, or about somebody whom the conversation has named before.
+# Words for those who ask and their people. A program asks about the user.
 _OURS = re.compile(
-    r"\b(?:my|mine|our|ours|we|us|users?|he|him|his|she|hers?|they|them|their)\b", re.IGNORECASE
+    r"\b(?:my|mine|our|ours|we|us|the users?)\b"
+    r"|\b(?:can|could|do|did|would|have|had|am|was|must|should)(?:not|n['’]t) I\b"
+    r"|\b(?:book|buy|choose|cook|pick|plan|recommend|suggest) me\b",
+    re.IGNORECASE,
 )
+_ORDER = re.compile(r"^\W*(?:please )?(?:give|show|send) me\b", re.IGNORECASE)
+_SOMEBODY = re.compile(r"\b(?:he|him|his|she|hers?|they|them|their)\b", re.IGNORECASE)
 
 
 def is_personal(query: Query) -> bool:
     """Whether it is about the user, their people, or what was said: what memories are for."""
-    intent = query.intent
-    return intent.asks_user or intent.asks_assistant or bool(_OURS.search(query.text))
+    # "Give me five synonyms" is about nobody.
+    text = _ORDER.sub("", query.text)
+    intent = query.intent if text == query.text else read_intent(text)
+    about_us = intent.asks_user or intent.asks_assistant or bool(_OURS.search(text))
+    return about_us or _refers_back(text)
+
+
+def _refers_back(text: str) -> bool:
+    """Whether a pronoun stands for somebody from before the question, not from within it.
+
+    "Where does she work?" does; "How do bees find their hive?" does not.
+    """
+    pronoun = _SOMEBODY.search(text)
+    return pronoun is not None and not _naming(analyze(text[: pronoun.start()]))
 
 
 def subject_of(query: Query) -> frozenset[str]:
     """The terms that name what the question is about; empty for "hi" and "what did I say?"."""
     dated = [term for period in query.time.periods for term in analyze(period.text)]
-    return frozenset(query.terms) - _OF_MEMORY - _PLAIN - frozenset(dated)
+    return _naming(query.terms) - frozenset(dated)
+
+
+def _naming(terms: Iterable[str]) -> frozenset[str]:
+    return frozenset(terms) - _OF_MEMORY - _PLAIN
 
 
 def asks_for_all(query: Query) -> bool:

@@ -8,11 +8,12 @@ from django.db import connection
 
 from llm.embedding import deployment_model
 from palace.errors import EmbeddingMismatch
+from palace.knowledge.facts.remember import remember
 from palace.models import EmbeddingSpace, Passage
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.storage.indexing import backfill
+from palace.storage.indexing import backfill, episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space, space_for, verify
 from tests.talk import BATTERY, SOURDOUGH, long_transcript
 
@@ -114,13 +115,18 @@ def closing(work):
 @pytest.mark.django_db(transaction=True)
 def test_two_that_reembed_at_once_share_the_work(palace, other_model):
     mine(palace, long_transcript(40))
+    for number in range(8):
+        remember(palace, f"I own {number + 2} bicycles in town {number}.")
     other_model()
     space = space_for(deployment_model())
-    with ThreadPoolExecutor(3) as pool:
-        build = closing(lambda: list(backfill.build_space(space, batch=4)))
-        for run in [pool.submit(build) for _ in range(3)]:
+    with ThreadPoolExecutor(4) as pool:
+        # The smaller the batches, the likelier one run finds that others have done its own.
+        build = closing(lambda: list(backfill.build_space(space, batch=1)))
+        for run in [pool.submit(build) for _ in range(4)]:
             run.result()
     assert Passage.objects.filter(space=space).count() == 40
+    assert not episode_vectors.lacking(space).exists()
+    assert not fact_vectors.lacking(space).exists()
 
 
 @pytest.mark.django_db(transaction=True)

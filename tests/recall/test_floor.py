@@ -106,6 +106,35 @@ def test_questions_about_the_memory_itself_are_not_refused(told, question):
     assert found.hits
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What can't I stand?", "coriander"),
+        ("What don’t I eat?", "coriander"),
+        ("Recommend me a dinner recipe.", "coriander"),
+        ("Where does she work?", "Lena"),
+    ],
+)
+def test_who_asks_about_people_is_not_refused_for_want_of_names(palace, question, answer):
+    tell(
+        palace,
+        [
+            ("I can't stand coriander, I don't eat anything that has it.", LAST_WEEK),
+            ("My sister Lena works at the tax office in Kassel.", LAST_WEEK),
+            *SAID,
+        ],
+    )
+    assert any(answer in text for text in texts(asked(palace, question)))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How do bees find their hive?", "Give me a regular expression for an IPv6 address."],
+)
+def test_a_pronoun_or_an_order_makes_no_question_personal(told, question):
+    assert not asked(told, question).hits
+
+
 def test_a_palace_of_three_drawers_is_judged_like_any_other(palace):
     tell(palace, SAID[:3])
     assert texts(asked(palace, "What is my dog called?"))[0] == SAID[1][0]

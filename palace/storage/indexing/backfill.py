@@ -12,6 +12,8 @@ from pgvector import HalfVector
 from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
 from palace.models import Drawer, EmbeddingSpace, EpisodeVector, FactVector, Palace, Passage
+from palace.models.episodes import EpisodeQuerySet
+from palace.models.facts import FactQuerySet
 from palace.storage.indexing import episode_vectors, fact_vectors, passages
 from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
 
@@ -69,14 +71,19 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
     while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
         for palace in palaces:
             yield from _build_palace(palace, space, batch)
-    while fact_vectors.lacking(space).exists():
-        if not fact_vectors.fill_batch(space, limit=batch):
-            raise EmbedderUnavailable("Facts could not be embedded; they will be later.")
-        yield 0
-    while episode_vectors.lacking(space).exists():
-        if not episode_vectors.fill_batch(space, limit=batch):
-            raise EmbedderUnavailable("Episodes could not be embedded; they will be later.")
-        yield 0
+    for vectors in (fact_vectors, episode_vectors):
+        while waiting := _first_lacking(vectors.lacking(space), batch):
+            filled = vectors.fill_batch(space, limit=batch)
+            # Beside others all of them may have been done meanwhile, and this run have done none.
+            if not filled and _first_lacking(vectors.lacking(space), batch) == waiting:
+                raise EmbedderUnavailable(
+                    "Facts and episodes could not be embedded; they will be later."
+                )
+            yield 0
+
+
+def _first_lacking(rows: FactQuerySet | EpisodeQuerySet, limit: int) -> list[int]:
+    return list(rows.order_by("palace_id", "pk").values_list("pk", flat=True)[:limit])
 
 
 def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
