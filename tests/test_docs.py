@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
@@ -20,7 +21,7 @@ def words_of(pages: list[Path]) -> str:
 def settings_read() -> set[str]:
     """The names of environment variables the code reads."""
     sources = [PROJECT / "manage.py"]
-    for package in ("config", "llm", "settings_app", "palace", "bench", "chat", "loci_client"):
+    for package in ("config", "llm", "settings_app", "palace", "bench", "api", "chat", "loci_client"):
         sources += (PROJECT / package).rglob("*.py")
     names = re.findall(r'"(LOCI_[A-Z0-9_]+|DATABASE_URL|REDIS_URL)"', words_of(sources))
     return set(names)
@@ -74,3 +75,19 @@ def test_every_target_of_make_explains_itself():
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     explained = re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)
     assert sorted(phony.split()) == sorted(explained)
+
+
+def named_in_walks() -> list[str]:
+    """Every dotted name in "Where to read", the walks through the code."""
+    page = (PROJECT / "docs" / "architecture.md").read_text()
+    walks = page.split("## Where to read")[1].split("\n## ")[0]
+    return re.findall(r"`((?:api|chat|language|palace)\.[\w.]+)`", walks)
+
+
+def test_the_walks_are_found():
+    assert len(named_in_walks()) > 30
+
+
+@pytest.mark.parametrize("name", named_in_walks())
+def test_what_the_walks_name_is_there(name):
+    assert callable(import_string(name))
