@@ -21,7 +21,16 @@ def words_of(pages: list[Path]) -> str:
 def settings_read() -> set[str]:
     """The names of environment variables the code reads."""
     sources = [PROJECT / "manage.py"]
-    for package in ("config", "llm", "settings_app", "palace", "bench", "api", "chat", "loci_client"):
+    for package in (
+        "config",
+        "llm",
+        "settings_app",
+        "palace",
+        "bench",
+        "api",
+        "chat",
+        "loci_client",
+    ):
         sources += (PROJECT / package).rglob("*.py")
     names = re.findall(r'"(LOCI_[A-Z0-9_]+|DATABASE_URL|REDIS_URL)"', words_of(sources))
     return set(names)
