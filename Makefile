@@ -6,6 +6,9 @@ PY := $(BIN)python
 CODE := manage.py $(wildcard config language llm settings_app palace chat api bench loci_client/src)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
 PYTEST := $(PY) -m pytest -n auto --dist worksteal
+# The result types of the client are those of the SDK.
+CLIENT_RESULTS := loci_client/src/loci_client/results.py
+WRITE_CLIENT_RESULTS := { echo '\# Generated from palace/sdk/results.py by `make fix`: change it there.'; cat palace/sdk/results.py; }
 UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
 	--no-emit-index-url --no-emit-find-links pyproject.toml
 
@@ -52,6 +55,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	$(TEMPLATES) | xargs -r $(BIN)djlint --quiet --lint
 	$(BIN)typos
 	$(PY) manage.py makemigrations --check --dry-run
+	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
 	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock bench/peers/locks/*.lock | grep -v -- '--hash=' \
@@ -62,6 +66,7 @@ fix: setup-dev ## Mend what can be mended by itself
 	$(BIN)ruff format .
 	$(TEMPLATES) | xargs -r $(BIN)djade --target-version 5.2 || true
 	$(BIN)typos --write-changes
+	$(WRITE_CLIENT_RESULTS) > $(CLIENT_RESULTS)
 
 bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)

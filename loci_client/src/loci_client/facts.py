@@ -11,14 +11,12 @@ from loci_client.errors import BadAnswer
 from loci_client.results import (
     AddResults,
     Deleted,
-    EntityResults,
     HistoryRecord,
     MemoryItem,
     MemoryResults,
-    RelationResults,
-    TimelineResults,
     UpdatedItem,
 )
+from loci_client.server_results import EntityResults, RelationResults, TimelineResults
 from loci_client.values import Messages, Moment
 
 LIMIT = 100

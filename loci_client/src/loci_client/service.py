@@ -7,7 +7,7 @@ from typing import Any
 
 from loci_client import values
 from loci_client.calls import Call, an_object, nothing
-from loci_client.results import FoundMessages, Health, MemoryVersions, Recalled, TurnKept
+from loci_client.server_results import FoundMessages, Health, MemoryVersions, Recalled, TurnKept
 from loci_client.values import Messages, Moment
 
 
