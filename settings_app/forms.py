@@ -69,7 +69,7 @@ class MemoryForm(BaseForm):
             "enabled": "Use memory",
             "top_k": "Memories for each reply",
             "auto_mine": "Remember conversations on its own",
-            "use_rerank": "Let a model put the best twenty in order",
+            "use_rerank": "Rerank the top 20 with a model",
             "rerank_model": "Model that orders",
             "model": "Model",
         }

@@ -86,7 +86,7 @@ def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
 
 def _deleted(gone: Forgotten) -> str:
     if not gone.trashed:
-        return "Deleted. Nothing goes by it any more."
+        return "Fact deleted."
     moved = counted(gone.trashed, "message")
     return f"Deleted, and {moved} that it rested on moved to the trash."
 

@@ -340,7 +340,7 @@ def stages(trace: RecollectionTrace) -> list[Stage]:
     cut: Mapping[str, int] = figures["cut"]
     fitting = figures["looked_at"] - cut.get(TOO_FAR, 0) - cut.get(KNOWN, 0)
     looked = Stage(figures["looked_at"], "looked at")
-    rest = [Stage(len(trace.hits), "came"), Stage(figures["given"], "in the block for a model")]
+    rest = [Stage(len(trace.hits), "shown"), Stage(figures["given"], "in the block for a model")]
     if figures.get("carried"):
         rest.append(Stage(figures["carried"], "there still from earlier"))
-    return [looked, Stage(fitting, "had to do with it"), *rest]
+    return [looked, Stage(fitting, "candidates"), *rest]

@@ -28,7 +28,7 @@ def check_url(url: str) -> None:
     """
     parts = _read(url)
     if parts.scheme == "http" and not settings.PRIVATE_PROVIDERS:
-        raise BadInput("url: Loci tells by HTTPS only; write an address that begins with https://.")
+        raise BadInput("url: Webhook URLs must use https://; write an address that begins with it.")
     if parts.scheme == "http" and _is_public_number(parts.hostname or ""):
         raise BadInput(f"url: {NOT_PLAIN}")
     try:
@@ -44,7 +44,7 @@ def allowed_for(url: str) -> Callable[[str], bool]:
     return (lambda _address: True) if settings.PRIVATE_PROVIDERS else guard.is_public
 
 
-NOT_PLAIN = "Out in the world Loci tells by HTTPS only; http:// is for your own network."
+NOT_PLAIN = "Webhook URLs must use https://; http:// is for your own network."
 
 
 def not_allowed(host: str) -> str:

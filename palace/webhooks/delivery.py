@@ -156,7 +156,7 @@ def _judge(webhook: Webhook, outcomes: Sequence[Outcome], now: datetime) -> None
     """Whether it works, and whether to go on with it."""
     row = Webhook.objects.filter(pk=webhook.pk)
     if any(outcome.gone for outcome in outcomes):
-        row.update(disabled_at=now, disabled_why="It answered 410: it wants to be told no more.")
+        row.update(disabled_at=now, disabled_why="Disabled: the endpoint answered 410 Gone.")
     elif any(outcome.arrived for outcome in outcomes):
         row.exclude(failing_since=None).update(failing_since=None)
     elif outcomes:

@@ -99,7 +99,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     words.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(fact.text)
 
-    page.get_by_text("Say it differently").click()
+    page.get_by_text("Edit fact").click()
     page.get_by_label("What it should say").fill("Robin works at Wireworks as a welder")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Fact updated.")).to_be_visible()
@@ -107,7 +107,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
         "Robin works at Wireworks as a welder"
     )
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Deleted. Nothing goes by it any more.")).to_be_visible()
+    expect(page.get_by_text("Fact deleted.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("It is held again.")).to_be_visible()
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1

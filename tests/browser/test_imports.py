@@ -20,7 +20,7 @@ from tests.importers.exports import plain, write_lines
 pytestmark = pytest.mark.browser
 
 FIELD = "The file with your conversations"
-BUTTON = "Look into it"
+BUTTON = "Preview file"
 
 
 @pytest.fixture(autouse=True)

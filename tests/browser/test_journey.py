@@ -31,7 +31,7 @@ def file(tmp_path):
 
 def import_file(page, file, worker):
     page.get_by_label("The file with your conversations").set_input_files(file)
-    page.get_by_role("button", name="Look into it").click()
+    page.get_by_role("button", name="Preview file").click()
     expect(page.get_by_role("row", name=re.compile("^Messages 10"))).to_be_visible()
     page.get_by_role("button", name="Start the import").click()
     expect(page.get_by_role("heading", name="Done")).to_be_visible(timeout=60_000)

@@ -68,7 +68,7 @@ def test_a_change_of_what_changed_meanwhile_is_asked_about(alices, palace, fact)
 def test_a_fact_is_deleted_stays_on_record_and_is_restored(alices, fact):
     response = post(alices, fact, "retire_fact")
     assert response.redirect_chain == [(address(fact), 302)]
-    assert "Deleted. Nothing goes by it any more." in response.text
+    assert "Fact deleted." in response.text
     assert "Somebody deleted it" in response.text
     assert listed(alices.get(FACTS)) == []
     assert listed(alices.get(FACTS, {"state": "dropped"})) == [fact.text]
@@ -158,7 +158,7 @@ def test_words_that_another_fact_rests_on_are_not_offered(alices, fact, said):
     EvidenceFactory(fact=FactFactory(subject=fact.subject), drawer=said)
     assert 'name="words"' not in alices.get(address(fact)).text
     assert (
-        "Deleted. Nothing goes by it any more." in post(alices, fact, "retire_fact", words="1").text
+        "Fact deleted." in post(alices, fact, "retire_fact", words="1").text
     )
     said.refresh_from_db()
     assert said.trashed_at is None

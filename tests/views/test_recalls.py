@@ -328,7 +328,7 @@ def test_what_became_of_an_expected_drawer_is_told(alices, lived_in):
 def test_a_search_leads_there_and_can_name_what_is_missing(alices, lived_in):
     text = alices.get(reverse("memory"), {"q": "Which wire overheated?"}).text
     trace = RecollectionTrace.objects.get()
-    assert f'href="{address(trace)}">Why these drawers?' in text
+    assert f'href="{address(trace)}">Why these results?' in text
     form = text.split('<form class="missing"')[1].split("</form>")[0]
     assert f'action="{address(trace)}"' in form
     assert "csrfmiddlewaretoken" in form

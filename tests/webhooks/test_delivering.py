@@ -189,7 +189,7 @@ def test_a_closed_network_is_not_told(palace, webhook, receiver, settings):
     change_a_fact(palace)
     deliver()
     assert not receiver.heard
-    assert "HTTPS only" in webhook.deliveries.get().said
+    assert "must use https" in webhook.deliveries.get().said
     Webhook.objects.update(url=receiver.url.replace("http:", "https:"))
     make_due()
     deliver()

@@ -61,7 +61,7 @@ class Choices(Shape):
     recipe = serializers.ChoiceField([each.value for each in RECIPES], required=False)
     auto_mine = serializers.BooleanField(required=False)
     use_rerank = serializers.BooleanField(
-        required=False, help_text="Let a model put the best twenty in order."
+        required=False, help_text="Rerank the top 20 with a model."
     )
     rerank_model = serializers.CharField(
         required=False, allow_blank=True, max_length=200, help_text="Empty: the provider's own."
