@@ -91,6 +91,14 @@ def test_what_was_imported_is_no_session(owner, program):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_run_is_deleted_as_a_session(program):
+    told = {"messages": "I live in Lisbon.", "user_id": "ann", "run_id": "monday"}
+    assert program.post("/v1/memories/", told).data["results"]
+    assert left()
+    assert program.delete("/sessions/monday").status_code == 204
+    assert left() == set()
+
+
 def test_a_run_is_a_session(program):
     told = {"messages": "I live in Lisbon.", "user_id": "ann", "run_id": "monday/1"}
     assert program.post("/v1/memories/", told).data["results"]

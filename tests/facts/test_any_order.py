@@ -120,6 +120,7 @@ def test_any_order_of_arrival_ends_in_the_same(db, said, random):
 @pytest.mark.django_db
 @tried(4)
 @given(messages, st.permutations((0, 1, 2)))
+@example([(4, 0, SAYINGS[4]), (1, 1, SAYINGS[5])], (1, 0, 2))
 def test_any_order_of_whole_conversations_too(db, said, order):
     check_talks(said, order)
 

@@ -108,7 +108,7 @@ def looks_like(text):
     text = re.sub(r"%([0-9a-fA-F]{2})", lambda code: chr(int(code[1], 16)), text)
     text = "".join(chr(ord(c) - 0xE0000) if "\U000e0020" <= c <= "\U000e007e" else c for c in text)
     text = text.translate(str.maketrans("‹›⟨⟩〈〉еосхтԝ∕【】", "<><><>eocxtw/[]"))
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKD", text).casefold()
     return "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn"))
 
 

@@ -11,12 +11,13 @@ from bench.floor.reading import read_off_topic, read_people
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.remember import remember
 from palace.models import Drawer, Fact, RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline.mine import mine, mine_many
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS
 from palace.recall.floor import kept
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+from tests.talk import EVERYTHING, long_transcript
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)
 LAST_WEEK = datetime(2025, 6, 11, 21, 0, tzinfo=UTC)
@@ -61,6 +62,18 @@ def texts(found):
 def test_off_topic_questions_and_gibberish_bring_nothing(told, question, recipe):
     found = asked(told, question, recipe=recipe)
     assert (found.hits, found.facts, found.context, found.context_tokens) == ((), (), "", 0)
+
+
+CODE = "def export_invoices_{0}(since): return [serialise(row) for row in invoices_{0}(since)]\n"
+
+
+def test_nor_among_many_drawers_with_code_in_them(palace):
+    turns = tuple(
+        Turn(str(n), "assistant", CODE.format(n) * 3, NOW - timedelta(minutes=n)) for n in range(8)
+    )
+    mine_many(palace, [long_transcript(30), *EVERYTHING, Transcript("api", "code", "", turns)])
+    found = {question: texts(asked(palace, question, top_k=20)) for question in OFF}
+    assert not any(found.values())
 
 
 def test_nor_do_they_open_a_conversation_with_what_was_said_last(told):

@@ -157,9 +157,7 @@ def test_without_a_choice_the_words_stay(alices, fact, said):
 def test_words_that_another_fact_rests_on_are_not_offered(alices, fact, said):
     EvidenceFactory(fact=FactFactory(subject=fact.subject), drawer=said)
     assert 'name="words"' not in alices.get(address(fact)).text
-    assert (
-        "Fact deleted." in post(alices, fact, "retire_fact", words="1").text
-    )
+    assert "Fact deleted." in post(alices, fact, "retire_fact", words="1").text
     said.refresh_from_db()
     assert said.trashed_at is None
 

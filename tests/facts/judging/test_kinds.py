@@ -117,7 +117,7 @@ def test_talk_of_tools_retires_nothing(palace, true, tools, kept):
 
 
 def test_what_one_uses_is_no_home_though_an_island_is_called_so(palace):
-    remember(palace, "I live in Leeds.")
+    remember(palace, "I live in Leeds.", now=timezone.now() - timedelta(days=90))
     remember(palace, "I use Java every day.")
     remember(palace, "We moved to Java last month.")
     assert "User lives in Leeds" in held(palace)
@@ -125,7 +125,7 @@ def test_what_one_uses_is_no_home_though_an_island_is_called_so(palace):
 
 def test_what_was_mined_as_a_thing_is_no_home(palace):
     Entity.objects.create(palace=palace, kind="item", slug="marmot", name="Marmot")
-    remember(palace, "I live in Leeds.")
+    remember(palace, "I live in Leeds.", now=timezone.now() - timedelta(days=90))
     remember(palace, "We moved to Marmot last month.")
     assert held(palace) == ["User lives in Leeds"]
 
