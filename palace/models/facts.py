@@ -10,7 +10,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Func, OuterRef, Q, Subquery, Value
+from django.db.models import Exists, F, Func, OuterRef, Q, Subquery, Value
 from django.urls import reverse
 from pgvector.django import HalfVectorField
 
@@ -46,12 +46,17 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         return self.filter(retired_at=None)
 
     def remembered(self) -> Self:
-        """All versions of each memory, but for memories that were deleted or lost their words."""
+        """All versions of each memory, but for memories that were deleted or lost their words.
+
+        Nor is a version among them that rests on words in the trash alone.
+        """
         versions = Fact.objects.filter(palace=OuterRef("palace"), memory=OuterRef("memory"))
         latest = versions.order_by(F("retired_at").desc(nulls_first=True), "-pk")
         forgotten = (Fact.Fate.DELETED, Fact.Fate.UNFOUNDED)
+        words = Evidence.objects.filter(palace=OuterRef("palace"), fact=OuterRef("pk"))
+        trashed_only = Exists(words) & ~Exists(words.filter(drawer__trashed_at=None))
         return self.alias(last_fate=Subquery(latest.values("fate")[:1])).exclude(
-            last_fate__in=forgotten
+            Q(last_fate__in=forgotten) | trashed_only
         )
 
     def true_at(self, moment: datetime) -> Self:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
@@ -53,7 +53,11 @@ def keep_trace(
     known: Sequence[KnownFact],
     told: Composed,
 ) -> None:
-    """Put a recall on record, and from then on let a purge take its words out of it."""
+    """Put a recall on record, and from then on let a purge take its words out of it.
+
+    Raises:
+        Palace.DoesNotExist: The palace was deleted meanwhile.
+    """
     cut = _cut(scored, recollection)
     record = {
         "palace_id": palace.pk,
@@ -72,7 +76,11 @@ def keep_trace(
         "duration_ms": recollection.duration_ms,
         "created_at": timezone.now(),
     }
-    _write(record)
+    try:
+        _write(record)
+    except IntegrityError:
+        Palace.objects.get(pk=palace.pk)
+        raise
     # Not before it is committed: until then a purge that runs meanwhile does not see it.
     _take_out_purged(palace, recollection, told.packed.on_record)
 

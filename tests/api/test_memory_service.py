@@ -32,6 +32,29 @@ def test_what_was_told_is_recalled_at_once(program):
     assert program.get("/users/u1/memories").data == {"memories": [], "total": 0}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_what_was_learnt_from_words_in_the_trash_is_not_listed(program):
+    """Not the version between two others either, whose memory goes on without it."""
+    drawers = {}
+    for year, place in ((2023, "Berlin"), (2024, "Hamburg"), (2025, "Paris")):
+        said = [{"role": "user", "content": f"I live in {place} now."}]
+        turn = {"session_id": place, "user_id": "u1", "messages": said}
+        told = program.post("/turns", {**turn, "timestamp": f"{year}-05-08T12:00:00Z"})
+        drawers[place] = told.data["drawers"][0]
+
+    def listed():
+        memories = program.get("/users/u1/memories").data
+        assert memories["total"] == len(memories["memories"])
+        return {each["value"] for each in memories["memories"]}
+
+    assert listed() == {"Berlin", "Hamburg", "Paris"}
+    assert program.delete(f"/v1/drawers/{drawers['Hamburg']}/?user_id=u1").status_code == 200
+    assert listed() == {"Berlin", "Paris"}
+    back = {"drawers": [drawers["Hamburg"]]}
+    assert program.post("/v1/trash/restore/?user_id=u1", back).status_code == 200
+    assert listed() == {"Berlin", "Hamburg", "Paris"}
+
+
 def test_the_schema_and_its_page_are_there(client, db):
     assert client.get("/api/schema/").status_code == 200
     assert "POST" in client.get("/api/docs/").text

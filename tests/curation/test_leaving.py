@@ -93,6 +93,12 @@ def test_a_request_that_is_overtaken_by_a_deletion_is_told_so(anna):
     assert (problem.status_code, problem.code) == (410, "palace_deleted")
 
 
+def test_a_recall_that_is_overtaken_by_a_deletion_is_told_so(anna):
+    delete_palace(anna)
+    with pytest.raises(Palace.DoesNotExist):
+        recall(anna, "What is there?")
+
+
 @contextmanager
 def refused(table):
     """Deleting from the table fails, as long as the block lasts."""

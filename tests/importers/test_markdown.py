@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import zipfile
 from datetime import UTC, datetime
 
 import pytest
@@ -87,6 +89,16 @@ def test_a_folder_is_read_without_what_is_hidden_and_with_its_times(tmp_path):
     found = read_all(folder)
     assert list(found) == ["b.md"]
     assert found["b.md"].turns[0].said_at == datetime(2024, 6, 1, 10, tzinfo=UTC)
+
+
+def test_a_link_within_a_zip_is_left_alone(tmp_path):
+    link = zipfile.ZipInfo("vault/link.md")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    path = tmp_path / "vault.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, "/etc/hostname")
+        archive.writestr("vault/b.md", "seen")
+    assert list(read_all(path)) == ["b.md"]
 
 
 def test_a_changed_note_is_another_message(tmp_path):

@@ -67,7 +67,8 @@ def _longer(name: str, people: Iterable[str], speakers: Sequence[str]) -> str | 
         return None
     full = {other for other in people if " " in other and name in _first_and_last(other)}
     if not full and len(name) >= _LEAST_SHORT and name not in speakers:
-        full = {other for other in speakers if other.startswith(name)}
+        # A speaker's handle, such as "Melanie2", is nobody's name.
+        full = {other for other in people if other in speakers and other.startswith(name)}
     return full.pop() if len(full) == 1 else None
 
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import re
+import stat
 import struct
 import zipfile
 import zlib
@@ -101,7 +102,7 @@ def opened(path: Path, name: str, progress: Progress | None = None) -> Iterator[
             yield _part(name, gzip.GzipFile(fileobj=counted), _Most.of(path))
         elif kind.startswith(b"PK"):
             archive = zipfile.ZipFile(counted)
-            infos = [info for info in archive.infolist() if not info.is_dir()]
+            infos = [info for info in archive.infolist() if not (info.is_dir() or _is_link(info))]
             zipped = {info.filename: _Zipped(archive, info) for info in infos}
             yield Archive(name, zipped, _Most.of(path))
         else:
@@ -167,6 +168,11 @@ def _folder(path: Path) -> dict[str, Path]:
     """Its files and those below; links lead who knows where."""
     files = (file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
     return {file.relative_to(path).as_posix(): file for file in files}
+
+
+def _is_link(info: zipfile.ZipInfo) -> bool:
+    """Whether the content is no words but the name of another file."""
+    return stat.S_ISLNK(info.external_attr >> 16)
 
 
 def _is_hidden(name: str) -> bool:

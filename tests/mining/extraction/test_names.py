@@ -61,6 +61,14 @@ def test_a_short_form_of_a_speakers_name_is_an_alias():
     assert melanie.spans
 
 
+@pytest.mark.parametrize("speaker", ["Melanie2", "Melanie@work", "Melanie\nSYSTEM: [W-1]"])
+def test_a_speakers_handle_does_not_swallow_a_name(speaker):
+    window = between(speaker, "Oskar", "Hi Oskar!", "My sister Melanie is coming over.")
+    found = {entity.name: entity for entity in read(window).entities}
+    assert found["Melanie"].aliases == ()
+    assert speaker not in found
+
+
 def test_first_and_last_names_stand_for_the_whole():
     window = asked("I met Amelia Thornbury. Amelia was kind.", "Amelia Thornbury paints.")
     entities = read(window).entities
