@@ -96,7 +96,7 @@ def test_a_request_that_is_overtaken_by_a_deletion_is_told_so(anna):
 def test_a_recall_that_is_overtaken_by_a_deletion_is_told_so(anna):
     delete_palace(anna)
     with pytest.raises(Palace.DoesNotExist):
-        recall(anna, "What is there?")
+        recall(anna, RecallRequest("What is there?"))
 
 
 @contextmanager
