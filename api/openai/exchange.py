@@ -14,7 +14,7 @@ from api.openai import concurrency, message_filing
 from api.openai.chat_request import Asked
 from api.openai.message_filing import Place
 from api.openai.message_text import History, Said, text_of
-from api.openai.replies import Reader
+from api.openai.replies import ReplyReader
 from chat.models import Message
 from chat.views.streams import a_moments_connection
 from llm import usage
@@ -47,7 +47,7 @@ class Exchange:
     place: Place | None = None
     found: Recollection | None = None
     endpoint: Endpoint | None = None
-    reader: Reader | None = None
+    reader: ReplyReader | None = None
     outcome: str = usage.OK
     _started: float = field(default_factory=time.perf_counter)
     _once: threading.Lock = field(default_factory=threading.Lock)
@@ -103,7 +103,7 @@ class Exchange:
         except Palace.DoesNotExist:
             logger.info("A palace was deleted while a reply for it was passed on.")
 
-    def _kept_with(self, reader: Reader, status: Message.Status) -> dict[str, str]:
+    def _kept_with(self, reader: ReplyReader, status: Message.Status) -> dict[str, str]:
         told = {"model": reader.model}
         if self.found is not None:
             told["recollection"] = str(self.found.uuid)

@@ -12,7 +12,7 @@ LONGEST_REPLY = 1_000_000
 LONGEST_LINE = 16 << 20
 
 
-class Reader(Protocol):
+class ReplyReader(Protocol):
     """
     Attributes:
         text: What came of the first choice.

@@ -17,7 +17,7 @@ from palace.mining.mined_drawers import write_mined
 from palace.mining.placement import index_placed
 from palace.mining.reports import Report, save
 from palace.mining.room_linker import link
-from palace.mining.window_reader import Reader, Reading
+from palace.mining.window_reader import Reading, WindowReader
 from palace.models import Drawer, Palace, Room
 from palace.models.locks import held_where_free
 from palace.storage.indexing.passages import Embedded
@@ -108,7 +108,7 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn)
     drawers = [drawer for part in batch for drawer in part.drawers]
     palace, space = batch[0].room.palace, active_space()
     embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
-    reader = Reader(palace, space)
+    reader = WindowReader(palace, space)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]
     with transaction.atomic():
@@ -126,7 +126,7 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn)
     learn(palace, list(_found(readings, reader)))
 
 
-def _found(readings: Iterable[Reading], reader: Reader) -> Iterator[Found]:
+def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[Found]:
     for reading in readings:
         for window, extraction in reading.windows:
             if extraction.facts is not None:

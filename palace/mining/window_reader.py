@@ -64,7 +64,7 @@ class _Window:
     draft: Draft
 
 
-class Reader:
+class WindowReader:
     """Reads rooms of one palace, one after the other. Nothing is written.
 
     What it found in one window is known when it reads the next, as if it had been written.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from palace.models import Palace
 from palace.recall.index.binary_quantization import closest_by_bits
-from palace.recall.index.index_loader import survey_around
+from palace.recall.index.index_loader import load_around
 from palace.recall.index.palace_index import PalaceIndex, Rows
 from palace.recall.keyword import Words
 from palace.recall.query import Query
@@ -85,8 +85,8 @@ def find_candidates(
         best = distinct(best, _best_within(meaning, palace, period.start, period.end))
     closest = _either(meaning, words, min(best_each // 2, BEST_WITH_NEIGHBOURS), silent)
     reach = np.where(among(best, closest), 2, 1)
-    atlas = meaning.atlas or survey_around(palace.pk, best, reach)
-    return _load(palace, query, atlas, _rows(atlas, best, closest, query.as_of))
+    index = meaning.index or load_around(palace.pk, best, reach)
+    return _load(palace, query, index, _rows(index, best, closest, query.as_of))
 
 
 def _either(meaning: Meaning, words: Words, number: int, silent: Ids) -> Ids:
@@ -123,8 +123,8 @@ def _best_within(meaning: Meaning, palace: Palace, start: datetime, end: datetim
     if meaning.asked:  # All that was said then may be too much to look through.
         within = closest_by_bits(meaning.asked, without_trash=True, period=(start, end))
         meaning = meaning.with_all(within)
-    elif meaning.atlas:
-        within = meaning.atlas.said_within(start.timestamp(), end.timestamp())
+    elif meaning.index:
+        within = meaning.index.said_within(start.timestamp(), end.timestamp())
     else:
         within = _said_within(palace, start, end)
     return _best(within, meaning.at(within, meaning.best), BEST_IN_PERIOD)
@@ -139,28 +139,28 @@ def _said_within(palace: Palace, start: datetime, end: datetime) -> Ids:
     return np.sort(numbers(keys, "i8"))
 
 
-def _rows(atlas: PalaceIndex, drawers: Ids, closest: Ids, as_of: datetime | None) -> Rows:
-    """Where in the atlas the drawers are, and what stands beside the closest of them, ascending."""
+def _rows(index: PalaceIndex, drawers: Ids, closest: Ids, as_of: datetime | None) -> Rows:
+    """Where in the index the drawers are, and what stands beside the closest of them, ascending."""
     latest = as_of.timestamp() if as_of else np.inf
 
     def early(rows: Rows) -> Rows:
-        return rows[atlas.said_at[rows] <= latest]
+        return rows[index.said_at[rows] <= latest]
 
-    rows = early(atlas.rows_of(drawers))
-    near = rows[among(atlas.keys[rows], closest)]
-    rows = distinct(rows, atlas.before[near], atlas.after[near])
+    rows = early(index.rows_of(drawers))
+    near = rows[among(index.keys[rows], closest)]
+    rows = distinct(rows, index.before[near], index.after[near])
     return early(rows[rows >= 0])
 
 
-def _load(palace: Palace, query: Query, atlas: PalaceIndex, rows: Rows) -> Candidates:
-    own = atlas.messages(rows)
-    before, after = atlas.messages(atlas.before[rows]), atlas.messages(atlas.after[rows])
+def _load(palace: Palace, query: Query, index: PalaceIndex, rows: Rows) -> Candidates:
+    own = index.messages(rows)
+    before, after = index.messages(index.before[rows]), index.messages(index.after[rows])
     phrases = [phrase.lower() for phrase in query.intent.phrases]
     return Candidates(
-        drawers=atlas.keys[rows],
+        drawers=index.keys[rows],
         rooms=own["room"],
-        roles=atlas.roles(rows),
-        speakers=atlas.speakers(rows),
+        roles=index.roles(rows),
+        speakers=index.speakers(rows),
         said_at=own["said_at"],
         preference=own["preference"],
         terms=own["terms"].astype(np.float32),
@@ -171,7 +171,7 @@ def _load(palace: Palace, query: Query, atlas: PalaceIndex, rows: Rows) -> Candi
         after=after["key"],
         after_terms=after["terms"].astype(np.float32),
         after_traits=after["traits"],
-        quoted=_quoted(palace, atlas.keys[rows], phrases),
+        quoted=_quoted(palace, index.keys[rows], phrases),
     )
 
 

@@ -93,7 +93,7 @@ def by_words(
     """Score the kept drawers that hold any of the terms, as if there were no others.
 
     Args:
-        census: Of the palace, where it was just taken.
+        corpus_stats: Of the palace, where it was just taken.
         silent: Keys of drawers that tell nothing, ascending. They are scored like the others, but
             how rare a word is, and how far a score stands out, is as if they were not there.
     """

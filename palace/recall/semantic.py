@@ -18,8 +18,8 @@ from pgvector import HalfVector
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.binary_quantization import Asked, closest_by_bits, sample
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
-from palace.recall.index.index_arrays import Vectors, signs_of
-from palace.recall.index.index_cache import atlas_of, memory_bytes
+from palace.recall.index.index_arrays import Vectors, binary_codes
+from palace.recall.index.index_cache import index_of, memory_bytes
 from palace.recall.index.palace_index import PalaceIndex, Stretches
 from palace.recall.raw_sql import (
     NO_KEYS,
@@ -41,7 +41,7 @@ MANY_PASSAGES = 20_000
 # With more than these also the bits are left to the database: to read them takes seconds, and to
 # copy them after each change as long as a recall may.
 MOST_PASSAGES = 200_000
-# What an atlas keeps of each message takes about so much.
+# What an index keeps of each message takes about so much.
 MESSAGE_BYTES = 120
 # So many passages are compared at a time.
 PART = 500
@@ -74,8 +74,8 @@ class Meaning:
         mean: Of `best` over what tells something; likewise `spread`, the standard deviation.
         number: How many drawers the palace has, about.
         asked: Where the others are; None where all are here.
-        atlas: The palace in memory; None where it is too large, or was not looked at. Of a large
-            one it has the signs only.
+        index: The palace in memory; None where it is too large, or was not looked at. Of a large
+            one it has the binary codes only.
     """
 
     drawers: Ids
@@ -88,12 +88,12 @@ class Meaning:
     spread: float
     number: int = 0
     asked: Asked | None = None
-    atlas: PalaceIndex | None = None
+    index: PalaceIndex | None = None
 
     @property
     def silent(self) -> Ids:
         """Keys of drawers that tell nothing, ascending; none where the palace is not in memory."""
-        return NO_KEYS if self.atlas is None else self.atlas.silent
+        return NO_KEYS if self.index is None else self.index.silent
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
@@ -155,7 +155,7 @@ def by_meaning(
 
     Args:
         as_asked: The question's own vector, where `vector` is another.
-        census: Of the palace, where it was just taken.
+        corpus_stats: Of the palace, where it was just taken.
     """
     if vector is None:
         return NOTHING
@@ -163,15 +163,15 @@ def by_meaning(
     if as_asked is vector:
         as_asked = None
     if _are_few(corpus_stats, space):
-        return _by_atlas(atlas_of(palace, space, corpus_stats), vector, as_asked)
-    in_memory = _signs_fit(corpus_stats, space)
+        return _by_index(index_of(palace, space, corpus_stats), vector, as_asked)
+    in_memory = _codes_fit(corpus_stats, space)
     asked = Asked(
         palace.pk,
         space.pk,
         HalfVector(vector).to_text(),
         "" if as_asked is None else HalfVector(as_asked).to_text(),
-        signs_of(vector.astype(np.float16)[None])[0],
-        atlas_of(palace, space, corpus_stats, of_signs=True) if in_memory else None,
+        binary_codes(vector.astype(np.float16)[None])[0],
+        index_of(palace, space, corpus_stats, binary=True) if in_memory else None,
     )
     return _by_bits(asked, corpus_stats)
 
@@ -182,20 +182,20 @@ def _are_few(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
     return corpus_stats.passages <= MANY_PASSAGES and taken <= memory_bytes()
 
 
-def _signs_fit(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
+def _codes_fit(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
     taken = (space.dimensions // 8 + MESSAGE_BYTES) * corpus_stats.passages
     return corpus_stats.passages <= MOST_PASSAGES and taken <= memory_bytes()
 
 
-def _by_atlas(atlas: PalaceIndex, vector: Scores, as_asked: Scores | None) -> Meaning:
+def _by_index(index: PalaceIndex, vector: Scores, as_asked: Scores | None) -> Meaning:
     """
     Args:
         as_asked: None where it is `vector`.
     """
     vectors = [vector] if as_asked is None else [vector, as_asked]
-    found = _per_drawer(atlas.stretches, *_compared(atlas.survey.vectors, vectors))
-    mean, spread = _statistics(found.best, marked(found.drawers, atlas.silent))
-    return replace(found, mean=mean, spread=spread, number=len(found.drawers), atlas=atlas)
+    found = _per_drawer(index.stretches, *_compared(index.arrays.vectors, vectors))
+    mean, spread = _statistics(found.best, marked(found.drawers, index.silent))
+    return replace(found, mean=mean, spread=spread, number=len(found.drawers), index=index)
 
 
 def _compared(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
@@ -221,10 +221,10 @@ def _by_bits(asked: Asked, corpus_stats: CorpusStats) -> Meaning:
     if not len(found.drawers):
         return NOTHING
     inside = among(found.drawers, sampled)
-    silent = NO_KEYS if asked.atlas is None else asked.atlas.silent
+    silent = NO_KEYS if asked.index is None else asked.index.silent
     mean, spread = _statistics(found.best[inside], marked(found.drawers[inside], silent))
     return replace(
-        found, mean=mean, spread=spread, number=corpus_stats.number, asked=asked, atlas=asked.atlas
+        found, mean=mean, spread=spread, number=corpus_stats.number, asked=asked, index=asked.index
     )
 
 

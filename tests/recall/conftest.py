@@ -1,20 +1,20 @@
-"""A palace with a past, and a shelf on which nothing lies yet."""
+"""A palace with a past, and an empty index cache."""
 
 from __future__ import annotations
 
 import pytest
 
 from palace.pipeline.mine import mine
-from palace.recall.index.index_cache import SHELF
+from palace.recall.index.index_cache import INDEX_CACHE
 from tests.furniture import furnish
 from tests.talk import EVERYTHING, long_transcript
 
 
 @pytest.fixture
 def empty_shelf():
-    SHELF.clear()
+    INDEX_CACHE.clear()
     yield
-    SHELF.clear()
+    INDEX_CACHE.clear()
 
 
 @pytest.fixture

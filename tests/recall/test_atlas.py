@@ -16,7 +16,7 @@ from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
-from palace.recall.index.index_cache import SHELF, atlas_of
+from palace.recall.index.index_cache import INDEX_CACHE, index_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MOST_PASSAGES, by_meaning
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.usefixtures("empty_shelf")
 
 def is_read_again(palace):
     """Whether the next recall reads the whole palace."""
-    before = SHELF.find(place_of(palace))
+    before = INDEX_CACHE.find(place_of(palace))
     after = held(palace)
-    return before is None or before.survey.vectors is not after.survey.vectors
+    return before is None or before.arrays.vectors is not after.arrays.vectors
 
 
 # What recall is told is the same by either way.
@@ -64,14 +64,14 @@ def test_the_tables_say_the_same(lived_in, question, best_each, earlier):
         Passage.objects.filter(drawer=long.get(position=9)).update(embedding=None)
     words = by_words(lived_in, query.terms)
     both = [
-        by_meaning(lived_in, space, query.aim, census, as_asked=query.vector)
-        for census in (None, large(lived_in))
+        by_meaning(lived_in, space, query.aim, corpus_stats, as_asked=query.vector)
+        for corpus_stats in (None, large(lived_in))
     ]
     memory, tables = (
         find_candidates(lived_in, query, meaning, words, best_each=best_each) for meaning in both
     )
-    assert both[0].atlas is not None
-    assert both[1].atlas is None
+    assert both[0].index is not None
+    assert both[1].index is None
     assert len(memory) or earlier
     for field in dataclasses.fields(memory):
         ours, theirs = getattr(memory, field.name), getattr(tables, field.name)
@@ -89,7 +89,9 @@ def test_a_message_of_several_passages_has_them_all(palace):
     space = active_space()
     assert Passage.objects.count() > 4
     [vector] = embed(["a green boat"], model_of(space), cache=False)
-    memory, tables = (by_meaning(palace, space, vector, census) for census in (None, large(palace)))
+    memory, tables = (
+        by_meaning(palace, space, vector, corpus_stats) for corpus_stats in (None, large(palace))
+    )
     assert memory.passages.tolist() == tables.passages.tolist() == [Passage.objects.count() - 1, 1]
     assert memory.best_passage.tolist() == tables.best_passage.tolist()
     np.testing.assert_allclose(memory.best, tables.best, atol=2e-6)
@@ -137,11 +139,11 @@ def test_the_trash_is_not_in_it(lived_in):
 
 def test_what_is_purged_is_gone_with_the_name_of_who_said_it(lived_in):
     Drawer.objects.filter(conversation="long").update(speaker="Ann of Ely")
-    assert any("Ann of Ely" in voice for voice in held(lived_in).survey.voices)
+    assert any("Ann of Ely" in voice for voice in held(lived_in).arrays.voices)
     move_to_trash(Room.objects.get(external_id="long"))
     Purge(lived_in).run(Drawer.objects.all())
     assert is_as_read_anew(lived_in)
-    assert not any("Ann of Ely" in voice for voice in held(lived_in).survey.voices)
+    assert not any("Ann of Ely" in voice for voice in held(lived_in).arrays.voices)
 
 
 def test_a_purge_is_no_more_changes_than_it_has_statements(lived_in):
@@ -154,10 +156,10 @@ def test_a_purge_is_no_more_changes_than_it_has_statements(lived_in):
 
 def test_vectors_that_come_later_are_there(lived_in):
     Passage.objects.filter(drawer__conversation="long").update(embedding=None)
-    lacking = len(held(lived_in).survey.passages)
+    lacking = len(held(lived_in).arrays.passages)
     fill_missing()
     assert is_as_read_anew(lived_in)
-    assert len(held(lived_in).survey.passages) == lacking + 30
+    assert len(held(lived_in).arrays.passages) == lacking + 30
 
 
 def test_what_is_made_anew_is_read_anew(lived_in):
@@ -167,7 +169,7 @@ def test_what_is_made_anew_is_read_anew(lived_in):
     assert is_as_read_anew(lived_in)
     for _ in rebuild_passages(lived_in):
         assert is_as_read_anew(lived_in)
-    assert held(lived_in).survey.messages["terms"].min() > 0
+    assert held(lived_in).arrays.messages["terms"].min() > 0
 
 
 def test_each_space_has_an_atlas_of_its_own(lived_in):
@@ -175,10 +177,10 @@ def test_each_space_has_an_atlas_of_its_own(lived_in):
     mine(lived_in, BATTERY)
     other = dataclasses.replace(model_of(old), name="all-MiniLM-L6-v2-int8")
     new = space_for(other)
-    census = read_stats_of(lived_in)
-    assert len(atlas_of(lived_in, old, census).survey.passages) == Passage.objects.count()
-    assert not len(atlas_of(lived_in, new, census).survey.passages)
-    assert len(SHELF) == 2
+    corpus_stats = read_stats_of(lived_in)
+    assert len(index_of(lived_in, old, corpus_stats).arrays.passages) == Passage.objects.count()
+    assert not len(index_of(lived_in, new, corpus_stats).arrays.passages)
+    assert len(INDEX_CACHE) == 2
 
 
 def test_a_palace_is_nobody_elses(lived_in, bob):
@@ -243,4 +245,4 @@ def test_what_is_written_while_changes_are_read_is_not_missed(lived_in, monkeypa
         patched.setattr(index_loader, "_read", read_after_another_write)
         held(lived_in)
     assert is_as_read_anew(lived_in)
-    assert held(lived_in).survey.messages["preference"][:2].tolist() == [0.25, 0.75]
+    assert held(lived_in).arrays.messages["preference"][:2].tolist() == [0.25, 0.75]

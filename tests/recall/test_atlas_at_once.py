@@ -87,8 +87,8 @@ def test_nobody_sees_what_another_has_not_committed(lived_in):
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_ask_at_once_one_reads(lived_in, monkeypatch):
     read = []
-    whole = index_cache.survey
-    monkeypatch.setattr(index_cache, "survey", lambda place: read.append(place) or whole(place))
+    whole = index_cache.load_index
+    monkeypatch.setattr(index_cache, "load_index", lambda place: read.append(place) or whole(place))
 
     def ask(_):
         try:
@@ -189,8 +189,8 @@ def test_a_schema_made_again_under_the_same_name_is_another(db):
         with own_schema("test_atlas", keep=False):
             there = palace_named("somebody")
             mine(there, transcript(text, id="talk"))
-            atlas = held(there)
-            said.append((read_stats_of(there).revision, atlas.survey.vectors.tolist()))
+            index = held(there)
+            said.append((read_stats_of(there).revision, index.arrays.vectors.tolist()))
             assert is_as_read_anew(there)
     assert said[0][0] == said[1][0]
     assert said[0][1] != said[1][1]

@@ -14,7 +14,7 @@ from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Drawer, Palace, Passage
 from palace.pipeline.mine import mine
-from palace.recall.index.index_cache import SHELF
+from palace.recall.index.index_cache import INDEX_CACHE
 from palace.recall.semantic import by_meaning
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
@@ -35,9 +35,9 @@ def test_what_was_not_asked_for_longest_makes_room(lived_in, alice, settings):
     settings.RECALL_MEMORY_MB = (held(lived_in).bytes + held(others[0]).bytes + 1000) / 1024**2
     held(lived_in)
     held(others[1])
-    assert SHELF.find(place_of(others[0])) is None
-    assert SHELF.find(place_of(lived_in)) is not None
-    assert SHELF.find(place_of(others[1])) is not None
+    assert INDEX_CACHE.find(place_of(others[0])) is None
+    assert INDEX_CACHE.find(place_of(lived_in)) is not None
+    assert INDEX_CACHE.find(place_of(others[1])) is not None
     assert is_as_read_anew(others[0])
 
 
@@ -46,14 +46,14 @@ def test_without_memory_all_is_looked_up_in_the_tables(lived_in, settings):
     space = active_space()
     [vector] = embed(["bread"], model_of(space), cache=False)
     meaning = by_meaning(lived_in, space, vector)
-    assert meaning.atlas is None
+    assert meaning.index is None
     assert len(meaning.drawers) == Drawer.objects.count()
-    assert not len(SHELF)
+    assert not len(INDEX_CACHE)
 
 
 def test_an_atlas_cannot_be_written_to(lived_in):
-    atlas = held(lived_in)
-    for array in (atlas.survey.vectors, atlas.keys, atlas.said_at, atlas.survey.messages):
+    index = held(lived_in)
+    for array in (index.arrays.vectors, index.keys, index.said_at, index.arrays.messages):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[-1]
 

@@ -16,8 +16,8 @@ from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
 from palace.recall.index.binary_quantization import CLOSE_BY_BITS
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
-from palace.recall.index.index_arrays import signs_of
-from palace.recall.index.index_cache import SHELF, atlas_of
+from palace.recall.index.index_arrays import binary_codes
+from palace.recall.index.index_cache import INDEX_CACHE, index_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
@@ -51,11 +51,11 @@ def seems_large(request):
     passages = MANY_PASSAGES if request.param == IN_MEMORY else MOST_PASSAGES
 
     def seeming(palace):
-        census = read_stats_of(palace)
-        return replace(census, total=passages * TERMS_A_PASSAGE)
+        corpus_stats = read_stats_of(palace)
+        return replace(corpus_stats, total=passages * TERMS_A_PASSAGE)
 
     yield seeming
-    SHELF.clear()
+    INDEX_CACHE.clear()
 
 
 @pytest.fixture
@@ -172,18 +172,18 @@ def test_an_empty_palace_has_no_meaning(palace, space, seems_large):
 
 
 def test_what_is_in_memory_is_what_the_database_has(filled, space):
-    census = read_stats_of(filled)
-    vectors = atlas_of(filled, space, census).survey
-    signs = atlas_of(filled, space, census, of_signs=True).survey
-    np.testing.assert_array_equal(signs.passages, vectors.passages)
-    np.testing.assert_array_equal(signs.signs, signs_of(vectors.vectors))
-    assert not len(signs.vectors)
-    assert not len(vectors.signs)
+    corpus_stats = read_stats_of(filled)
+    vectors = index_of(filled, space, corpus_stats).arrays
+    codes = index_of(filled, space, corpus_stats, binary=True).arrays
+    np.testing.assert_array_equal(codes.passages, vectors.passages)
+    np.testing.assert_array_equal(codes.codes, binary_codes(vectors.vectors))
+    assert not len(codes.vectors)
+    assert not len(vectors.codes)
 
 
 @pytest.mark.parametrize("dimensions", [3, 64, 100, 384])
 def test_signs_are_packed_into_words_whatever_the_dimensions(dimensions):
     rng = np.random.default_rng(dimensions)
     first, second = rng.standard_normal((2, dimensions)).astype(np.float16)
-    differing = np.bitwise_count(np.bitwise_xor(*signs_of(np.stack([first, second]))))
+    differing = np.bitwise_count(np.bitwise_xor(*binary_codes(np.stack([first, second]))))
     assert differing.sum() == ((first > 0) != (second > 0)).sum()

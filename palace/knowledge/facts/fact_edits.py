@@ -14,7 +14,7 @@ from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.deletion import delete_rows, forget_statements
 from palace.knowledge.facts.edited_sentence import follow, says_same
-from palace.knowledge.facts.fact_reader import Reader
+from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import event, note, retire, take_over_evidence
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.scope import Scope
@@ -84,7 +84,7 @@ def rewrite(
         FactConflict: the sentence states what the subject has one of, and another is active.
     """
     if current(palace, memory).text != text:
-        candidates = Reader(palace).read([Turn("", "user", text, timezone.now())])
+        candidates = FactReader(palace).read([Turn("", "user", text, timezone.now())])
     else:
         candidates = []
     with transaction.atomic():

@@ -15,7 +15,7 @@ from language.candidate import Candidate
 from language.english.facts.reading import read_facts
 from language.transcripts import Role, Turn
 from llm.providers import Endpoint
-from palace.knowledge.facts.fact_reader import Reader
+from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
 from palace.knowledge.facts.ingestion_options import grouped_by_options, settle
 from palace.knowledge.facts.judging.judge import Judge
@@ -52,7 +52,7 @@ def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
     deadline = None if seconds is None else time.monotonic() + seconds
     with held_if_free(f"learn facts of palace {palace.pk}") as ours:
         while ours and (room := _next_room(palace)):
-            if is_late(palace, room) and Reader(palace).endpoint is None:
+            if is_late(palace, room) and FactReader(palace).endpoint is None:
                 learn_late(palace)
             else:
                 learn_room(room)
@@ -156,7 +156,7 @@ def learn(
     drawers that were not read yet are read by whoever comes next. Doing it twice, or at once in
     two places, leaves the same facts.
     """
-    reader = Reader(palace, options.prompt)
+    reader = FactReader(palace, options.prompt)
     size = WINDOW if reader.endpoint else CHUNK
     remembered: list[Remembered] = []
     for window in _windows(drawers, size):

@@ -16,7 +16,7 @@ from palace.prompts.facts import messages
 from settings_app.models import settings_of
 
 
-class Reader:
+class FactReader:
     """
     Attributes:
         endpoint: The owner's model; None where there is none.

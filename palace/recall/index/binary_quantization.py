@@ -1,4 +1,4 @@
-"""Signs: which passages of a large palace may be close to a question, by one bit a dimension.
+"""Binary quantization: passages that may be close to a question, by one bit a dimension.
 
 The bits that differ between two vectors grow with the angle between them (Charikar: Similarity
 Estimation Techniques from Rounding Algorithms, 2002). They take a thirty-second of the room, so
@@ -43,16 +43,16 @@ class Asked:
     Attributes:
         vector: As the database reads it.
         as_asked: Likewise the question's own; empty if it is the same.
-        signs: Of `vector`.
-        atlas: The palace with its signs; None where it is too large for the memory.
+        codes: Of `vector`.
+        index: The palace with its binary codes; None where it is too large for the memory.
     """
 
     palace_id: int
     space_id: int
     vector: str
     as_asked: str
-    signs: BinaryCodes
-    atlas: PalaceIndex | None
+    codes: BinaryCodes
+    index: PalaceIndex | None
 
 
 def closest_by_bits(
@@ -64,8 +64,8 @@ def closest_by_bits(
         without_trash: Whether any may be in the trash.
         period: Only those said from the first moment on and before the second.
     """
-    if asked.atlas:
-        return _closest_in_memory(asked.atlas, asked.signs, period)
+    if asked.index:
+        return _closest_in_memory(asked.index, asked.codes, period)
     which, parameters = "true", []
     if period:
         which = (
@@ -83,16 +83,16 @@ def closest_by_bits(
 
 
 def _closest_in_memory(
-    atlas: PalaceIndex, signs: BinaryCodes, period: tuple[datetime, datetime] | None
+    index: PalaceIndex, codes: BinaryCodes, period: tuple[datetime, datetime] | None
 ) -> Ids:
-    owners, kept = atlas.survey.passages >> 16, atlas.survey.signs
+    owners, kept = index.arrays.passages >> 16, index.arrays.codes
     if period:
         start, end = (moment.timestamp() for moment in period)
-        within = among(owners, atlas.said_within(start, end))
+        within = among(owners, index.said_within(start, end))
         owners, kept = owners[within], kept[within]
     if len(owners) > CLOSE_BY_BITS:
         differing = np.zeros(len(owners), dtype=np.uint16)
-        for word, of_question in zip(kept.T, signs, strict=True):
+        for word, of_question in zip(kept.T, codes, strict=True):
             differing += np.bitwise_count(word ^ of_question)
         owners = owners[np.argpartition(differing, CLOSE_BY_BITS)[:CLOSE_BY_BITS]]
     return distinct(owners)
@@ -104,8 +104,8 @@ def sample(asked: Asked, number: int, trash: Ids) -> Ids:
     Args:
         number: How many drawers it has, about.
     """
-    if asked.atlas:
-        drawers = asked.atlas.stretches.drawers
+    if asked.index:
+        drawers = asked.index.stretches.drawers
         return drawers[:: max(len(drawers) // SAMPLE, 1)]
     [(keys,)] = fetch_rows(
         "SELECT string_agg(substring(drawers FROM 1 + 8 * place FOR 8), ''::bytea)"

@@ -1,4 +1,4 @@
-"""Census: how much a palace holds, and what of it lies in the trash."""
+"""Corpus statistics: how much a palace holds, and what of it lies in the trash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A survey: what recall needs to know of drawers and of their passages, as arrays. No database.
+"""Index arrays: what recall needs to know of drawers and of their passages, as arrays. No database.
 
 It holds no texts, and nothing that is in the trash.
 """
@@ -31,7 +31,7 @@ MESSAGE = np.dtype(
     ]
 )
 NO_VECTORS: Vectors = np.empty((0, 0), np.float32)
-NO_SIGNS: BinaryCodes = np.empty((0, 0), np.uint64)
+NO_CODES: BinaryCodes = np.empty((0, 0), np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class IndexArrays:
         voices: `role:speaker` of all that speak.
         passages: `drawer << 16 | ordinal` of each that has a vector, ascending.
         vectors: One row a passage; of a large palace none.
-        signs: Likewise, of a large palace only.
+        codes: The vectors' signs instead, of a large palace only.
     """
 
     revision: int
@@ -52,11 +52,11 @@ class IndexArrays:
     voices: tuple[str, ...]
     passages: Keys
     vectors: Vectors
-    signs: BinaryCodes
+    codes: BinaryCodes
 
     @property
     def bytes(self) -> int:
-        kept = (self.messages, self.passages, self.vectors, self.signs)
+        kept = (self.messages, self.passages, self.vectors, self.codes)
         return sum(array.nbytes for array in kept)
 
     def without(self, drawers: Keys) -> IndexArrays:
@@ -73,7 +73,7 @@ class IndexArrays:
             messages=self.messages[~gone],
             passages=self.passages[stay],
             vectors=self.vectors[stay[: len(self.vectors)]],
-            signs=self.signs[stay[: len(self.signs)]],
+            codes=self.codes[stay[: len(self.codes)]],
         )
 
     def joined(self, later: IndexArrays) -> IndexArrays:
@@ -86,12 +86,12 @@ class IndexArrays:
         messages["voice"], voices = _distinct(messages["voice"], self.voices + later.voices)
         passages = np.concatenate([self.passages, later.passages])
         vectors = np.concatenate([self.vectors, later.vectors])
-        signs = np.concatenate([self.signs, later.signs])
+        codes = np.concatenate([self.codes, later.codes])
         if (passages[1:] < passages[:-1]).any():
             order = np.argsort(passages, kind="stable")
             passages = passages[order]
-            vectors, signs = vectors[order[: len(vectors)]], signs[order[: len(signs)]]
-        return IndexArrays(later.revision, messages, voices, passages, vectors, signs)
+            vectors, codes = vectors[order[: len(vectors)]], codes[order[: len(codes)]]
+        return IndexArrays(later.revision, messages, voices, passages, vectors, codes)
 
 
 def _distinct(
@@ -105,13 +105,13 @@ def _distinct(
     return anew[places], tuple(heard)
 
 
-def signs_of(vectors: npt.NDArray[np.float16]) -> BinaryCodes:
+def binary_codes(vectors: npt.NDArray[np.float16]) -> BinaryCodes:
     """Of each row; a zero counts as negative, as it does to the database."""
     return packed(np.packbits(vectors > 0, axis=1))
 
 
-def packed(signs: npt.NDArray[np.uint8]) -> BinaryCodes:
+def packed(codes: npt.NDArray[np.uint8]) -> BinaryCodes:
     """From eight to a byte."""
-    missing = -signs.shape[1] % 8
-    whole = np.pad(signs, ((0, 0), (0, missing))) if missing else signs
+    missing = -codes.shape[1] % 8
+    whole = np.pad(codes, ((0, 0), (0, missing))) if missing else codes
     return np.ascontiguousarray(whole).view(np.uint64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from palace.recall.index.index_arrays import (
     MESSAGE,
-    NO_SIGNS,
+    NO_CODES,
     NO_VECTORS,
     BinaryCodes,
     IndexArrays,
@@ -110,39 +110,39 @@ class Place:
     Attributes:
         log: The change log's table: another schema's palace may have the same key.
         dimensions: Of the space.
-        of_signs: Whether the signs of its vectors are read instead of the vectors.
+        binary: Whether the binary codes of its vectors are read instead of the vectors.
     """
 
     log: int
     palace_id: int
     space_id: int
     dimensions: int
-    of_signs: bool = False
+    binary: bool = False
 
 
-def survey(place: Place) -> PalaceIndex:
+def load_index(place: Place) -> PalaceIndex:
     """All of the palace."""
     return PalaceIndex(_read(place, None))
 
 
-def survey_changes(place: Place, atlas: PalaceIndex) -> PalaceIndex:
-    """The palace as it is now; `atlas` itself where nothing was written since."""
+def load_changes(place: Place, index: PalaceIndex) -> PalaceIndex:
+    """The palace as it is now; `index` itself where nothing was written since."""
     changes = fetch_rows(
         "SELECT revision, drawers FROM palace_change WHERE palace_id = %s AND revision >= %s"
         " ORDER BY revision",
-        [place.palace_id, atlas.revision],
+        [place.palace_id, index.revision],
     )
-    if [revision for revision, _ in changes] == [atlas.revision]:
-        return atlas
-    keys = _changed(atlas, changes)
+    if [revision for revision, _ in changes] == [index.revision]:
+        return index
+    keys = _changed(index, changes)
     if keys is None:
-        return survey(place)
+        return load_index(place)
     # What is written between the two statements may be in what is read, but not all of it.
     left = replace(_read(place, keys), revision=changes[-1][0])
-    return atlas.with_changes(keys, left)
+    return index.with_changes(keys, left)
 
 
-def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> PalaceIndex:
+def load_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> PalaceIndex:
     """Some drawers of a palace, with what stands beside them; without their vectors.
 
     Args:
@@ -159,17 +159,17 @@ def survey_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -
         keys = messages["key"]
         messages = messages[np.r_[True, keys[1:] != keys[:-1]]]
     return PalaceIndex(
-        IndexArrays(0, messages, voices, np.empty(0, np.int64), NO_VECTORS, NO_SIGNS)
+        IndexArrays(0, messages, voices, np.empty(0, np.int64), NO_VECTORS, NO_CODES)
     )
 
 
-def _changed(atlas: PalaceIndex, changes: list[tuple[int, list[int] | None]]) -> Keys | None:
-    """Keys of what was written to since the atlas, ascending; None where nobody knows.
+def _changed(index: PalaceIndex, changes: list[tuple[int, list[int] | None]]) -> Keys | None:
+    """Keys of what was written to since the index, ascending; None where nobody knows.
 
     What is here without its own revision was read in a transaction that came to nothing, or is
     so old that others have been dropped from the log.
     """
-    if not changes or changes[0][0] != atlas.revision:
+    if not changes or changes[0][0] != index.revision:
         return None
     parts = [np.array(drawers, dtype=np.int64) for _, drawers in changes[1:] if drawers]
     if len(parts) < len(changes) - 1 or sum(map(len, parts)) > MANY_CHANGED:
@@ -183,7 +183,7 @@ def _read(place: Place, keys: Keys | None) -> IndexArrays:
     if keys is not None:
         parameters["keys"] = keys_literal(keys)
     statement = _SURVEY.format(
-        vector=_SIGNS if place.of_signs else _VECTOR, **_OF_ALL if keys is None else _OF_SOME
+        vector=_SIGNS if place.binary else _VECTOR, **_OF_ALL if keys is None else _OF_SOME
     )
     [(revision, *columns, said_by, sent, sent_vectors)] = fetch_rows(statement, parameters)
     messages, voices = _messages(columns, said_by or [])
@@ -191,9 +191,9 @@ def _read(place: Place, keys: Keys | None) -> IndexArrays:
     order = np.argsort(passages, kind="stable")
     # Those of others are in the trash.
     order = order[among(passages[order] >> 16, messages["key"])]
-    vectors, signs = _vectors(sent_vectors or b"", place)
-    vectors, signs = vectors[order[: len(vectors)]], signs[order[: len(signs)]]
-    return IndexArrays(revision, messages, voices, passages[order], vectors, signs)
+    vectors, codes = _vectors(sent_vectors or b"", place)
+    vectors, codes = vectors[order[: len(vectors)]], codes[order[: len(codes)]]
+    return IndexArrays(revision, messages, voices, passages[order], vectors, codes)
 
 
 def _messages(
@@ -209,8 +209,8 @@ def _messages(
 
 def _vectors(sent: bytes, place: Place) -> tuple[Vectors, BinaryCodes]:
     """The one or the other."""
-    if place.of_signs:
+    if place.binary:
         rows = np.frombuffer(sent, np.uint8).reshape(-1, -(-place.dimensions // 8))
         return NO_VECTORS, packed(rows)
     halves = np.frombuffer(sent, ">f2").reshape(-1, place.dimensions)
-    return halves.astype(np.float32), NO_SIGNS
+    return halves.astype(np.float32), NO_CODES

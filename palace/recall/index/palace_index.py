@@ -1,6 +1,6 @@
-"""The atlas: one palace in memory. Whatever recall asks of it is a look-up in arrays. No database.
+"""The palace index: one palace in memory, looked up in arrays. No database.
 
-An atlas never changes, so that many may read it at once: what was written since is in the next.
+An index never changes, so that many may read it at once: what was written since is in the next.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Stretches:
 class PalaceIndex:
     """
     Attributes:
-        survey: Of all kept drawers of the palace.
+        arrays: Of all kept drawers of the palace.
         keys: Of the drawers, ascending: the place of one here is its row.
         said_at: Of each row, in seconds since the epoch.
         silent: Keys of the drawers that tell nothing, ascending.
@@ -52,34 +52,34 @@ class PalaceIndex:
             likewise `after`.
     """
 
-    def __init__(self, survey: IndexArrays, beside: tuple[Rows, Rows] | None = None) -> None:
+    def __init__(self, arrays: IndexArrays, beside: tuple[Rows, Rows] | None = None) -> None:
         """
         Args:
             beside: `before` and `after`, where they are known.
         """
-        self.survey = survey
-        self.keys: Keys = survey.messages["key"].copy()
-        self.said_at: npt.NDArray[np.float64] = survey.messages["said_at"].copy()
-        self.silent: Keys = self.keys[_tells_nothing(survey.messages["traits"])]
-        self.stretches = Stretches(survey.passages)
-        self.before, self.after = beside or _beside(survey.messages)
-        self._messages = np.concatenate([survey.messages, NO_MESSAGE])
-        parted = [voice.partition(":") for voice in survey.voices]
+        self.arrays = arrays
+        self.keys: Keys = arrays.messages["key"].copy()
+        self.said_at: npt.NDArray[np.float64] = arrays.messages["said_at"].copy()
+        self.silent: Keys = self.keys[_tells_nothing(arrays.messages["traits"])]
+        self.stretches = Stretches(arrays.passages)
+        self.before, self.after = beside or _beside(arrays.messages)
+        self._messages = np.concatenate([arrays.messages, NO_MESSAGE])
+        parted = [voice.partition(":") for voice in arrays.voices]
         self._roles = np.array([role for role, _, _ in parted], dtype=str)
         self._speakers = np.array([speaker for _, _, speaker in parted], dtype=str)
-        for array in (self.keys, self.said_at, self._messages, survey.messages, survey.vectors):
+        for array in (self.keys, self.said_at, self._messages, arrays.messages, arrays.vectors):
             array.flags.writeable = False
 
     @property
     def revision(self) -> int:
-        return self.survey.revision
+        return self.arrays.revision
 
     @property
     def bytes(self) -> int:
         """About how much memory it takes."""
         own = (self.keys, self.said_at, self.before, self.after, self._messages)
         of_stretches = 4 * self.stretches.drawers.nbytes
-        return self.survey.bytes + sum(array.nbytes for array in own) + of_stretches
+        return self.arrays.bytes + sum(array.nbytes for array in own) + of_stretches
 
     def with_changes(self, drawers: Keys, left: IndexArrays) -> PalaceIndex:
         """The next one.
@@ -88,8 +88,8 @@ class PalaceIndex:
             drawers: Keys of all that were written to, ascending.
             left: What there is of them now.
         """
-        survey = self.survey.without(drawers).joined(left)
-        return PalaceIndex(survey, self._beside_anew(drawers, left.messages, survey.messages))
+        arrays = self.arrays.without(drawers).joined(left)
+        return PalaceIndex(arrays, self._beside_anew(drawers, left.messages, arrays.messages))
 
     def _beside_anew(self, gone: Keys, come: Messages, messages: Messages) -> tuple[Rows, Rows]:
         """What `_beside` says of these messages, looking only where something was written.
@@ -128,10 +128,10 @@ class PalaceIndex:
         return self._messages[rows]
 
     def roles(self, rows: Rows) -> npt.NDArray[np.str_]:
-        return np.asarray(self._roles[self.survey.messages["voice"][rows]])
+        return np.asarray(self._roles[self.arrays.messages["voice"][rows]])
 
     def speakers(self, rows: Rows) -> npt.NDArray[np.str_]:
-        return np.asarray(self._speakers[self.survey.messages["voice"][rows]])
+        return np.asarray(self._speakers[self.arrays.messages["voice"][rows]])
 
 
 def _tells_nothing(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
