@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 OBSERVED = FOLDER / "observed.csv"
 ANSWERABLE, NEAR_MISS, OFF_TOPIC = "answerable", "near miss", "off-topic"
 # At most this share of the answerable questions may be refused.
-MOST_LOST = 0.025
+MOST_LOST = 0.02
 # A model's features, by its name.
 FEATURES = {
     LEARNT: ("bias", "cosine", "words", "known", "personal"),
