@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from bench.peers.catalogue import Peer
-from bench.peers.errors import PeerFailed
+from bench.peers.systems import PeerFailed
 
 
 def install(peer: Peer) -> None:

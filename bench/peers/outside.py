@@ -15,8 +15,7 @@ from django.conf import settings
 
 from bench.datasets.base import Case, Question
 from bench.peers.catalogue import Peer
-from bench.peers.errors import PeerFailed
-from bench.peers.systems import Found, Weight
+from bench.peers.systems import Found, PeerFailed, Weight
 from language.analyzer import STOPWORDS
 from language.transcripts import Transcript, Turn
 from llm.embedding import build, deployment_model

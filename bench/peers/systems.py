@@ -54,3 +54,7 @@ class System(Protocol):
         ...
 
     def weigh(self) -> Weight: ...
+
+
+class PeerFailed(Exception):
+    """A system cannot be measured; the message says why. The others can."""

@@ -10,25 +10,28 @@ it fast on a CPU.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from llm.embedding.quantized import quantized_product
-
+# Levels on either side of zero.
+LEVELS = 127
+# Where zero lies among the unsigned numbers that tokens become: products of unsigned and signed
+# ones are those that processors have instructions for.
+_ZERO = 128
+# So that a token of zeros has a scale.
+_SMALLEST_SCALE = 1e-9
 LAYERS = 6
 HEADS = 12
 DIMENSIONS = 384
 LAYER_NORM_EPSILON = 1e-12
-
 # Old enough for any ONNX Runtime we may meet; the graph uses nothing newer.
 _OPSET = 17
 _IR_VERSION = 8
 _FUSED = "com.microsoft"
-
 _Floats = NDArray[np.float32]
 Weights = Mapping[str, _Floats]
 
@@ -182,3 +185,54 @@ def _pool(graph: _Graph, hidden: str) -> None:
     summed = graph.add("MatMul", "summed", row, hidden)
     flat = graph.add("Squeeze", "pooled", summed, axis)
     graph.add("LpNormalization", "embeddings", flat, axis=1, p=2)
+
+
+class Graph(Protocol):
+    """What products are added to; each method returns the name of the value it adds."""
+
+    def constant(self, name: str, value: NDArray[np.generic]) -> str: ...
+
+    def add(self, op: str, output: str, *inputs: str, **attributes: Any) -> str: ...
+
+
+def quantized_product(graph: Graph, name: str, value: str, matrix: NDArray[np.float32]) -> str:
+    """The name of `value @ matrix`, float32 (batch, tokens, columns)."""
+    zero = graph.constant(f"{name}.zero", np.array(_ZERO, dtype=np.uint8))
+    quantized, token_scales = _tokens(graph, name, value, zero)
+    columns, scales = quantized_columns(matrix)
+    counted = graph.add(
+        "MatMulInteger",
+        f"{name}.counted",
+        quantized,
+        graph.constant(f"{name}.weight", columns),
+        zero,
+    )
+    counted = graph.add("Cast", f"{name}.float", counted, to=TensorProto.FLOAT)
+    by_token = graph.add("Mul", f"{name}.by_token", counted, token_scales)
+    return graph.add("Mul", f"{name}.product", by_token, graph.constant(f"{name}.scales", scales))
+
+
+def quantized_columns(
+    matrix: NDArray[np.float32],
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Integers from -127 to 127, and by what each column is multiplied to have it back."""
+    scales = np.maximum(np.abs(matrix).max(axis=0) / LEVELS, _SMALLEST_SCALE)
+    return np.rint(matrix / scales).astype(np.int8), scales.astype(np.float32)
+
+
+def _tokens(graph: Graph, name: str, value: str, zero: str) -> tuple[str, str]:
+    """Unsigned integers of the same shape, and a scale for each token."""
+    largest = graph.add(
+        "ReduceMax",
+        f"{name}.largest",
+        graph.add("Abs", f"{name}.sizes", value),
+        axes=[-1],
+        keepdims=1,
+    )
+    step = graph.constant(f"{name}.step", np.array(1 / LEVELS, dtype=np.float32))
+    smallest = graph.constant(f"{name}.smallest", np.array(_SMALLEST_SCALE, dtype=np.float32))
+    steps = graph.add("Mul", f"{name}.steps", largest, step)
+    scales = graph.add("Max", f"{name}.token_scales", steps, smallest)
+    scaled = graph.add("Div", f"{name}.scaled", value, scales)
+    one = graph.constant(f"{name}.one", np.array(1, dtype=np.float32))
+    return graph.add("QuantizeLinear", f"{name}.tokens", scaled, one, zero), scales

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import ChainMap, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Protocol, cast
 
+import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 
 from language.english.topics.draft import Draft, draft
-from language.extraction import Context, Embed, Extraction, Vectors, WingFound
+from language.extraction import (
+    Context,
+    Embed,
+    EntityFound,
+    Extraction,
+    KnownEntity,
+    Vectors,
+    WingFound,
+    named_among,
+)
+from language.slugs import slug_of
 from language.transcripts import Role, Turn
 from llm.embedding import embed
+from llm.errors import LLMError
 from palace.mining.batches import Part
-from palace.mining.known_entities import PalaceEntities
 from palace.mining.local_extraction import extract
 from palace.mining.model_extraction import extract_with_model
-from palace.mining.text_vectors import Remembered
 from palace.mining.windows import BEFORE
-from palace.models import Drawer, EmbeddingSpace, Palace, Room, Wing
+from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
 from palace.storage.indexing.spaces import model_of
 from settings_app.models import settings_of
 
@@ -193,3 +203,74 @@ def _known_wings(palace: Palace) -> tuple[WingFound, ...]:
         WingFound(kind, name, tuple(slug for slug in slugs if slug))
         for kind, name, slugs in rows.values_list("kind", "name", "slugs")
     )
+
+
+class Remembered:
+    """An `Embed` that knows the texts it was asked for before.
+
+    A call to the embedder costs as much as the dozen words that it is asked for in one window.
+    """
+
+    def __init__(self, embed: Embed) -> None:
+        self._embed = embed
+        self._vectors: dict[str, Vectors] = {}
+
+    def look_ahead(self, texts: Iterable[str]) -> None:
+        """Embed what is going to be asked for, if it can be done; if not, asking will tell."""
+        try:
+            self._learn(texts)
+        except LLMError:
+            return
+
+    def __call__(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return self._embed(texts)
+        self._learn(texts)
+        return np.stack([self._vectors[text] for text in texts])
+
+    def _learn(self, texts: Iterable[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if new:
+            self._vectors |= zip(new, self._embed(new), strict=True)
+
+
+class PalaceEntities:
+    """The entities there are, and those found since, which are still to be written.
+
+    A palace has thousands and a window names a few: only those are read, each name once.
+    """
+
+    def __init__(self, palace: Palace) -> None:
+        self._entities = Entity.objects.filter(palace=palace).order_by("pk")
+        self._looked_up: set[str] = set()
+        self._names: dict[str, KnownEntity] = {}
+        # Few have any, and there is no telling which of them a window names.
+        aliased = self._read(self._entities.exclude(aliases=[]))
+        self._aliases = {alias.casefold(): entity for entity in aliased for alias in entity.aliases}
+
+    def named(self, names: Collection[str]) -> Mapping[str, KnownEntity]:
+        """See `KnownEntities`. Whose own name it is goes before whose alias."""
+        self.look_up(names)
+        # In windows by the hundred, not put together anew each time.
+        return named_among(ChainMap(self._names, self._aliases), names)
+
+    def look_up(self, names: Collection[str]) -> None:
+        """Read those that are going to be asked for by one of these names."""
+        slugs = {slug_of(name) for name in names} - self._looked_up
+        if slugs:
+            self._looked_up |= slugs
+            # All kinds, as the index begins with the kind.
+            rows = self._entities.filter(kind__in=Entity.Kind.values, slug__in=slugs)
+            self._names |= {entity.name.casefold(): entity for entity in self._read(rows)}
+
+    def learn(self, found: Iterable[EntityFound]) -> None:
+        """Know these too; whoever is known under such a name already stays."""
+        for entity in found:
+            known = KnownEntity(entity.kind, entity.name, entity.aliases)
+            self._names.setdefault(entity.name.casefold(), known)
+            for alias in entity.aliases:
+                self._aliases.setdefault(alias.casefold(), known)
+
+    @staticmethod
+    def _read(rows: Iterable[Entity]) -> list[KnownEntity]:
+        return [KnownEntity(row.kind, row.name, tuple(row.aliases)) for row in rows]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 
-from palace.models import Palace
+from palace.models import Drawer, Palace
 from palace.recall.deduplication import Composed, ConversationState, Seen, compose, read_seen
 from palace.recall.facts import KnownFact, fact_floor, facts_for
-from palace.recall.latest import latest
 from palace.recall.query import Query
 from palace.recall.question_subject import is_plain, subject_of
 from palace.recall.recollection import Hit, Recollection
@@ -19,7 +19,6 @@ from palace.recall.retrieval import Found, search
 from palace.recall.trace import keep_trace
 
 __all__ = ["Hit", "RecallRequest", "Recollection", "recall"]
-
 OPENED = "Nothing fitted this, so what was said last came along."
 
 
@@ -102,3 +101,21 @@ def _notes(
     if packed.facts_left_out:
         facts = len(packed.facts_left_out) + len(packed.facts)
         yield f"{len(packed.facts_left_out)} of {facts} facts did not fit the budget of tokens."
+
+
+def latest(
+    palace: Palace, as_of: datetime | None, exclude_ids: Collection[int], limit: int
+) -> tuple[Hit, ...]:
+    """What the user said last, the newest first, without a score: no question found it.
+
+    Args:
+        exclude_ids: Keys of drawers that are already in the prompt.
+    """
+    said = Drawer.objects.within(palace).kept().with_place().filter(role="user")
+    if as_of is not None:
+        said = said.filter(said_at__lte=as_of)
+    newest = said.exclude(pk__in=exclude_ids).order_by("-said_at", "-pk")[:limit]
+    return tuple(
+        Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
+        for drawer in newest
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +14,8 @@ from django.urls import reverse
 from palace.aaak import Pointer
 from palace.errors import PalaceError
 from palace.evaluation.cases import NotACase, case_of, expect, take_back
-from palace.models import Drawer, Palace, RecollectionTrace
-from palace.views.given_facts import given_facts
+from palace.models import Drawer, Fact, Palace, RecollectionTrace
+from palace.views.evidence import with_words
 from palace.views.shares import explained
 from palace.views.trace_rows import floor_sentence, reading, shown, stages
 from settings_app.access import PageRequest, signed_in_form
@@ -119,3 +120,33 @@ def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpRe
     }
     status = 400 if "error" in form else 200
     return render(request, "palace/recall_detail.html", context, status=status)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFacts:
+    """
+    Attributes:
+        facts: Best first.
+        gone: How many more there were, which are deleted for good by now.
+    """
+
+    facts: list[Fact]
+    gone: int
+
+    @property
+    def total(self) -> int:
+        return len(self.facts) + self.gone
+
+
+def given_facts(trace: RecollectionTrace) -> GivenFacts:
+    """Each in the version that was known when it was given."""
+    memories = [given["memory"] for given in trace.facts]
+    if not memories:
+        return GivenFacts([], 0)
+    versions = Fact.objects.within(trace.palace).filter(memory__in=memories)
+    then = versions.filter(recorded_at__lte=trace.created_at)
+    latest = then.order_by("memory", "-recorded_at", "-pk").distinct("memory")
+    rows = with_words(Fact.objects.filter(pk__in=latest.values("pk")), at_most=1)
+    found = {str(fact.memory): fact for fact in rows}
+    kept = [found[memory] for memory in memories if memory in found]
+    return GivenFacts(kept, len(memories) - len(kept))

@@ -6,25 +6,28 @@ twice, always under the same id, and none is lost.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from palace.models import Webhook, WebhookDelivery
+from palace.models import Room, Webhook, WebhookDelivery
 from palace.webhooks.http_sender import Line, Outcome
-from palace.webhooks.messages import bodies
 from palace.webhooks.signatures import signed_headers
 from settings_app.secrets import Unreadable, unseal
 
+# By what name a message calls what it is about.
+_ABOUT = {"mined": "activity", "fact.changed": "change", "recalled": "recollection"}
 # The pause after each attempt that failed, in seconds; after the last it is given up. Three days.
 PAUSES_S = (5, 60, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 16 * 3600, 24 * 3600)
 # Where a receiver cannot be reached at all, the others that wait for it are not tried just now.
@@ -37,12 +40,10 @@ SENDERS = 8
 LEASE_S = 120
 DISABLED_AFTER = timedelta(days=3)
 KEPT_FOR = timedelta(days=7)
-
 UNREADABLE = (
     "Its secret can no longer be read, because this server's secret has changed. Delete this "
     "webhook and add it anew."
 )
-
 _TAKE = """
     UPDATE palace_webhookdelivery SET due_at = clock_timestamp() + make_interval(secs => %s),
         taken_at = clock_timestamp() WHERE id IN (
@@ -165,3 +166,46 @@ def _judge(webhook: Webhook, outcomes: Sequence[Outcome], now: datetime) -> None
         row.filter(failing_since__lt=now - DISABLED_AFTER).update(
             disabled_at=now, disabled_why=(why + outcomes[-1].said)[:200]
         )
+
+
+def bodies(deliveries: Iterable[WebhookDelivery]) -> dict[int, bytes]:
+    """By the deliveries' keys; JSON with `type`, `timestamp` and `data`, as Standard Webhooks has
+    it.
+    """
+    held = list(deliveries)
+    sessions = _sessions(held)
+    return {delivery.pk: _body(delivery, sessions) for delivery in held}
+
+
+def _body(delivery: WebhookDelivery, sessions: dict[str, str]) -> bytes:
+    told = {
+        "type": delivery.event,
+        "timestamp": delivery.created_at.isoformat(),
+        "data": _data(delivery, sessions),
+    }
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _data(delivery: WebhookDelivery, sessions: dict[str, str]) -> dict[str, Any]:
+    if delivery.palace is None:
+        return dict(delivery.data)
+    data = {
+        "palace": str(delivery.palace.uuid),
+        "user_id": delivery.palace.subject or None,
+        _ABOUT[delivery.event]: str(delivery.about),
+        **delivery.data,
+    }
+    if room := data.get("room"):
+        data["session_id"] = sessions.get(room)
+    return data
+
+
+def _sessions(deliveries: Iterable[WebhookDelivery]) -> dict[str, str]:
+    """Their owners' names for the conversations in these rooms; of a room that is gone, none."""
+    asked = {(d.palace_id, d.data["room"]) for d in deliveries if d.palace_id and "room" in d.data}
+    if not asked:
+        return {}
+    rooms = Room.objects.filter(
+        palace__in={palace for palace, _ in asked}, uuid__in={room for _, room in asked}
+    )
+    return {str(uuid): name for uuid, name in rooms.values_list("uuid", "external_id")}

@@ -18,11 +18,10 @@ from django.db import connection
 from bench.datasets.base import Case, Question
 from bench.peers.adapters.minilm import MiniLM
 from bench.peers.catalogue import PEERS
-from bench.peers.errors import PeerFailed
 from bench.peers.inside import Inside
 from bench.peers.outside import peer_process, process
 from bench.peers.sheet import TOP_K, Sheet
-from bench.peers.systems import Found, Weight
+from bench.peers.systems import Found, PeerFailed, Weight
 from bench.peers.table import table
 from language.transcripts import Transcript, Turn
 from llm.embedding import build

@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from llm.embedding import build, local, weights
-from llm.embedding.quantized import quantized_columns
+from llm.embedding.graph import quantized_columns
 from llm.onnx_runtime import batches
 from tests.llm import reference
 from tests.vectors import computed_afresh

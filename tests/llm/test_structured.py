@@ -5,10 +5,10 @@ from pydantic import BaseModel, Field
 
 from llm import chat
 from llm.answers import parse
+from llm.chat import strict_schema
 from llm.errors import BadModelOutput, ModelRefused
 from llm.messages import Completion
 from llm.models import Usage
-from llm.schemas import strict_schema
 from tests.model_server import Status, Text
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 
 from language.extraction import EntityFound, KnownEntity
 from language.slugs import slug_of
-from palace.mining.known_entities import PalaceEntities
+from palace.mining.window_reader import PalaceEntities
 from palace.models import Entity
 from palace.pipeline.mine import mine
 from tests.factories import PalaceFactory

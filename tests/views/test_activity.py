@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Activity, ImportJob, Palace
-from palace.views.recent_activity import LINES, UNFOLDED, lately
+from palace.views.memory import LINES, UNFOLDED, lately
 from palace.views.rendering import PAGE_SIZE
 
 ACTIVITY = "/memory/activity/"

@@ -18,12 +18,11 @@ from bench.command import sha256_of
 from bench.datasets import beam, locomo, longmemeval
 from bench.datasets.base import BadData, Case, Dataset
 from bench.peers.catalogue import LOCI, PEERS, SYSTEMS
-from bench.peers.errors import PeerFailed
 from bench.peers.inside import Inside
 from bench.peers.installing import install as install_peer
 from bench.peers.outside import peer_process
 from bench.peers.sheet import Sheet
-from bench.peers.systems import System
+from bench.peers.systems import PeerFailed, System
 from bench.peers.table import table
 from bench.schema import alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model

@@ -25,14 +25,12 @@ from palace.storable import (
     storable_time,
 )
 from palace.storage.filing.answers import our_answers
-from palace.storage.filing.drawer_order import merged
 from palace.storage.filing.injected import without_injected_memory
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
 OURS = "recalled by Loci, which has the words already"
 UNTITLED = "Untitled conversation"
-
 Key = tuple[str, str]  # A conversation's source and its id there.
 
 
@@ -335,3 +333,29 @@ def _highest_numbers(palace: Palace, rooms: Sequence[Room]) -> Mapping[int, int]
     drawers = Drawer.objects.within(palace).filter(room__in=rooms).order_by()
     found = dict(drawers.values_list("room_id").annotate(Max("number")))
     return {room.pk: max(found.get(room.pk, 0), room.highest_drawer) for room in rooms}
+
+
+def merged(kept: Sequence[str], told: Sequence[str]) -> list[str]:
+    """All ids in the order of the conversation, those in `kept` as they are.
+
+    A new one comes right after the one it follows in `told`, those that open `told` before the
+    one they lead to; where `told` knows none of the kept ones, it continues them.
+    """
+    known = set(kept)
+    leading: list[str] = []
+    following: defaultdict[str, list[str]] = defaultdict(list)
+    last = first = None
+    for name in told:
+        if name in known:
+            last = name
+            first = first or name
+        elif last is None:
+            leading.append(name)
+        else:
+            following[last].append(name)
+    order: list[str] = []
+    for name in kept:
+        if name == first:
+            order += leading
+        order += [name, *following[name]]
+    return order if first is not None else [*order, *leading]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
 
-from palace.models import Palace
+from language.slugs import slug_of
+from palace.models import Drawer, Palace, Room
+from palace.models.hierarchy import DrawerQuerySet
 from palace.transfer.export import records
-from palace.transfer.export.archive import Archive, as_line
-from palace.transfer.export.pages import READ_ME, pages
+from palace.transfer.export.records import CHUNK, LONG_CHUNK
 from palace.transfer.importers.loci_format import (
     DATA,
     FILES,
@@ -23,8 +27,25 @@ from palace.transfer.importers.loci_format import (
     file_of,
 )
 
-Records = Callable[[Palace], Iterator[records.Record]]
+# Of the title, in a file's name.
+NAME_LENGTH = 60
+READ_ME = """\
+# A Loci palace
 
+Everything that Loci remembers, as it was on the day of this export.
+
+- `rooms/`: the conversations, one page each, to read. What is in the trash is not among them.
+- `data/`: the same and all that was made of it, for programs: JSON, one object a line.
+- `manifest.json`: the format's version, how much there is of everything, and a checksum of each
+  file.
+
+Loci takes it back, **Memory → Import** or `manage.py import_chats`: an empty palace becomes what
+this one was, and into any other come the messages, word for word. No key and no password is in it.
+It is not encrypted: keep it as you would keep a diary.
+"""
+# Bytes that are handed on together.
+PIECE_BYTES = 1 << 16
+Records = Callable[[Palace], Iterator[records.Record]]
 READERS: dict[str, Records] = {
     "wings": records.wings,
     "entities": records.entities,
@@ -82,3 +103,95 @@ def _one_moment() -> Iterator[None]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
+
+
+class Archive:
+    """
+    Attributes:
+        members: Of each, by name, its SHA-256 and how many bytes and lines it has.
+    """
+
+    def __init__(self) -> None:
+        self.members: dict[str, dict[str, Any]] = {}
+        self._pipe = _Pipe()
+        self._zip = zipfile.ZipFile(self._pipe, "w", zipfile.ZIP_DEFLATED)
+        self._now = timezone.now().timetuple()[:6]
+
+    def add(self, name: str, lines: Iterable[str]) -> Iterator[bytes]:
+        """Write a member, line by line, and yield what the zip has grown by meanwhile."""
+        info = zipfile.ZipInfo(name, self._now)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        info.external_attr = 0o600 << 16
+        digest, size, count = hashlib.sha256(), 0, 0
+        # How large it becomes is not known when its header is written.
+        with self._zip.open(info, "w", force_zip64=True) as member:
+            for line in lines:
+                data = line.encode() + b"\n"
+                member.write(data)
+                digest.update(data)
+                size, count = size + len(data), count + 1
+                yield from self._pipe.taken(PIECE_BYTES)
+        self.members[name] = {"bytes": size, "lines": count, "sha256": digest.hexdigest()}
+        yield from self._pipe.taken(PIECE_BYTES)
+
+    def close(self) -> Iterator[bytes]:
+        self._zip.close()
+        yield from self._pipe.taken(1)
+
+
+class _Pipe:
+    """What `ZipFile` writes to; it cannot go back in it."""
+
+    def __init__(self) -> None:
+        self._written = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._written += data
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def taken(self, least: int) -> Iterator[bytes]:
+        """What was written since, once it is at least so many bytes."""
+        if len(self._written) >= least:
+            data = bytes(self._written)
+            self._written.clear()
+            yield data
+
+
+def as_line(record: object) -> str:
+    return json.dumps(record, ensure_ascii=False)
+
+
+def pages(palace: Palace) -> Iterator[tuple[str, Iterator[str]]]:
+    """(file name, lines) of each room that has something to read."""
+    rooms = Room.objects.within(palace).select_related("wing").order_by("number")
+    for room in rooms.iterator(CHUNK):
+        drawers = Drawer.objects.within(palace).kept().filter(room=room)
+        if drawers.exists():
+            yield _name(room), _lines(room, drawers.with_place().order_by("position", "pk"))
+
+
+def _name(room: Room) -> str:
+    return f"rooms/R-{room.number:04}-{slug_of(room.title)[:NAME_LENGTH].strip('-')}.md"
+
+
+def _lines(room: Room, drawers: DrawerQuerySet) -> Iterator[str]:
+    yield f"# {room.title}"
+    yield ""
+    yield f"{room.wing.name} · {_days(room)} · {room.source}"
+    for drawer in drawers.iterator(LONG_CHUNK):
+        yield ""
+        yield f"## {drawer.speaker or drawer.role} · {drawer.said_at:%Y-%m-%d %H:%M} UTC"
+        yield f"`{drawer.pointer}`"
+        yield ""
+        yield drawer.text
+
+
+def _days(room: Room) -> str:
+    first, last = f"{room.started_at:%Y-%m-%d}", f"{room.ended_at:%Y-%m-%d}"
+    return first if first == last else f"{first} to {last}"
