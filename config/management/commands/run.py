@@ -21,9 +21,9 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from config import embedded, single
-from config.stopping import Stopped, StopSignals
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
+from palace.management.stop_signals import Stopped, StopSignals
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
 from settings_app.owner import find_owner

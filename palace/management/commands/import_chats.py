@@ -14,6 +14,7 @@ from tqdm import tqdm
 from palace import tasks
 from palace.errors import BadImport
 from palace.management.people import add_user_argument, palace_of
+from palace.management.stop_signals import Stopped, StopSignals
 from palace.models import ImportJob, Palace
 from palace.storable import storable_id
 from palace.storage.indexing import postings
@@ -127,7 +128,7 @@ class Command(BaseCommand):
             return
         try:
             self._run(job)
-        except KeyboardInterrupt as error:
+        except Stopped as error:
             import_jobs.pause(job)
             raise CommandError(f"Stopped: {_how_far(job)}", returncode=INTERRUPTED) from error
         except ImportJob.DoesNotExist as error:
@@ -141,16 +142,20 @@ class Command(BaseCommand):
 
     def _run(self, job: ImportJob) -> None:
         """Until the job has ended, whether by our hands or by another process's."""
-        with tqdm(
-            desc="Importing",
-            total=job.messages_total,
-            initial=accounted_for(job),
-            unit="message",
-            disable=None,
-        ) as bar:
+        with (
+            StopSignals() as signals,
+            tqdm(
+                desc="Importing",
+                total=job.messages_total,
+                initial=accounted_for(job),
+                unit="message",
+                disable=None,
+            ) as bar,
+        ):
             while job.status == ImportJob.Status.RUNNING:
+                signals.check()
                 before = job.spool_offset
-                import_jobs.run_slice(job, seconds=SLICE_S)
+                import_jobs.run_slice(job, seconds=SLICE_S, is_interrupted=lambda: signals.is_asked)
                 move(bar, accounted_for(job))
                 if job.status == ImportJob.Status.RUNNING and job.spool_offset == before:
                     time.sleep(SLICE_S)

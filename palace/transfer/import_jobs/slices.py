@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -32,8 +32,13 @@ from palace.transfer.importers.conversation import Conversation
 logger = logging.getLogger(__name__)
 
 
-def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
+def run_slice(
+    job: ImportJob, *, seconds: float = 10, is_interrupted: Callable[[], bool] | None = None
+) -> bool:
     """File and mine conversations of a running job for about so long, at least one.
+
+    Args:
+        is_interrupted: Asked after each conversation; if true, the slice ends there.
 
     Returns whether the caller is done with it: the job is not running (any more), or another
     process is at it right now. `job` has its latest figures afterwards.
@@ -42,13 +47,17 @@ def run_slice(job: ImportJob, *, seconds: float = 10) -> bool:
         ImportJob.DoesNotExist: It was discarded meanwhile.
     """
     deadline = time.monotonic() + seconds
+
+    def is_over() -> bool:
+        return time.monotonic() > deadline or bool(is_interrupted and is_interrupted())
+
     with held_if_free(_lock_name(job)) as ours:
         job.refresh_from_db()
         if not ours or job.status != ImportJob.Status.RUNNING:
             return True
         save(job, progress_at=timezone.now())
         try:
-            return (_run_whole if is_whole(job) else _run)(job, deadline)
+            return (_run_whole if is_whole(job) else _run)(job, is_over)
         except BadImport as error:
             _fail(job, str(error))
         except Overtaken:
@@ -124,8 +133,8 @@ def receipt(job: ImportJob) -> dict[str, Any]:
     }
 
 
-def _run(job: ImportJob, deadline: float) -> bool:
-    """True when all is filed and mined, False when the time is over."""
+def _run(job: ImportJob, is_over: Callable[[], bool]) -> bool:
+    """True when all is filed and mined, False when the slice is over before that."""
     rooms: list[Room] = []
     mined = job.messages_stored
     for line in _lines(job):
@@ -137,7 +146,7 @@ def _run(job: ImportJob, deadline: float) -> bool:
         if job.messages_stored - mined >= GROUP:
             _mine(rooms)
             rooms, mined = [], job.messages_stored
-        if time.monotonic() > deadline:
+        if is_over():
             _mine(rooms)
             return False
     _mine(rooms)
@@ -146,11 +155,11 @@ def _run(job: ImportJob, deadline: float) -> bool:
     return True
 
 
-def _run_whole(job: ImportJob, deadline: float) -> bool:
+def _run_whole(job: ImportJob, is_over: Callable[[], bool]) -> bool:
     """`_run` for a palace that is put back: what was mined there is only made findable."""
     if not job.spool_offset:
         put_back(job)
-    if not make_findable(job.palace, deadline):
+    if not make_findable(job.palace, is_over):
         return False
     _mine_what_is_left(job)
     _finish(job)

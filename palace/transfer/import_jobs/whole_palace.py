@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -116,8 +115,8 @@ def put_back(job: ImportJob) -> None:
         )
 
 
-def make_findable(palace: Palace, deadline: float) -> bool:
-    """Index what was put back, and embed what was learnt of it; False when the time is over.
+def make_findable(palace: Palace, is_over: Callable[[], bool]) -> bool:
+    """Index what was put back, and embed what was learnt of it; False when the slice is over.
 
     What the embedder does not take now is left to the periodic task.
     """
@@ -125,11 +124,11 @@ def make_findable(palace: Palace, deadline: float) -> bool:
     keys = list(placed(palace).order_by("room").values_list("room", flat=True).distinct())
     for first in range(0, len(keys), ROOMS):
         index_rooms(list(rooms.filter(pk__in=keys[first : first + ROOMS])))
-        if time.monotonic() > deadline:
+        if is_over():
             return False
     space = active_space()
     while fact_vectors.fill_batch(space) or episode_vectors.fill_batch(space):
-        if time.monotonic() > deadline:
+        if is_over():
             return False
     return True
 

@@ -41,6 +41,10 @@ class StopSignals:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # As it was given to us.
 
+    @property
+    def is_asked(self) -> bool:
+        return self._asked
+
     def check(self) -> None:
         """
         Raises:
