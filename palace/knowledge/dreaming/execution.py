@@ -18,6 +18,7 @@ from palace.knowledge.facts import consolidation
 from palace.knowledge.facts.consolidation import Wording
 from palace.knowledge.facts.fact_writer import Writer
 from palace.knowledge.facts.judgement import Judgement, Verdict
+from palace.knowledge.facts.known_rows import Decision
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.storage.indexing.spaces import active_space
@@ -155,5 +156,6 @@ def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact |
     )
     scope = Scope(consolidation.BY_DREAM.by, metadata=after.metadata)
     writer = Writer(palace, active_space(), scope, [one.drawer for one in words])
-    line = writer.write(Judgement(Verdict.ADD, candidate, why=after.category), after.text, None)
+    added = Decision(Judgement(Verdict.ADD, candidate, why=after.category))
+    line = writer.write(added, after.text, None)
     return line.fact if line else None

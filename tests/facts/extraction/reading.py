@@ -1,11 +1,13 @@
-"""What the rules find in something somebody says, put shortly."""
+"""What the rules find in messages, and the facts that it makes."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from language.english.facts.reading import read_facts
+from language.predicates import is_single
 from language.transcripts import Turn
+from palace.knowledge.facts.judgement import Known, KnownFact
 
 SAID_AT = datetime(2025, 6, 10, 12, tzinfo=UTC)  # A Tuesday.
 
@@ -24,3 +26,30 @@ def texts(*said, **of):
 
 def triples(*said, **of):
     return [(one.subject.name, one.predicate, one.object) for one in facts(*said, **of)]
+
+
+def known(*said, similarity=0.3):
+    """The facts that messages make, each message a day after the one before."""
+    return [
+        Known(known_fact(one, 10 * day + number, SAID_AT + timedelta(days=day)), similarity)
+        for day, text in enumerate(said)
+        for number, one in enumerate(facts(text))
+    ]
+
+
+def known_fact(candidate, key=0, said_at=SAID_AT):
+    return KnownFact(
+        key=key,
+        type=candidate.type,
+        subject=candidate.subject,
+        predicate=candidate.predicate,
+        object=candidate.object,
+        text=candidate.text,
+        said_order=(said_at, "", "", 0, 0),
+        said_in=said_at,
+        aspect=candidate.aspect,
+        stance=candidate.stance,
+        confidence=candidate.confidence,
+        single=is_single(candidate.predicate),
+        valid_from=candidate.valid_from or SAID_AT,
+    )

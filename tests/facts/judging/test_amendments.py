@@ -1,49 +1,17 @@
-"""What a half-said correction or change makes of the facts there are."""
+"""A correction or change that does not say which fact it is about."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
-from language.predicates import is_single
-from palace.knowledge.facts.judgement import Change, Known, Verdict
+from palace.knowledge.facts.judgement import Change, Verdict
 from palace.knowledge.facts.judging.local import judge_locally
-from palace.models import Entity, Fact
-from tests.facts.extraction.reading import SAID_AT, facts
-
-RECORDED = datetime(2025, 6, 11, tzinfo=UTC)
-
-
-def held(*said):
-    """Facts as they would be held, in memory only, each message's a day after the last."""
-    return [
-        Known(
-            Fact(
-                pk=10 * day + number,
-                type=one.type,
-                subject=Entity(name=one.subject.name, kind=one.subject.kind),
-                predicate=one.predicate,
-                object=one.object,
-                aspect=one.aspect,
-                stance=one.stance,
-                text=one.text,
-                single=is_single(one.predicate),
-                confidence=one.confidence,
-                valid_from=one.valid_from or SAID_AT,
-                recorded_at=RECORDED + timedelta(days=day),
-            ),
-            0.3,
-        )
-        for day, text in enumerate(said)
-        for number, one in enumerate(facts(text))
-    ]
+from tests.facts.extraction.reading import facts, known
 
 
 def judged(now, *before):
     """The first judgement that changes anything."""
-    known = held(*before)
-    judgements = [judge_locally(one, known) for one in facts(now)]
+    judgements = [judge_locally(one, known(*before)) for one in facts(now)]
     return next((one for one in judgements if one.verdict is not Verdict.NONE), None)
 
 
@@ -99,7 +67,7 @@ def test_a_new_figure_ends_the_one_with_its_unit_or_topic(before, now, text):
         ("I plan to move to Lisbon.", "We're not moving to Lisbon."),
     ],
 )
-def test_what_is_given_up_is_held_no_longer(before, now):
+def test_what_is_given_up_is_deleted(before, now):
     assert judged(now, before).verdict is Verdict.DELETE
 
 

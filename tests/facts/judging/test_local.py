@@ -1,45 +1,22 @@
-"""Judging by rules: what becomes of a statement beside what is known."""
+"""The rules of judging: the verdict on a statement, given the known facts."""
 
 from __future__ import annotations
 
 import pytest
 
 from language.candidate import Candidate, Thing, Words
-from language.predicates import is_single
 from palace.knowledge.facts.judgement import Change, Known, Verdict
 from palace.knowledge.facts.judging.local import judge_locally
-from palace.models import Entity, Fact
-from tests.facts.extraction.reading import facts
+from tests.facts.extraction.reading import facts, known, known_fact
 
 
 def candidate(said):
-    """The last that is found in what is said."""
+    """The last candidate in a message."""
     return facts(said)[-1]
 
 
-def known(*said, similarity=0.5):
-    """Facts as they would be held, in memory only."""
-    return [
-        Known(
-            Fact(
-                type=one.type,
-                subject=Entity(name=one.subject.name, kind=one.subject.kind),
-                predicate=one.predicate,
-                object=one.object,
-                aspect=one.aspect,
-                stance=one.stance,
-                text=one.text,
-                single=is_single(one.predicate),
-            ),
-            similarity,
-        )
-        for text in said
-        for one in facts(text)
-    ]
-
-
 def judged(now, *before):
-    return judge_locally(candidate(now), known(*before))
+    return judge_locally(candidate(now), known(*before, similarity=0.5))
 
 
 @pytest.mark.parametrize(
@@ -135,19 +112,9 @@ def test_nearly_the_same_by_meaning_is_known_already():
         )
 
     one, other = statement("went to the sea with the family"), statement("visited the seaside")
-    [before] = known("I like tea")
-    before = Known(
-        Fact(
-            type="event",
-            subject=before.fact.subject,
-            predicate="did",
-            object=other.object,
-            text=other.text,
-        ),
-        0.97,
-    )
-    assert judge_locally(one, [before]).verdict is Verdict.NONE
-    assert judge_locally(one, [Known(before.fact, 0.6)]).verdict is Verdict.ADD
+    fact = known_fact(other)
+    assert judge_locally(one, [Known(fact, 0.97)]).verdict is Verdict.NONE
+    assert judge_locally(one, [Known(fact, 0.6)]).verdict is Verdict.ADD
 
 
 def test_where_nothing_is_known_it_is_new():

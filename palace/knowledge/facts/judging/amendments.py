@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
 
-from language.candidate import Candidate, FactType, Thing
+from language.candidate import Candidate, Thing
 from language.english.facts.values import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
 from language.predicates import HEARSAY
-from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.judging.likeness import denies, spelt_alike, words_of
 from palace.knowledge.facts.judging.verdicts import is_about
-from palace.models import Fact
 
 _DAY = re.compile(rf"{DAY}|\b{MONTH} \d{{4}}\b", re.IGNORECASE)
 _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)
@@ -78,15 +76,15 @@ def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
     return _of_its_kind(candidate, mine, others)
 
 
-def _latest_first(facts: Sequence[Fact]) -> list[Fact]:
-    return sorted(facts, key=lambda fact: (fact.said_order, fact.pk or 0), reverse=True)
+def _latest_first(facts: Sequence[KnownFact]) -> list[KnownFact]:
+    return sorted(facts, key=lambda fact: (fact.said_order, fact.key), reverse=True)
 
 
 def _dropped(candidate: Candidate) -> Judgement:
     return Judgement(Verdict.NONE, candidate, why="it is not known what it is about")
 
 
-def _ended(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
+def _ended(candidate: Candidate, held: Sequence[KnownFact]) -> Judgement:
     """What is given up is named in the fact, all of it."""
     told = words_of(candidate.object) - _COMMON
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
@@ -103,7 +101,7 @@ def _ended(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
     return _dropped(candidate)
 
 
-def _replaced(candidate: Candidate, held: Sequence[Fact]) -> Judgement:
+def _replaced(candidate: Candidate, held: Sequence[KnownFact]) -> Judgement:
     """The value that is taken back was named: "not Siemens but Bosch"."""
     old = words_of(candidate.aspect) - _COMMON or words_of(candidate.aspect)
     for fact in held:
@@ -120,9 +118,11 @@ def _literal(text: str, value: str) -> str | None:
     return found[0] if found else None
 
 
-def _of_its_kind(candidate: Candidate, mine: Sequence[Fact], others: Sequence[Fact]) -> Judgement:
+def _of_its_kind(
+    candidate: Candidate, mine: Sequence[KnownFact], others: Sequence[KnownFact]
+) -> Judgement:
     told = words_of(candidate.text) - _COMMON - words_of(candidate.object)
-    found: list[tuple[float, Fact, str]] = []
+    found: list[tuple[float, KnownFact, str]] = []
     for age, fact in enumerate([*mine, *others]):
         span = _same_kind(candidate.object, fact)
         if span is None or span.lower() == candidate.object.lower():
@@ -138,7 +138,7 @@ def _of_its_kind(candidate: Candidate, mine: Sequence[Fact], others: Sequence[Fa
 
 
 def _likelihood(
-    candidate: Candidate, fact: Fact, span: str, *, topic: int, age: int, other: bool
+    candidate: Candidate, fact: KnownFact, span: str, *, topic: int, age: int, other: bool
 ) -> float:
     """How likely a fact is the one that is meant; 0: it is not."""
     value = candidate.object
@@ -182,7 +182,7 @@ def _amount(value: str) -> float | None:
     return float(re.sub(r"[,']", "", found[0])) if found else None
 
 
-def _same_kind(value: str, fact: Fact) -> str | None:
+def _same_kind(value: str, fact: KnownFact) -> str | None:
     """The part of a fact's object or text that is of the same kind as the value."""
     for spans in _KINDS:
         if not spans(value):
@@ -212,7 +212,9 @@ _DAYS = _all(_DAY)
 _KINDS: tuple[_Kind, ...] = (_DAYS, *map(_all, (_WEEKDAY, _OFTEN, _YEAR, _FIGURE)))
 
 
-def _amended(candidate: Candidate, fact: Fact, span: str, held: Sequence[Fact]) -> Judgement:
+def _amended(
+    candidate: Candidate, fact: KnownFact, span: str, held: Sequence[KnownFact]
+) -> Judgement:
     value = _fitted(candidate.object, span)
     text = f"{fact.text} on {value}" if span == _UNTOLD else _put(fact.text, span, value)
     obj = fact.object if span == _UNTOLD else _put(fact.object, span, value)
@@ -226,13 +228,13 @@ def _amended(candidate: Candidate, fact: Fact, span: str, held: Sequence[Fact]) 
     )
 
 
-def _is_sooner(candidate: Candidate, fact: Fact) -> bool:
+def _is_sooner(candidate: Candidate, fact: KnownFact) -> bool:
     """What was going to be later never was so: the plan is put right, and not followed by one."""
     now, before = candidate.valid_from, fact.valid_from
     return now is not None and before is not None and now < before
 
 
-def _is_held(value: str, beside: Fact, held: Sequence[Fact]) -> bool:
+def _is_held(value: str, beside: KnownFact, held: Sequence[KnownFact]) -> bool:
     return any(
         fact.predicate == beside.predicate and words_of(value) <= words_of(fact.object)
         for fact in held
@@ -240,19 +242,18 @@ def _is_held(value: str, beside: Fact, held: Sequence[Fact]) -> bool:
     )
 
 
-def _as_said_of(candidate: Candidate, fact: Fact, obj: str) -> Candidate:
-    entity = fact.object_entity
+def _as_said_of(candidate: Candidate, fact: KnownFact, obj: str) -> Candidate:
     return replace(
         candidate,
-        type=cast(FactType, fact.type),
-        subject=Thing(fact.subject.name, fact.subject.kind),
+        type=fact.type,
+        subject=fact.subject,
         predicate=fact.predicate,
         object=obj,
         aspect=fact.aspect,
         stance=fact.stance,
-        thing=Thing(obj, entity.kind) if entity else None,
+        thing=Thing(obj, fact.thing.kind) if fact.thing else None,
         category=fact.category,
-        tags=tuple(fact.tags),
+        tags=fact.tags,
         confidence=fact.confidence,
         valid_from=candidate.valid_from or (fact.valid_from if fact.predicate == "plans" else None),
     )

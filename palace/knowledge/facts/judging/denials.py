@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from language.candidate import Candidate
 from language.predicates import SPOUSE, is_single
-from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.judging.likeness import denies, overlap, same, words_of
 from palace.knowledge.facts.judging.verdicts import are_related, repeated, rival_of, updated
-from palace.models import Fact
 
 # Denied, these say something even where nothing was known: "User does not smoke".
 _TELLING = frozenset(
@@ -55,7 +54,7 @@ def judge_denial(candidate: Candidate, about: Sequence[Known]) -> Judgement | No
     )
 
 
-def _is_denied_by(candidate: Candidate, fact: Fact) -> bool:
+def _is_denied_by(candidate: Candidate, fact: KnownFact) -> bool:
     if (
         candidate.predicate == fact.predicate
         and is_single(fact.predicate)

@@ -10,11 +10,12 @@ from language.slugs import slug_of
 from llm.errors import LLMError
 from llm.providers import Endpoint
 from palace.knowledge.facts.filters import condition_of
-from palace.knowledge.facts.judgement import Judgement, Known, Verdict
+from palace.knowledge.facts.judgement import Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.judging.kinds import checked
 from palace.knowledge.facts.judging.local import judge_locally
 from palace.knowledge.facts.judging.model import judge_with_model
 from palace.knowledge.facts.judging.pronouns import is_absent, told_of
+from palace.knowledge.facts.known_rows import Decision, KnownRows, known_fact_of
 from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import EmbeddingSpace, Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
@@ -61,7 +62,7 @@ class Judge:
             if candidate.predicate != UNRESOLVED and not is_absent(candidate)
         ]
         candidates = [candidate for candidate, _ in told]
-        known = [self._known(candidate, vector) for candidate, vector in told]
+        known = [self._known_rows(candidate, vector).known for candidate, vector in told]
         if not any(known):
             return
         try:
@@ -79,16 +80,18 @@ class Judge:
             if judgement is not None:
                 self._ahead[candidate] = _keys(facts), judgement
 
-    def judge(self, candidate: Candidate, vector: Vector | None) -> Judgement:
-        """What becomes of it; call it in the transaction that writes it down."""
+    def judge(self, candidate: Candidate, vector: Vector | None) -> Decision:
+        """Judge a candidate; call it in the transaction that writes the decision."""
         if is_absent(candidate):
             told = told_of(candidate, self._latest())
             if told is None:
-                return Judgement(Verdict.NONE, candidate, why="it is not known who that is")
+                why = "it is not known who that is"
+                return Decision(Judgement(Verdict.NONE, candidate, why=why))
             candidate = told
-        known = self._known(candidate, vector)
+        rows = self._known_rows(candidate, vector)
+        known = rows.known
         judgement = self._decided(candidate, known) or judge_locally(candidate, known)
-        return checked(judgement, known, self._is_tool)
+        return rows.decision(checked(judgement, known, self._is_tool))
 
     def ahead(self, candidate: Candidate) -> Judgement | None:
         """What the model has decided, if it was asked."""
@@ -99,9 +102,10 @@ class Judge:
         seen, judgement = self._ahead.get(candidate, (frozenset(), None))
         return judgement if seen == _keys(known) else None
 
-    def _latest(self) -> Sequence[Fact]:
+    def _latest(self) -> Sequence[KnownFact]:
         """Active facts, those said last first."""
-        return _said_last_first(self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT])
+        latest = self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT]
+        return [known_fact_of(fact) for fact in _said_last_first(latest)]
 
     def _is_tool(self, name: str) -> bool:
         """Whether the palace has entities of that name, all of them things or projects."""
@@ -111,18 +115,18 @@ class Judge:
         kinds = set(named.values_list("kind", flat=True))
         return bool(kinds) and kinds <= _TOOLS
 
-    def _known(self, candidate: Candidate, vector: Vector | None) -> list[Known]:
+    def _known_rows(self, candidate: Candidate, vector: Vector | None) -> KnownRows:
         """Active facts about the same subject, and the closest by meaning; closest first."""
         facts = self._facts()
-        found: dict[int, Known] = {}
+        found: dict[int, tuple[Fact, float]] = {}
         if vector is not None:
             for fact, similarity in nearest(self.palace, self.space, vector, facts, limit=CLOSEST):
-                found[fact.pk] = Known(fact, similarity)
+                found[fact.pk] = fact, similarity
         slug = slug_of(candidate.subject.name)
         of_subject = facts.filter(subject__slug=slug).order_by("-recorded_at", "-pk")
         for fact in _said_last_first(of_subject[:OF_SUBJECT]):
-            found.setdefault(fact.pk, Known(fact, 0.0))
-        return sorted(found.values(), key=lambda known: -known.similarity)
+            found.setdefault(fact.pk, (fact, 0.0))
+        return KnownRows(sorted(found.values(), key=lambda row: -row[1]))
 
     def _facts(self) -> FactQuerySet:
         facts = Fact.objects.within(self.palace).active()
@@ -138,4 +142,4 @@ def _said_last_first(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _keys(known: Sequence[Known]) -> frozenset[int]:
-    return frozenset(one.fact.pk for one in known)
+    return frozenset(one.fact.key for one in known)

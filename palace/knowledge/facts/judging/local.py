@@ -10,7 +10,7 @@ from datetime import timedelta
 from language.candidate import Candidate, Thing
 from language.english.facts.values import NUMBER_WORD
 from language.predicates import HEARSAY, UNRESOLVED, is_single
-from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.judging.amendments import judge_amendment
 from palace.knowledge.facts.judging.denials import (
     judge_denial,
@@ -35,7 +35,6 @@ from palace.knowledge.facts.judging.views import (
     judge_stance,
 )
 from palace.knowledge.facts.judging.work import judge_work
-from palace.models import Fact
 
 # Two statements with one subject and predicate, so close by meaning, say the same.
 SAME_BY_MEANING = 0.95
@@ -150,7 +149,7 @@ def _renamed(candidate: Candidate, known: Sequence[Known]) -> Judgement:
             thing = Thing(candidate.object, candidate.thing.kind if candidate.thing else "person")
             renamed = replace(
                 candidate,
-                subject=Thing(fact.subject.name, fact.subject.kind),
+                subject=fact.subject,
                 predicate=fact.predicate,
                 object=candidate.object,
                 text=fact.text.replace(before, candidate.object),
@@ -208,7 +207,7 @@ def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
         key=lambda fact: (
             spelt_alike(fact.object, candidate.object),
             fact.said_order,
-            fact.pk or 0,
+            fact.key,
         ),
     )
     return updated(candidate, meant, "it was put right", Change.CORRECTION)
@@ -235,7 +234,7 @@ def _beside(candidate: Candidate, one: Known) -> Judgement | None:
     return _figures(candidate, fact) or _repeated(candidate, one)
 
 
-def _said_again(candidate: Candidate, fact: Fact) -> Judgement:
+def _said_again(candidate: Candidate, fact: KnownFact) -> Judgement:
     """The same object: known already, unless it is told with more, or of another day."""
     if candidate.predicate == "plans" and _is_moved(candidate, fact):
         return updated(candidate, fact, "it is at another time")
@@ -244,7 +243,7 @@ def _said_again(candidate: Candidate, fact: Fact) -> Judgement:
     return repeated(candidate, fact)
 
 
-def _figures(candidate: Candidate, fact: Fact) -> Judgement | None:
+def _figures(candidate: Candidate, fact: KnownFact) -> Judgement | None:
     """ "Two hours of chess" beside "one hour of chess", or the same said more exactly."""
     about = without_figures(candidate.object)
     counted = candidate.object[:1].isdigit() and fact.object[:1].isdigit()
@@ -257,7 +256,7 @@ def _figures(candidate: Candidate, fact: Fact) -> Judgement | None:
     return None
 
 
-def _excludes(candidate: Candidate, fact: Fact) -> bool:
+def _excludes(candidate: Candidate, fact: KnownFact) -> bool:
     """Nobody lives alone and with somebody, or gets to work in two ways."""
     if candidate.predicate == "lives_with":
         return "nobody" in (candidate.object, fact.object)
@@ -268,13 +267,13 @@ def _excludes(candidate: Candidate, fact: Fact) -> bool:
 _TO_WORK = re.compile(r"\bto work\b")
 
 
-def _is_moved(candidate: Candidate, fact: Fact) -> bool:
+def _is_moved(candidate: Candidate, fact: KnownFact) -> bool:
     """Whether a plan is told with another day than before."""
     now, before = candidate.valid_from, fact.valid_from
     return now is not None and before is not None and abs(now - before) >= timedelta(days=1)
 
 
-def _household(candidate: Candidate, fact: Fact) -> Judgement | None:
+def _household(candidate: Candidate, fact: KnownFact) -> Judgement | None:
     """ "A dog" is refined by "a dog named Rex"; a second dog is another one."""
     about = without_figures(candidate.object)
     if _IS_COUNTED.match(candidate.object) and about == without_figures(fact.object):

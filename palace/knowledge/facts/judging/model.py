@@ -9,9 +9,8 @@ from pydantic import BaseModel, Field
 from language.candidate import Candidate
 from llm.chat import Message
 from llm.providers import Endpoint
-from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.model_calls import ask
-from palace.models import Fact
 from palace.prompts.facts import quoted
 
 # Beside each candidate the model is shown so many of the facts it may be about.
@@ -115,7 +114,7 @@ def _judgement(
     return Judgement(verdict, candidate, fact, change, text, answer.why.strip()[:WHY_CHARS])
 
 
-def _named(number: int | None, known: Sequence[Known]) -> Fact | None:
+def _named(number: int | None, known: Sequence[Known]) -> KnownFact | None:
     if number is None or not 0 <= number < len(known):
         return None
     return known[number].fact

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from language.candidate import Candidate, Thing
 from language.english.facts.people import ABSENT, RELATIONS, Relation
-from palace.models import Entity, Fact
+from palace.knowledge.facts.judgement import KnownFact
 
 
 def is_absent(candidate: Candidate) -> bool:
@@ -19,10 +19,10 @@ def is_absent(candidate: Candidate) -> bool:
 class _Someone:
     name: str
     relation: Relation
-    fact: Fact
+    fact: KnownFact
 
 
-def told_of(candidate: Candidate, latest: Sequence[Fact]) -> Candidate | None:
+def told_of(candidate: Candidate, latest: Sequence[KnownFact]) -> Candidate | None:
     """The same, said of whom the latest facts tell; None where it may be one of two, or nobody.
 
     Args:
@@ -39,38 +39,29 @@ def told_of(candidate: Candidate, latest: Sequence[Fact]) -> Candidate | None:
     if not fitting:
         return None
     first = fitting[0]
-    others = {one.name for one in fitting if _conversation(one.fact) == _conversation(first.fact)}
+    others = {one.name for one in fitting if one.fact.said_in == first.fact.said_in}
     if len(others) > 1:
         return None
     text = candidate.text.replace(candidate.subject.name, first.name, 1)
     return replace(candidate, subject=Thing(first.name, "person"), text=text)
 
 
-def _conversation(fact: Fact) -> object:
-    """Where it was said; of what was not learnt from messages, when it was recorded."""
-    statement = fact.opened_by
-    if statement is None:
-        return fact.recorded_at
-    return statement.drawer.source, statement.drawer.conversation
-
-
-def _named(facts: Sequence[Fact]) -> dict[str, Relation]:
+def _named(facts: Sequence[KnownFact]) -> dict[str, Relation]:
     """What those are to the speaker whom a fact names as a sister, a friend or the like."""
     found: dict[str, Relation] = {}
     for fact in facts:
-        entity = fact.object_entity
-        if entity is not None and entity.kind == Entity.Kind.PERSON:
+        if fact.thing is not None and fact.thing.kind == "person":
             for role in fact.tags:
                 if role in RELATIONS:
-                    found.setdefault(entity.name, RELATIONS[role])
+                    found.setdefault(fact.thing.name, RELATIONS[role])
     return found
 
 
-def _in(fact: Fact, people: dict[str, Relation]) -> Iterator[_Someone]:
+def _in(fact: KnownFact, people: dict[str, Relation]) -> Iterator[_Someone]:
     """Whom it tells of, "User's mum" too."""
     names = [fact.subject.name]
-    if fact.object_entity is not None:
-        names.append(fact.object_entity.name)
+    if fact.thing is not None:
+        names.append(fact.thing.name)
     for name in names:
         role = name.rpartition("'s ")[2] if "'s " in name else ""
         relation = people.get(name) or RELATIONS.get(role)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from language.candidate import Candidate
 from language.predicates import is_single
 from language.slugs import slug_of
-from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
-from palace.models import Fact
+from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 
 # Predicates that one statement may deny or replace in another's stead.
 _FAMILIES: tuple[frozenset[str], ...] = (
@@ -30,16 +29,16 @@ _FAMILIES: tuple[frozenset[str], ...] = (
 Rule = Callable[[Candidate, Sequence[Known]], Judgement | None]
 
 
-def is_about(candidate: Candidate, fact: Fact) -> bool:
+def is_about(candidate: Candidate, fact: KnownFact) -> bool:
     return slug_of(fact.subject.name) == slug_of(candidate.subject.name)
 
 
-def are_related(candidate: Candidate, fact: Fact) -> bool:
+def are_related(candidate: Candidate, fact: KnownFact) -> bool:
     pair = {candidate.predicate, fact.predicate}
     return len(pair) == 1 or any(pair <= family for family in _FAMILIES)
 
 
-def rival_of(candidate: Candidate, about: Sequence[Known]) -> Fact | None:
+def rival_of(candidate: Candidate, about: Sequence[Known]) -> KnownFact | None:
     """Of what there is one at a time, the one there is."""
     if not is_single(candidate.predicate):
         return None
@@ -50,12 +49,12 @@ def rival_of(candidate: Candidate, about: Sequence[Known]) -> Fact | None:
 
 
 def updated(
-    candidate: Candidate, fact: Fact, why: str, change: Change = Change.SHIFT, text: str = ""
+    candidate: Candidate, fact: KnownFact, why: str, change: Change = Change.SHIFT, text: str = ""
 ) -> Judgement:
     if candidate.corrects and change is Change.SHIFT:
         change, why = Change.CORRECTION, "it was put right"
     return Judgement(Verdict.UPDATE, candidate, fact, change, text, why)
 
 
-def repeated(candidate: Candidate, fact: Fact) -> Judgement:
+def repeated(candidate: Candidate, fact: KnownFact) -> Judgement:
     return Judgement(Verdict.NONE, candidate, fact, why="it is known already")

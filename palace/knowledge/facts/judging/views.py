@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from language.candidate import Candidate
-from palace.knowledge.facts.judgement import Judgement, Known, Verdict
+from palace.knowledge.facts.judgement import Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.judging.likeness import same, words_of
 from palace.knowledge.facts.judging.verdicts import repeated, updated
-from palace.models import Fact
 
 _INSTRUCTIONS = "instructions"
 _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
@@ -33,7 +32,7 @@ def judge_stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | No
     return None
 
 
-def _topic_of(fact: Fact) -> str:
+def _topic_of(fact: KnownFact) -> str:
     """What a taste is for; of an opinion on what has no name, that is its aspect."""
     return fact.aspect if fact.predicate == "opinion" and fact.aspect else fact.object
 

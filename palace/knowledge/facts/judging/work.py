@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from language.candidate import Candidate
-from palace.knowledge.facts.judgement import Change, Judgement, Known
+from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact
 from palace.knowledge.facts.judging.likeness import overlap, same, says_more, words_of
 from palace.knowledge.facts.judging.verdicts import repeated, updated
-from palace.models import Fact
 
 _NO_EMPLOYER = frozenset({"retired", "unemployed", "freelance", "self-employed", "freelancer"})
 _BY_ONESELF = re.compile(
@@ -34,7 +33,9 @@ def judge_work(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
     return None if candidate.aspect else _new_employer(candidate, employer, role)
 
 
-def _new_role(candidate: Candidate, employer: Fact | None, role: Fact | None) -> Judgement | None:
+def _new_role(
+    candidate: Candidate, employer: KnownFact | None, role: KnownFact | None
+) -> Judgement | None:
     told = _role_of(employer)
     if candidate.object.lower() in _NO_EMPLOYER:
         before = employer or role
@@ -50,7 +51,7 @@ def _new_role(candidate: Candidate, employer: Fact | None, role: Fact | None) ->
     return updated(merged, employer, "the role has changed")
 
 
-def _same_or_changed(candidate: Candidate, before: Fact) -> Judgement:
+def _same_or_changed(candidate: Candidate, before: KnownFact) -> Judgement:
     if before.predicate == candidate.predicate and same(before.object, candidate.object):
         return repeated(candidate, before)
     return updated(candidate, before, "it has changed")
@@ -67,13 +68,13 @@ def _article(noun: str) -> str:
     return "an " if noun[:1].lower() in "aeio" else "a "
 
 
-def _role_of(employer: Fact | None) -> str:
+def _role_of(employer: KnownFact | None) -> str:
     told = _ROLE.search(employer.text) if employer else None
     return told["role"] if told else ""
 
 
 def _new_employer(
-    candidate: Candidate, employer: Fact | None, role: Fact | None
+    candidate: Candidate, employer: KnownFact | None, role: KnownFact | None
 ) -> Judgement | None:
     if employer is None:
         return _first_employer(candidate, role)
@@ -90,7 +91,7 @@ def _new_employer(
     return updated(candidate, employer, "it has changed", text=text)
 
 
-def _first_employer(candidate: Candidate, role: Fact | None) -> Judgement | None:
+def _first_employer(candidate: Candidate, role: KnownFact | None) -> Judgement | None:
     """Beside a role alone: whoever worked for themselves does no longer."""
     if role is None:
         return None
@@ -102,7 +103,7 @@ def _first_employer(candidate: Candidate, role: Fact | None) -> Judgement | None
     return updated(candidate, role, "more is known", Change.REFINEMENT)
 
 
-def _same_employer(candidate: Candidate, employer: Fact, role: str) -> Judgement:
+def _same_employer(candidate: Candidate, employer: KnownFact, role: str) -> Judgement:
     before = words_of(_role_of(employer))
     if not role or (before and words_of(role) <= before):
         return repeated(candidate, employer)
@@ -115,7 +116,7 @@ def _same_place(one: str, other: str) -> bool:
     return same(one, other) or says_more(one, other) or says_more(other, one)
 
 
-def _is_field(fact: Fact) -> bool:
+def _is_field(fact: KnownFact) -> bool:
     """ "User works in tech" names no employer."""
     return " works in " in f" {fact.text}"
 
