@@ -20,6 +20,7 @@ from language.english.dates.expressions import times
 from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts
 from language.english.intent import read_intent
+from language.english.judging.word_overlap import words_of
 from language.english.preference import preference_strength
 from language.english.topics.draft import draft
 from language.english.topics.phrases import candidate_phrases
@@ -33,7 +34,6 @@ from llm.messages import Completion
 from palace.aaak import Pointer
 from palace.errors import BadPointer
 from palace.knowledge.dreaming import phrasing
-from palace.knowledge.facts.judging.likeness import words_of
 from palace.storable import storable_label
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.filing.injected import without_injected_memory

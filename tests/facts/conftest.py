@@ -12,7 +12,7 @@ from django.db import transaction
 from language.candidate import Candidate, Thing, Words
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import Writer
-from palace.knowledge.facts.judging.judge import Judge
+from palace.knowledge.facts.judge import Judge
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer
 from palace.storage.filing.file import file_transcript

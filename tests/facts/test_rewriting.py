@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from language.judging import Verdict
 from llm.embedding import embed
 from palace.errors import FactConflict
 from palace.knowledge.facts import graph
 from palace.knowledge.facts.entities import find_entity
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.judgement import Verdict
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Evidence, Fact, FactEvent

@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from language.candidate import USER, Candidate, Thing, Words
+from language.judging import Judgement, Verdict
 from language.predicates import PREDICATES
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.findings import ADDING, After, Kind, after_of
 from palace.knowledge.facts import consolidation
 from palace.knowledge.facts.consolidation import Wording
 from palace.knowledge.facts.fact_writer import Writer
-from palace.knowledge.facts.judgement import Judgement, Verdict
 from palace.knowledge.facts.known_rows import Decision
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote

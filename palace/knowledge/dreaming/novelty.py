@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from language.english.judging.word_overlap import same
 from palace.knowledge.dreaming.findings import ADDING, Finding
-from palace.knowledge.facts.judging.likeness import same
 from palace.models import EmbeddingSpace, Fact, Palace, Proposal
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, nearest
 

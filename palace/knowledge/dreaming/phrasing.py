@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from language.english.facts.values import NUMBER_WORD
-from palace.knowledge.facts.judging.likeness import denies, words_of
+from language.english.judging.word_overlap import denies, words_of
 from palace.models import Fact
 
 # Words of a line mean the same in a short statement; the first stands for all.

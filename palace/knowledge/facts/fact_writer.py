@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from language.candidate import Candidate, Thing, Words
+from language.judging import Change, Judgement, Verdict
 from language.predicates import category_of, is_single
 from palace.knowledge.facts.entities import entity_for
-from palace.knowledge.facts.judgement import Change, Judgement, Verdict
 from palace.knowledge.facts.known_rows import Decision
 from palace.knowledge.facts.scope import Scope
 from palace.models import (

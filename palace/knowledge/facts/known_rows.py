@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from language.candidate import FactType, Thing
-from palace.knowledge.facts.judgement import Judgement, Known, KnownFact
+from language.judging import Judgement, Known, KnownFact
 from palace.models import Entity, Fact
 
 

@@ -21,10 +21,10 @@ from django.db.models import Max
 from numpy.typing import NDArray
 
 from language.candidate import Candidate, Thing, Words
+from language.judging import Judgement, Known, KnownFact
 from language.slugs import slug_of
 from palace.knowledge.facts.fact_writer import Remembered, Writer, close
-from palace.knowledge.facts.judgement import Judgement, Known, KnownFact
-from palace.knowledge.facts.judging.judge import CLOSEST, OF_SUBJECT, Judge
+from palace.knowledge.facts.judge import CLOSEST, OF_SUBJECT, Judge
 from palace.knowledge.facts.known_rows import KnownRows, known_fact_of
 from palace.knowledge.facts.scope import Scope
 from palace.knowledge.facts.statements import candidate_of, decided, messages_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from language.english.facts.reading import read_facts
+from language.judging import Known, KnownFact
 from language.predicates import is_single
 from language.transcripts import Turn
-from palace.knowledge.facts.judgement import Known, KnownFact
 
 SAID_AT = datetime(2025, 6, 10, 12, tzinfo=UTC)  # A Tuesday.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.knowledge.facts.judgement import Change, Verdict
-from palace.knowledge.facts.judging.local import judge_locally
+from language.english.judging.rules import judge_locally
+from language.judging import Change, Verdict
 from tests.facts.extraction.reading import facts, known
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.knowledge.facts.judgement import Judgement, Verdict
-from palace.knowledge.facts.judging.kinds import checked, doubt_of
+from language.english.judging.object_kinds import checked, doubt_of
+from language.judging import Judgement, Verdict
 from palace.knowledge.facts.remember import remember
 from palace.models import Entity, Fact
 from tests.facts.conftest import facts_answer, judgements_answer, statement

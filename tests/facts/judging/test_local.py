@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from language.candidate import Candidate, Thing, Words
-from palace.knowledge.facts.judgement import Change, Known, Verdict
-from palace.knowledge.facts.judging.local import judge_locally
+from language.english.judging.rules import judge_locally
+from language.judging import Change, Known, Verdict
 from tests.facts.extraction.reading import facts, known, known_fact
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from language.candidate import Candidate
+from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from llm.chat import Message
 from llm.providers import Endpoint
-from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 from palace.knowledge.facts.model_calls import ask
 from palace.prompts.facts import quoted
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from language.candidate import Candidate
+from language.english.judging.object_kinds import checked
+from language.english.judging.pronouns import is_absent, told_of
+from language.english.judging.rules import judge_locally
+from language.judging import Judgement, Known, KnownFact, Verdict
 from language.predicates import UNRESOLVED
 from language.slugs import slug_of
 from llm.errors import LLMError
 from llm.providers import Endpoint
 from palace.knowledge.facts.filters import condition_of
-from palace.knowledge.facts.judgement import Judgement, Known, KnownFact, Verdict
-from palace.knowledge.facts.judging.kinds import checked
-from palace.knowledge.facts.judging.local import judge_locally
-from palace.knowledge.facts.judging.model import judge_with_model
-from palace.knowledge.facts.judging.pronouns import is_absent, told_of
 from palace.knowledge.facts.known_rows import Decision, KnownRows, known_fact_of
+from palace.knowledge.facts.model_judge import judge_with_model
 from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import EmbeddingSpace, Entity, Fact, Palace
 from palace.models.facts import FactQuerySet

@@ -9,16 +9,22 @@ from datetime import timedelta
 
 from language.candidate import Candidate, Thing
 from language.english.facts.values import NUMBER_WORD
-from language.predicates import HEARSAY, UNRESOLVED, is_single
-from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
-from palace.knowledge.facts.judging.amendments import judge_amendment
-from palace.knowledge.facts.judging.denials import (
+from language.english.judging.amendments import judge_amendment
+from language.english.judging.denials import (
     judge_denial,
     judge_denial_of_nothing,
     judge_denied_before,
     judge_past,
 )
-from palace.knowledge.facts.judging.likeness import (
+from language.english.judging.employment import judge_work
+from language.english.judging.opinions import (
+    judge_instruction,
+    judge_opinion,
+    judge_opinion_of_speaker,
+    judge_stance,
+)
+from language.english.judging.verdicts import Rule, is_about, repeated, rival_of, updated
+from language.english.judging.word_overlap import (
     denies,
     overlap,
     same,
@@ -27,14 +33,8 @@ from palace.knowledge.facts.judging.likeness import (
     without_figures,
     words_of,
 )
-from palace.knowledge.facts.judging.verdicts import Rule, is_about, repeated, rival_of, updated
-from palace.knowledge.facts.judging.views import (
-    judge_instruction,
-    judge_opinion,
-    judge_opinion_of_speaker,
-    judge_stance,
-)
-from palace.knowledge.facts.judging.work import judge_work
+from language.judging import Change, Judgement, Known, KnownFact, Verdict
+from language.predicates import HEARSAY, UNRESOLVED, is_single
 
 # Two statements with one subject and predicate, so close by meaning, say the same.
 SAME_BY_MEANING = 0.95

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from language.candidate import Candidate, Thing
 from language.english.facts.values import DAY, FIGURE, MONTH, NUMBER_WORD, UNIT, WEEKDAY
+from language.english.judging.verdicts import is_about
+from language.english.judging.word_overlap import denies, spelt_alike, words_of
+from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from language.predicates import HEARSAY
-from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
-from palace.knowledge.facts.judging.likeness import denies, spelt_alike, words_of
-from palace.knowledge.facts.judging.verdicts import is_about
 
 _DAY = re.compile(rf"{DAY}|\b{MONTH} \d{{4}}\b", re.IGNORECASE)
 _WEEKDAY = re.compile(WEEKDAY, re.IGNORECASE)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from language.candidate import Candidate
-from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact
-from palace.knowledge.facts.judging.likeness import overlap, same, says_more, words_of
-from palace.knowledge.facts.judging.verdicts import repeated, updated
+from language.english.judging.verdicts import repeated, updated
+from language.english.judging.word_overlap import overlap, same, says_more, words_of
+from language.judging import Change, Judgement, Known, KnownFact
 
 _NO_EMPLOYER = frozenset({"retired", "unemployed", "freelance", "self-employed", "freelancer"})
 _BY_ONESELF = re.compile(

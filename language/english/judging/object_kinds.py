@@ -14,9 +14,9 @@ from dataclasses import replace
 from language.candidate import USER, Candidate
 from language.english.facts.people import RELATIONS
 from language.english.facts.values import MONTH, NUMBER_WORD
+from language.english.judging.word_overlap import same
 from language.english.lexicon import words
-from palace.knowledge.facts.judgement import Judgement, Known, Verdict
-from palace.knowledge.facts.judging.likeness import same
+from language.judging import Judgement, Known, Verdict
 
 # The name is known as that of a tool elsewhere in the palace.
 IsTool = Callable[[str], bool]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from language.candidate import Candidate, Thing
 from language.english.facts.people import ABSENT, RELATIONS, Relation
-from palace.knowledge.facts.judgement import KnownFact
+from language.judging import KnownFact
 
 
 def is_absent(candidate: Candidate) -> bool:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from language.candidate import Candidate
+from language.english.judging.verdicts import are_related, repeated, rival_of, updated
+from language.english.judging.word_overlap import denies, overlap, same, words_of
+from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from language.predicates import SPOUSE, is_single
-from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
-from palace.knowledge.facts.judging.likeness import denies, overlap, same, words_of
-from palace.knowledge.facts.judging.verdicts import are_related, repeated, rival_of, updated
 
 # Denied, these say something even where nothing was known: "User does not smoke".
 _TELLING = frozenset(

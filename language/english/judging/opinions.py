@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from language.candidate import Candidate
-from palace.knowledge.facts.judgement import Judgement, Known, KnownFact, Verdict
-from palace.knowledge.facts.judging.likeness import same, words_of
-from palace.knowledge.facts.judging.verdicts import repeated, updated
+from language.english.judging.verdicts import repeated, updated
+from language.english.judging.word_overlap import same, words_of
+from language.judging import Judgement, Known, KnownFact, Verdict
 
 _INSTRUCTIONS = "instructions"
 _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from language.candidate import Candidate
+from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from language.predicates import is_single
 from language.slugs import slug_of
-from palace.knowledge.facts.judgement import Change, Judgement, Known, KnownFact, Verdict
 
 # Predicates that one statement may deny or replace in another's stead.
 _FAMILIES: tuple[frozenset[str], ...] = (
