@@ -21,6 +21,7 @@ from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts
 from language.english.intent import read_intent
 from language.english.judging.word_overlap import words_of
+from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
 from language.english.topics.draft import draft
 from language.english.topics.phrases import candidate_phrases
@@ -38,7 +39,6 @@ from palace.storable import storable_label
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.filing.injected import without_injected_memory
 from palace.storage.indexing.passages import split
-from palace.storage.indexing.traits import read_traits
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
 from palace.views.hits import snippet_of

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from django.db import connection
 
 from language.analyzer import analyze
+from language.english.message_traits import read_traits
 from palace.models import Drawer, Palace
 from palace.storage.indexing import passages, postings
 from palace.storage.indexing.passages import Embedded
-from palace.storage.indexing.traits import read_traits
 
 
 def write_mined(

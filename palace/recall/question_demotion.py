@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from language.english.intent import Intent
+from language.english.message_traits import TELLS_NOTHING, Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.semantic import Scores
-from palace.storage.indexing.traits import TELLS_NOTHING, Trait
 
 Tells = npt.NDArray[np.bool_]
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from language.english.dates.time_intent import time_scores
 from language.english.intent import Intent
+from language.english.message_traits import Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.question_demotion import SILENT, Tells, tells
 from palace.recall.semantic import Meaning, Scores
-from palace.storage.indexing.traits import Trait
 
 # What kind of thing a message says, whatever it is about: what asks, greets or thanks is near a
 # question and answers nothing. Of the traits left out here `question_demotion` makes use.

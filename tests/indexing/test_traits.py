@@ -9,9 +9,9 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
+from language.english.message_traits import Trait, read_traits
 from palace.models import Drawer
 from palace.pipeline.mine import mine
-from palace.storage.indexing.traits import Trait, read_traits
 from tests.talk import EVERYTHING, transcript
 
 T = Trait

@@ -7,6 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from language.english.message_traits import read_traits
 from palace.models import Drawer
 from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
@@ -17,7 +18,6 @@ from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.traits import read_traits
 from palace.views.hits import SIGNALS
 from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
 

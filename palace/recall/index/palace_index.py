@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from language.english.message_traits import TELLS_NOTHING, Trait
 from palace.recall.index.index_arrays import MESSAGE, IndexArrays, Messages
 from palace.recall.raw_sql import Keys, among, distinct
-from palace.storage.indexing.traits import TELLS_NOTHING, Trait
 
 Rows = npt.NDArray[np.int64]
 
