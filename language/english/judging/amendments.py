@@ -1,7 +1,7 @@
-"""What amends something known, without saying what: "typo: Dordrecht" after "I live in Rotterdam".
+"""Corrections and changes that do not say of what: "typo: Dordrecht" after "I live in Rotterdam".
 
-The fact that is meant is the one with the value that is taken back or, where that was not named,
-the latest that has a value of the same kind: a figure with such a unit, a day, a name spelt alike.
+If the message names the old value, the fact with that value is meant. Otherwise the latest fact
+with a value of the same kind is: a figure with such a unit, a day, a name spelt alike.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ _NAMED = frozenset(
     " has_parent has_relative friend_of colleague_of reports_to married_to engaged_to partner"
     " knows lives_with visited speaks learns favourite".split()
 )
-# The day of a plan that does not stand in its text.
-_UNTOLD = ""
+# A plan without a day in its text gets the new day appended.
+_NO_DAY = ""
 _NOUNS = frozenset(
     "allergic_to likes dislikes studies learns has_condition takes diet works_as favourite".split()
 )
-# These are not given up: blood, and what has happened.
+# These do not end: family, origin and what has happened.
 _LASTING = frozenset(
     "dislikes did visited from graduated_from has_parent has_child has_sibling has_relative".split()
 )
-# How many of a subject's latest facts a correction may mean, and how far a new figure may be off.
+# A correction means one of so many of a subject's latest facts; a new figure is off by this factor
+# at most.
 _RECENT = 4
 _FAR = 3.0
-# What a statement says whatever it is about.
+# Words that occur in statements on any topic.
 _COMMON = words_of(
     "I they them it that this no not sorry actually meant wait only one two three per day week year"
     " month hour time have has had got get go went up down back about around every put make"
 )
 
-# Words that tell what a figure is of, though the fact is put in others.
+# Words that name the topic of a figure by other words than the fact does.
 _HINTS = {
     "salary": words_of("raise rise pay paid wage salary earn bonus promotion"),
     "rent": words_of("landlord landlady rent lease"),
@@ -61,14 +62,14 @@ _Kind = Callable[[str], list[re.Match[str]]]
 
 
 def judge_amendment(candidate: Candidate, known: Sequence[Known]) -> Judgement:
-    """Changes, puts right or ends the fact that is meant; where none is, nothing happens.
+    """Update or delete the fact that is meant; NONE if no fact fits.
 
     Args:
         known: Active facts about the subject and those closest by meaning.
     """
-    held = _latest_first([one.fact for one in known if not denies(one.fact.text)])
-    mine = [fact for fact in held if is_about(candidate, fact)]
-    others = [fact for fact in held if fact not in mine]
+    facts = _latest_first([one.fact for one in known if not denies(one.fact.text)])
+    mine = [fact for fact in facts if is_about(candidate, fact)]
+    others = [fact for fact in facts if fact not in mine]
     if candidate.negated:
         return _ended(candidate, mine)
     if candidate.aspect:
@@ -84,14 +85,14 @@ def _dropped(candidate: Candidate) -> Judgement:
     return Judgement(Verdict.NONE, candidate, why="it is not known what it is about")
 
 
-def _ended(candidate: Candidate, held: Sequence[KnownFact]) -> Judgement:
-    """What is given up is named in the fact, all of it."""
-    told = words_of(candidate.object) - _COMMON
+def _ended(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
+    """Delete the fact that has all words of what is given up."""
+    named = words_of(candidate.object) - _COMMON
     doing = re.fullmatch(r"\w+ing", candidate.object) is not None
-    for fact in held:
+    for fact in facts:
         whole = doing or fact.predicate in ("smokes", "drinks_alcohol")
         said = words_of(fact.text if whole else f"{fact.object} {fact.aspect}")
-        if told and told <= said:
+        if named and named <= said:
             if fact.predicate in _LASTING:
                 continue
             change = Change.CORRECTION if candidate.corrects else Change.SHIFT
@@ -101,15 +102,15 @@ def _ended(candidate: Candidate, held: Sequence[KnownFact]) -> Judgement:
     return _dropped(candidate)
 
 
-def _replaced(candidate: Candidate, held: Sequence[KnownFact]) -> Judgement:
-    """The value that is taken back was named: "not Siemens but Bosch"."""
+def _replaced(candidate: Candidate, facts: Sequence[KnownFact]) -> Judgement:
+    """Replace an old value that the message names: "not Siemens but Bosch"."""
     old = words_of(candidate.aspect) - _COMMON or words_of(candidate.aspect)
-    for fact in held:
+    for fact in facts:
         if not old or not old <= words_of(f"{fact.object} {fact.text}"):
             continue
         span = _literal(fact.text, candidate.aspect) or _same_kind(candidate.object, fact)
         if span is not None:
-            return _amended(candidate, fact, span, held)
+            return _amended(candidate, fact, span, facts)
     return _dropped(candidate)
 
 
@@ -121,13 +122,13 @@ def _literal(text: str, value: str) -> str | None:
 def _of_its_kind(
     candidate: Candidate, mine: Sequence[KnownFact], others: Sequence[KnownFact]
 ) -> Judgement:
-    told = words_of(candidate.text) - _COMMON - words_of(candidate.object)
+    named = words_of(candidate.text) - _COMMON - words_of(candidate.object)
     found: list[tuple[float, KnownFact, str]] = []
     for age, fact in enumerate([*mine, *others]):
         span = _same_kind(candidate.object, fact)
         if span is None or span.lower() == candidate.object.lower():
             continue
-        topic = len(told & (words_of(fact.text) | _HINTS.get(fact.predicate, frozenset())))
+        topic = len(named & (words_of(fact.text) | _HINTS.get(fact.predicate, frozenset())))
         likely = _likelihood(candidate, fact, span, topic=topic, age=age, other=fact in others)
         if likely > 0:
             found.append((likely, fact, span))
@@ -140,12 +141,12 @@ def _of_its_kind(
 def _likelihood(
     candidate: Candidate, fact: KnownFact, span: str, *, topic: int, age: int, other: bool
 ) -> float:
-    """How likely a fact is the one that is meant; 0: it is not."""
+    """How likely the message means this fact; 0: it does not."""
     value = candidate.object
     alike = spelt_alike(span, value)
     if value.islower() and span == fact.object and _NUMBER.search(value) is None:
         return 1.0 if _is_sure(candidate) and (age == 0 or alike) else 0
-    if span == _UNTOLD and not topic:
+    if span == _NO_DAY and not topic:
         return 0
     unit = _unit_of(value) != "" and _unit_of(value) == _unit_of(span)
     named = _NAME.fullmatch(value) is not None and _WEEKDAY.search(value) is None
@@ -161,7 +162,7 @@ def _likelihood(
 
 
 def _is_sure(candidate: Candidate) -> bool:
-    """Whether it was announced as a correction in so many words."""
+    """Whether the message says outright that it corrects something."""
     return candidate.corrects and candidate.confidence > HEARSAY
 
 
@@ -191,7 +192,7 @@ def _same_kind(value: str, fact: KnownFact) -> str | None:
             found = [match[0] for match in spans(text)]
             if found:
                 return _best(found, value)
-        return _UNTOLD if spans is _DAYS and fact.predicate == "plans" else None
+        return _NO_DAY if spans is _DAYS and fact.predicate == "plans" else None
     if value.islower() and fact.predicate in _NOUNS and fact.object.islower():
         return fact.object
     if fact.predicate in _NAMED and _NAME.fullmatch(value) and _NAME.match(fact.object):
@@ -213,14 +214,14 @@ _KINDS: tuple[_Kind, ...] = (_DAYS, *map(_all, (_WEEKDAY, _OFTEN, _YEAR, _FIGURE
 
 
 def _amended(
-    candidate: Candidate, fact: KnownFact, span: str, held: Sequence[KnownFact]
+    candidate: Candidate, fact: KnownFact, span: str, facts: Sequence[KnownFact]
 ) -> Judgement:
     value = _fitted(candidate.object, span)
-    text = f"{fact.text} on {value}" if span == _UNTOLD else _put(fact.text, span, value)
-    obj = fact.object if span == _UNTOLD else _put(fact.object, span, value)
+    text = f"{fact.text} on {value}" if span == _NO_DAY else _put(fact.text, span, value)
+    obj = fact.object if span == _NO_DAY else _put(fact.object, span, value)
     wrong = candidate.corrects or _is_sooner(candidate, fact)
     change = Change.CORRECTION if wrong else Change.SHIFT
-    if (span != _UNTOLD and _is_held(value, fact, held)) or text == fact.text:
+    if (span != _NO_DAY and _is_known(value, fact, facts)) or text == fact.text:
         return Judgement(Verdict.DELETE, candidate, fact, change, why="something else was meant")
     why = "it was put right" if candidate.corrects else "it has changed"
     return Judgement(
@@ -229,15 +230,15 @@ def _amended(
 
 
 def _is_sooner(candidate: Candidate, fact: KnownFact) -> bool:
-    """What was going to be later never was so: the plan is put right, and not followed by one."""
+    """Whether a plan moves to an earlier day: the later one was never true, so it is corrected."""
     now, before = candidate.valid_from, fact.valid_from
     return now is not None and before is not None and now < before
 
 
-def _is_held(value: str, beside: KnownFact, held: Sequence[KnownFact]) -> bool:
+def _is_known(value: str, beside: KnownFact, facts: Sequence[KnownFact]) -> bool:
     return any(
         fact.predicate == beside.predicate and words_of(value) <= words_of(fact.object)
-        for fact in held
+        for fact in facts
         if fact is not beside
     )
 
@@ -260,7 +261,7 @@ def _as_said_of(candidate: Candidate, fact: KnownFact, obj: str) -> Candidate:
 
 
 def _fitted(value: str, span: str) -> str:
-    """Of "35" in the place of "34 years" only the number is new."""
+    """Keep the unit and the month of the old value: "35" for "34 years" gives "35 years"."""
     if _unit_of(span) and not _unit_of(value) and _NUMBER.fullmatch(value):
         return _NUMBER.sub(value, span, count=1)
     if re.fullmatch(r"(?:the )?\d{1,2}(?:st|nd|rd|th)", value) and _DAY.search(span):

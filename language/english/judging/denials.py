@@ -1,4 +1,4 @@
-"""What takes something back, and what tells of how it was."""
+"""Denials ("I no longer smoke") and statements about the past ("I used to live in Rome")."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from language.english.judging.word_overlap import denies, overlap, same, words_o
 from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from language.predicates import SPOUSE, is_single
 
-# Denied, these say something even where nothing was known: "User does not smoke".
-_TELLING = frozenset(
+# Denials of these are facts by themselves: "User does not smoke".
+_WORTH_KNOWING = frozenset(
     {
         "diet",
         "smokes",
@@ -34,11 +34,11 @@ _PAST = re.compile(
 
 
 def judge_denial(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """The fact that a denial takes back."""
-    held = [
+    """Delete the fact that a statement denies."""
+    related = [
         one.fact for one in about if are_related(candidate, one.fact) and not denies(one.fact.text)
     ]
-    hit = [fact for fact in held if _is_denied_by(candidate, fact)]
+    hit = [fact for fact in related if _is_denied_by(candidate, fact)]
     if not hit:
         return None
     closest = max(
@@ -69,9 +69,9 @@ def _is_denied_by(candidate: Candidate, fact: KnownFact) -> bool:
         return True
     if fact.predicate == "dislikes" and candidate.predicate != "dislikes":
         return False
-    told = words_of(candidate.object)
-    return bool(told) and (
-        told <= words_of(f"{fact.object} {fact.text}") or words_of(fact.object) <= told
+    denied = words_of(candidate.object)
+    return bool(denied) and (
+        denied <= words_of(f"{fact.object} {fact.text}") or words_of(fact.object) <= denied
     )
 
 
@@ -87,8 +87,8 @@ def judge_denied_before(candidate: Candidate, about: Sequence[Known]) -> Judgeme
 
 
 def judge_denial_of_nothing(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """What nobody held need not be taken back; some denials are worth knowing by themselves."""
-    if candidate.predicate not in _TELLING:
+    """Add a denial that contradicts no known fact if it is worth knowing by itself."""
+    if candidate.predicate not in _WORTH_KNOWING:
         return Judgement(Verdict.NONE, candidate, why="nothing of the kind was known")
     rival = rival_of(candidate, about)
     if rival is not None:
@@ -97,7 +97,7 @@ def judge_denial_of_nothing(candidate: Candidate, about: Sequence[Known]) -> Jud
 
 
 def judge_past(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "I used to live in Rome" ends what is held, and is kept as what was so."""
+    """ "I used to live in Rome" ends a fact that says so, or is added as a past fact."""
     if candidate.valid_to is None or not _is_past(candidate.text):
         return None
     for one in about:

@@ -1,4 +1,4 @@
-"""Employer and role: often one statement, and each may change without the other."""
+"""Employer and role: one statement often names both, and each may change without the other."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ROLE = re.compile(r" as (?:an? )?(?P<role>[^,]+)\Z")
 
 
 def judge_work(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """Employer and role are often one statement: each may come alone later."""
+    """Judge an employer or a role beside the known ones."""
     if candidate.predicate not in ("works_at", "works_as"):
         return None
-    held = {
+    known_work = {
         one.fact.predicate: one.fact
         for one in reversed(about)
         if one.fact.predicate in ("works_at", "works_as") and not one.fact.aspect
     }
-    employer, role = held.get("works_at"), held.get("works_as")
+    employer, role = known_work.get("works_at"), known_work.get("works_as")
     if candidate.predicate == "works_as":
         return _new_role(candidate, employer, role)
     return None if candidate.aspect else _new_employer(candidate, employer, role)
@@ -36,15 +36,15 @@ def judge_work(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
 def _new_role(
     candidate: Candidate, employer: KnownFact | None, role: KnownFact | None
 ) -> Judgement | None:
-    told = _role_of(employer)
+    named = _role_of(employer)
     if candidate.object.lower() in _NO_EMPLOYER:
         before = employer or role
         return _same_or_changed(candidate, before) if before else None
-    if employer is None or (role is not None and not told):
+    if employer is None or (role is not None and not named):
         return None
-    if told and (words_of(candidate.object) <= words_of(told)):
+    if named and (words_of(candidate.object) <= words_of(named)):
         return repeated(candidate, employer)
-    if not told:
+    if not named:
         return updated(candidate, employer, "it was put right") if candidate.corrects else None
     text = f"{_ROLE.sub('', employer.text)} as {_role_words(candidate)}"
     merged = replace(candidate, predicate="works_at", object=employer.object, text=text, thing=None)
@@ -58,8 +58,8 @@ def _same_or_changed(candidate: Candidate, before: KnownFact) -> Judgement:
 
 
 def _role_words(candidate: Candidate) -> str:
-    told = _ROLE.search(candidate.text)
-    return f"{_article(told['role'])}{told['role']}" if told else candidate.object
+    named = _ROLE.search(candidate.text)
+    return f"{_article(named['role'])}{named['role']}" if named else candidate.object
 
 
 def _article(noun: str) -> str:
@@ -69,8 +69,8 @@ def _article(noun: str) -> str:
 
 
 def _role_of(employer: KnownFact | None) -> str:
-    told = _ROLE.search(employer.text) if employer else None
-    return told["role"] if told else ""
+    named = _ROLE.search(employer.text) if employer else None
+    return named["role"] if named else ""
 
 
 def _new_employer(
@@ -78,27 +78,27 @@ def _new_employer(
 ) -> Judgement | None:
     if employer is None:
         return _first_employer(candidate, role)
-    told_before, told_now = _role_of(employer), _ROLE.search(candidate.text)
+    role_before, role_now = _role_of(employer), _ROLE.search(candidate.text)
     if _same_place(employer.object, candidate.object):
-        return _same_employer(candidate, employer, told_now["role"] if told_now else "")
+        return _same_employer(candidate, employer, role_now["role"] if role_now else "")
     if _is_field(employer) and not _is_field_name(candidate):
         return updated(candidate, employer, "it is said more exactly", Change.REFINEMENT)
     text = (
-        f"{candidate.text} as {_article(told_before)}{told_before}"
-        if told_before and told_now is None and not candidate.corrects
+        f"{candidate.text} as {_article(role_before)}{role_before}"
+        if role_before and role_now is None and not candidate.corrects
         else ""
     )
     return updated(candidate, employer, "it has changed", text=text)
 
 
 def _first_employer(candidate: Candidate, role: KnownFact | None) -> Judgement | None:
-    """Beside a role alone: whoever worked for themselves does no longer."""
+    """Judge an employer where only a role is known: a new job ends self-employment."""
     if role is None:
         return None
     if _BY_ONESELF.search(role.object):
         return updated(candidate, role, "it has changed")
-    told = _ROLE.search(candidate.text)
-    if told is None or not overlap(told["role"], role.object):
+    named = _ROLE.search(candidate.text)
+    if named is None or not overlap(named["role"], role.object):
         return None
     return updated(candidate, role, "more is known", Change.REFINEMENT)
 
@@ -117,7 +117,7 @@ def _same_place(one: str, other: str) -> bool:
 
 
 def _is_field(fact: KnownFact) -> bool:
-    """ "User works in tech" names no employer."""
+    """Whether it names a field and no employer: "User works in tech"."""
     return " works in " in f" {fact.text}"
 
 

@@ -1,8 +1,8 @@
 """Whether an object can be what its predicate asks for: a home is a place, a spouse a person.
 
-The check doubts on evidence and accepts what it does not know: most true homes and names are in no
-list. What speaks against a place, a person or an employer is that the name is a tool's, here or in
-what is already known, or that the words name no such thing at all ("at scale", "to my job").
+The check needs evidence to reject: most true homes and names are in no list. It rejects a place, a
+person or an employer if a list or a known fact has the name as a tool's, or if the words name no
+such thing at all ("at scale", "to my job").
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from language.english.judging.word_overlap import same
 from language.english.lexicon import words
 from language.judging import Judgement, Known, Verdict
 
-# The name is known as that of a tool elsewhere in the palace.
+# Whether the palace knows a name as that of a tool.
 IsTool = Callable[[str], bool]
 
 _PLACES = frozenset({"lives_in", "from"})
@@ -27,7 +27,7 @@ _EMPLOYERS = frozenset({"works_at", "studies_at"})
 _FIGURES = frozenset({"age", "height", "weight", "rent", "salary", "birthday"})
 _USED = frozenset({"uses", "learns", "knows", "works_on"})
 
-# Heads of phrases that name no place to live in, no person, and nobody to work for.
+# Heads of phrases that name no place to live in, no person and no employer.
 _NO_PLACES = frozenset(
     "terminal inbox spreadsheet spreadsheets editor browser calendar architecture microservice"
     " microservices monolith codebase repo repository branch stack framework cloud database cluster"
@@ -48,18 +48,18 @@ _NO_EMPLOYERS = frozenset(
     " computer laptop keyboard terminal moment present dawn dusk midnight noon best worst"
     " depth breadth change charity equity food results impact".split()
 )
-# "k8s", "C++", "next.js": spelt as code is.
+# Spelt like code: "k8s", "C++", "next.js".
 _SPELT_AS_CODE = re.compile(r"\A[a-z]+\d|[+#_]|\w\.(?!Z)[a-z]{2,}\b")
 _HAS_FIGURE = re.compile(rf"\d|\b{NUMBER_WORD}\b|\b{MONTH}\b", re.IGNORECASE)
 _MOST_NAME_WORDS = 6
 
 
 def checked(judgement: Judgement, known: Sequence[Known], is_tool: IsTool) -> Judgement:
-    """The judgement, unless it would hold as single what fails the check of its kind.
+    """The judgement, or another one if the candidate's object is of the wrong kind.
 
-    Such a statement is dropped: it neither is written nor retires anything. A model that lets a
-    statement of another predicate retire a single-valued fact is held to the same: the statement
-    is then added beside it.
+    Such a candidate is dropped: it is not stored and retires no fact. If a model lets a candidate
+    with another predicate retire a single-valued fact, the object must fit that fact's predicate
+    too; otherwise the candidate is added beside the fact.
     """
     if judgement.verdict not in (Verdict.ADD, Verdict.UPDATE, Verdict.COEXIST):
         return judgement
@@ -76,7 +76,7 @@ def checked(judgement: Judgement, known: Sequence[Known], is_tool: IsTool) -> Ju
 
 
 def doubt_of(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> str:
-    """Why the object is not of the kind its predicate asks for; empty where nothing says so."""
+    """Why the object is not of the kind its predicate asks for; empty if nothing says so."""
     kind = _KINDS.get(candidate.predicate)
     if kind is None or candidate.negated or candidate.type == "opinion":
         return ""
@@ -90,10 +90,10 @@ def doubt_of(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> s
 
 
 def _is_tool_name(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> bool:
-    """Whether the object is a tool's name: always, or since the palace knows it as one.
+    """Whether the object is the name of a tool, by a list or by what the palace knows.
 
-    What a list has as a place, an organisation or a first name is one, unless it is held that
-    somebody uses what is called so. Companies are used by those who work there, too.
+    A listed place or first name is no tool, unless a known fact says that a person uses a thing of
+    that name. A listed organisation is never a tool: people also use their employer's products.
     """
     name = candidate.object.removeprefix("the ").strip()
     if not name:
@@ -104,7 +104,7 @@ def _is_tool_name(candidate: Candidate, known: Sequence[Known], is_tool: IsTool)
 
 
 def _is_listed(predicate: str, plain: str) -> bool:
-    """Whether a list has it as of the kind that the predicate asks for."""
+    """Whether a list has the name as one of the kind that the predicate asks for."""
     if predicate in _PLACES:
         return plain in words("places")
     if predicate in _EMPLOYERS:
@@ -130,12 +130,12 @@ _COMPANIES = frozenset(
 
 
 def _is_used(name: str, known: Sequence[Known]) -> bool:
-    """Whether it is held that somebody uses, learns or knows what is called so."""
+    """Whether a known fact says that a person uses, learns or knows a thing of this name."""
     return any(one.fact.predicate in _USED and same(one.fact.object, name) for one in known)
 
 
 def _is_no_such_thing(candidate: Candidate) -> bool:
-    """Whether a phrase without a name says something else: "the terminal", "their job", "scale"."""
+    """Whether a phrase without a name is of another kind: "the terminal", "their job", "scale"."""
     phrase = candidate.object
     if phrase != phrase.lower():
         phrase = re.split(r" (?:of|in|at|near|between) ", phrase)[0]
@@ -146,7 +146,7 @@ def _is_no_such_thing(candidate: Candidate) -> bool:
 
 
 def _is_no_name(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> bool:
-    """A name is short, has letters, and is no tool's unless it is also given to people."""
+    """Whether it is too long for a name, has no letters, or names a tool and is no first name."""
     name = candidate.object
     if len(name.split()) > _MOST_NAME_WORDS or not any(map(str.isalpha, name)):
         return True

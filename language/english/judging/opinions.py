@@ -1,4 +1,4 @@
-"""Tastes, opinions and instructions: within one aspect a view shifts, others stand beside it."""
+"""Tastes, opinions and instructions: a new view replaces one of the same aspect only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STANCED = frozenset({"likes", "dislikes", "opinion", "prefers"})
 
 
 def judge_stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """Likes and dislikes of one thing are one matter."""
+    """A like or dislike repeats or replaces the known one of the same thing."""
     if candidate.predicate not in _STANCED or not candidate.stance or candidate.type == "opinion":
         return None
     for one in about:
@@ -33,12 +33,12 @@ def judge_stance(candidate: Candidate, about: Sequence[Known]) -> Judgement | No
 
 
 def _topic_of(fact: KnownFact) -> str:
-    """What a taste is for; of an opinion on what has no name, that is its aspect."""
+    """The thing a taste is about; of an opinion on a thing without a name, its aspect."""
     return fact.aspect if fact.predicate == "opinion" and fact.aspect else fact.object
 
 
 def judge_instruction(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "English again from now on": another instruction about the same takes its place."""
+    """ "English again from now on" replaces the instruction of the same aspect."""
     if candidate.category != _INSTRUCTIONS or not candidate.aspect:
         return None
     for one in about:
@@ -56,11 +56,11 @@ def _is_turned(one: str, other: str) -> bool:
 
 
 def judge_opinion(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """Within one aspect a view shifts; another aspect is another matter."""
+    """An opinion repeats or replaces one of the same aspect, and coexists with those of others."""
     if candidate.type != "opinion":
         return None
-    held = [one.fact for one in about if one.fact.predicate == candidate.predicate]
-    for fact in held:
+    opinions = [one.fact for one in about if one.fact.predicate == candidate.predicate]
+    for fact in opinions:
         if fact.aspect == candidate.aspect:
             if fact.stance == candidate.stance:
                 return repeated(candidate, fact)
@@ -71,11 +71,11 @@ def judge_opinion(candidate: Candidate, about: Sequence[Known]) -> Judgement | N
             if one.fact.stance == candidate.stance:
                 return repeated(candidate, one.fact)
             return updated(candidate, one.fact, "the view has changed")
-    return Judgement(Verdict.COEXIST, candidate, why="another aspect of it") if held else None
+    return Judgement(Verdict.COEXIST, candidate, why="another aspect of it") if opinions else None
 
 
 def judge_opinion_of_speaker(candidate: Candidate, known: Sequence[Known]) -> Judgement:
-    """ "User loves Rust" was said of the user; "Rust is terrible" is said of Rust."""
+    """ "Rust is terrible" has Rust as its subject, and yet replaces "User loves Rust"."""
     for one in known:
         fact = one.fact
         liked = fact.predicate in ("likes", "dislikes") and same(

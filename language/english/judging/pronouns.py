@@ -1,4 +1,4 @@
-"""Who "she" is, where a message begins with her: whom the conversations before told of last."""
+"""Pronouns at the start of a message: "she" is the person whom the latest facts name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from language.english.facts.people import ABSENT, RELATIONS, Relation
 from language.judging import KnownFact
 
 
-def is_absent(candidate: Candidate) -> bool:
-    """Whether it is said of somebody who was named in an earlier call, if at all."""
+def has_pronoun_subject(candidate: Candidate) -> bool:
+    """Whether the subject is a pronoun for a person whom the message does not name."""
     return candidate.subject.name in ABSENT
 
 
@@ -22,11 +22,11 @@ class _Someone:
     fact: KnownFact
 
 
-def told_of(candidate: Candidate, latest: Sequence[KnownFact]) -> Candidate | None:
-    """The same, said of whom the latest facts tell; None where it may be one of two, or nobody.
+def resolve_pronoun(candidate: Candidate, latest: Sequence[KnownFact]) -> Candidate | None:
+    """The candidate about the person whom the latest facts name; None if it is not just one.
 
     Args:
-        latest: Active facts of the same scope, those said last first.
+        latest: Active facts of the same scope, latest first.
     """
     feminine = candidate.subject.name == ABSENT[0]
     people = _named(latest)
@@ -47,7 +47,7 @@ def told_of(candidate: Candidate, latest: Sequence[KnownFact]) -> Candidate | No
 
 
 def _named(facts: Sequence[KnownFact]) -> dict[str, Relation]:
-    """What those are to the speaker whom a fact names as a sister, a friend or the like."""
+    """The relations of people whom facts name as a sister, a friend or the like."""
     found: dict[str, Relation] = {}
     for fact in facts:
         if fact.thing is not None and fact.thing.kind == "person":
@@ -58,7 +58,7 @@ def _named(facts: Sequence[KnownFact]) -> dict[str, Relation]:
 
 
 def _in(fact: KnownFact, people: dict[str, Relation]) -> Iterator[_Someone]:
-    """Whom it tells of, "User's mum" too."""
+    """The people whom a fact names, "User's mum" too."""
     names = [fact.subject.name]
     if fact.thing is not None:
         names.append(fact.thing.name)

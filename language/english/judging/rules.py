@@ -1,4 +1,4 @@
-"""Judging by rules alone: what becomes of a candidate beside the facts there are."""
+"""Judging by rules: the verdict on a candidate, given the known facts."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from language.english.judging.word_overlap import (
 from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from language.predicates import HEARSAY, UNRESOLVED, is_single
 
-# Two statements with one subject and predicate, so close by meaning, say the same.
+# From this cosine on, two statements with one subject and predicate say the same.
 SAME_BY_MEANING = 0.95
 _MOST_OF_IT = 0.6
 
-# Of a plan, what is planned counts, not that one will buy or visit it.
+# Verbs of plans: only the thing planned identifies a plan.
 _STEPS = words_of("sit buy get move visit go learn run take")
 _HOUSEHOLD = frozenset(
     {"has_pet", "has_child", "has_sibling", "has_parent", "has_relative", "friend_of", "owns"}
@@ -55,11 +55,11 @@ _MEATY = frozenset(
 )
 
 
-def judge_locally(candidate: Candidate, known: Sequence[Known]) -> Judgement:
-    """The verdict of the first rule that has one; what no rule knows is new.
+def judge_by_rules(candidate: Candidate, known: Sequence[Known]) -> Judgement:
+    """The verdict of the first rule that has one; ADD if none has.
 
-    A judgement names one fact: where several would have to go, it is the closest, and the others
-    wait until they are spoken of.
+    A judgement names one fact. If a candidate contradicts several, it names the closest, and the
+    others stay active.
 
     Args:
         known: Active facts, the closest by meaning first.
@@ -82,7 +82,7 @@ def judge_locally(candidate: Candidate, known: Sequence[Known]) -> Judgement:
 
 
 def _is_met(candidate: Candidate, known: Sequence[Known]) -> bool:
-    """Whether somebody was told of, though nothing was said of them yet."""
+    """Whether the subject is the object of a known fact."""
     return any(same(one.fact.object, candidate.subject.name) for one in known)
 
 
@@ -116,7 +116,7 @@ def _diet(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
 
 
 def _relationship(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """From a partner to somebody engaged or married is one story."""
+    """Partner, engaged and married replace each other; so do they and being single."""
     steps = ("partner", "engaged_to", "married_to")
     alone = candidate.predicate == "relationship_status" and candidate.object in _ALONE
     if candidate.predicate not in steps and not alone:
@@ -175,7 +175,7 @@ def _many(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
 
 
 def _redated(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "I got the year wrong: we married in 2008": the same, since another day."""
+    """ "I got the year wrong: we married in 2008": the same fact with another start."""
     if not candidate.corrects or candidate.valid_from is None:
         return None
     for one in about:
@@ -190,7 +190,7 @@ def _redated(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
 
 
 def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "I'm allergic to cashews. Sorry, pistachios": of many, the one spelt alike or the latest."""
+    """ "Sorry, pistachios" corrects one of many allergies: the one spelt alike, or the latest."""
     if not candidate.corrects or is_single(candidate.predicate) or candidate.type == "opinion":
         return None
     alike = [
@@ -214,7 +214,7 @@ def _put_right(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
 
 
 def _beside(candidate: Candidate, one: Known) -> Judgement | None:
-    """What becomes of it beside one fact with the same subject and predicate."""
+    """Judge it beside one fact with the same subject and predicate."""
     fact = one.fact
     if denies(fact.text):
         if same(fact.object, candidate.object):
@@ -235,7 +235,7 @@ def _beside(candidate: Candidate, one: Known) -> Judgement | None:
 
 
 def _said_again(candidate: Candidate, fact: KnownFact) -> Judgement:
-    """The same object: known already, unless it is told with more, or of another day."""
+    """Judge a candidate with the object of a known fact: a repetition, unless it says more."""
     if candidate.predicate == "plans" and _is_moved(candidate, fact):
         return updated(candidate, fact, "it is at another time")
     if candidate.predicate != "did" and says_more(candidate.text, fact.text):
@@ -244,7 +244,7 @@ def _said_again(candidate: Candidate, fact: KnownFact) -> Judgement:
 
 
 def _figures(candidate: Candidate, fact: KnownFact) -> Judgement | None:
-    """ "Two hours of chess" beside "one hour of chess", or the same said more exactly."""
+    """Judge objects that differ in their figures, or where one says more than the other."""
     about = without_figures(candidate.object)
     counted = candidate.object[:1].isdigit() and fact.object[:1].isdigit()
     if (about or counted) and about == without_figures(fact.object):
@@ -257,7 +257,7 @@ def _figures(candidate: Candidate, fact: KnownFact) -> Judgement | None:
 
 
 def _excludes(candidate: Candidate, fact: KnownFact) -> bool:
-    """Nobody lives alone and with somebody, or gets to work in two ways."""
+    """A person lives alone or with others, and has one way of getting to work."""
     if candidate.predicate == "lives_with":
         return "nobody" in (candidate.object, fact.object)
     to_work = _TO_WORK.search(candidate.object) and _TO_WORK.search(fact.object)
@@ -268,13 +268,13 @@ _TO_WORK = re.compile(r"\bto work\b")
 
 
 def _is_moved(candidate: Candidate, fact: KnownFact) -> bool:
-    """Whether a plan is told with another day than before."""
+    """Whether the candidate gives a plan another day."""
     now, before = candidate.valid_from, fact.valid_from
     return now is not None and before is not None and abs(now - before) >= timedelta(days=1)
 
 
 def _household(candidate: Candidate, fact: KnownFact) -> Judgement | None:
-    """ "A dog" is refined by "a dog named Rex"; a second dog is another one."""
+    """ "A dog named Rex" refines "a dog"; a dog with another name is another fact."""
     about = without_figures(candidate.object)
     if _IS_COUNTED.match(candidate.object) and about == without_figures(fact.object):
         return updated(candidate, fact, "the figure has changed")
@@ -295,7 +295,7 @@ def _repeated(candidate: Candidate, one: Known) -> Judgement | None:
 
 
 def _drinks_again(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "I drink wine again" beside "does not drink alcohol"."""
+    """ "I drink wine again" replaces "does not drink alcohol"."""
     if candidate.predicate != "does" or not _ALCOHOL.search(candidate.text):
         return None
     for one in about:
@@ -308,7 +308,7 @@ _ALCOHOL = re.compile(r"\bdrinks .*\b(?:wine|beers?|alcohol|whisky|gin|cocktails
 
 
 def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None:
-    """ "We bought the house" ends the plan to buy one, and takes its place."""
+    """ "We bought the house" replaces the plan to buy one."""
     if candidate.predicate in (
         "plans",
         "wants",
@@ -320,13 +320,13 @@ def _plan_done(candidate: Candidate, about: Sequence[Known]) -> Judgement | None
         "does",
     ):
         return None
-    told = words_of(f"{candidate.text} {candidate.object}")
+    done = words_of(f"{candidate.text} {candidate.object}")
     for one in about:
         fact = one.fact
         if fact.predicate not in ("plans", "wants"):
             continue
         plan = words_of(fact.object) - _STEPS
-        if plan and len(plan & told) / len(plan) >= _MOST_OF_IT:
+        if plan and len(plan & done) / len(plan) >= _MOST_OF_IT:
             return updated(candidate, fact, "the plan was carried out")
     return None
 

@@ -1,4 +1,4 @@
-"""What all rules of judging share: which facts compete, and how a verdict is put."""
+"""Shared by all rules of judging: which facts compete, and common verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from language.predicates import is_single
 from language.slugs import slug_of
 
-# Predicates that one statement may deny or replace in another's stead.
+# A statement with one predicate may deny or replace a fact with another one of its family.
 _FAMILIES: tuple[frozenset[str], ...] = (
     frozenset({"works_at", "works_as", "reports_to"}),
     frozenset({"studies", "studies_at", "learns"}),
@@ -17,7 +17,7 @@ _FAMILIES: tuple[frozenset[str], ...] = (
     frozenset({"owns", "drives", "has_pet", "uses"}),
     frozenset({"married_to", "engaged_to", "partner", "relationship_status", "lives_with"}),
     frozenset({"plans", "wants"}),
-    # Whoever sells the shop runs it no longer.
+    # Selling the shop ends running it.
     frozenset({"owns", "works_as"}),
     # "Bert died" ends having a dog of that name, or a husband.
     frozenset({"has_pet", "married_to", "engaged_to", "partner"}),
@@ -25,7 +25,7 @@ _FAMILIES: tuple[frozenset[str], ...] = (
     frozenset({"friend_of", "knows", "colleague_of", "lives_with"}),
 )
 
-# What it makes of a candidate beside the facts about its subject; None where it has no say.
+# Judges a candidate beside the facts about its subject; None if the rule does not apply.
 Rule = Callable[[Candidate, Sequence[Known]], Judgement | None]
 
 
@@ -39,7 +39,7 @@ def are_related(candidate: Candidate, fact: KnownFact) -> bool:
 
 
 def rival_of(candidate: Candidate, about: Sequence[Known]) -> KnownFact | None:
-    """Of what there is one at a time, the one there is."""
+    """The fact in the place of a candidate whose predicate allows one value at a time."""
     if not is_single(candidate.predicate):
         return None
     for one in about:

@@ -1,4 +1,4 @@
-"""How alike two statements are, word by word."""
+"""Word overlap of two statements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT = re.compile(r"\b(?:not|no longer|never|cannot|nobody)\b", re.IGNORECASE)
 
 @lru_cache(maxsize=20_000)
 def words_of(text: str) -> frozenset[str]:
-    """Its words without endings, articles and the like: "the cats" and "a cat" are one."""
+    """The stems of a text without function words: "the cats" and "a cat" give the same set."""
     found = re.findall(r"[^\W_]+(?:[.,]\d+)?", text.lower().replace("'s", "").replace("’s", ""))
     return frozenset(_stem(word) for word in found if word not in _EMPTY)
 
@@ -26,7 +26,7 @@ _ALIKE = dict.fromkeys(("wedding", "weddings", "marry", "marries", "marriage"), 
 
 
 def _stem(word: str) -> str:
-    """Enough of a stem for a plural and a gerund to meet what they come from."""
+    """A rough stem: plurals and gerunds match their base form."""
     if word in _ALIKE:
         return _ALIKE[word]
     if len(word) < 4 or word.endswith("ss"):
@@ -42,7 +42,7 @@ def _stem(word: str) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """The same words, in whatever order; of signs alone, the same signs."""
+    """Whether both have the same words in any order; of texts without words, the same signs."""
     first, second = words_of(one), words_of(other)
     if not first or not second:
         return one.strip().lower() == other.strip().lower()
@@ -50,13 +50,13 @@ def same(one: str, other: str) -> bool:
 
 
 def says_more(more: str, less: str) -> bool:
-    """Whether it has all the words of the other, and further ones."""
+    """Whether one text has all words of the other, and more."""
     fewer = words_of(less)
     return bool(fewer) and fewer < words_of(more)
 
 
 def overlap(one: str, other: str) -> float:
-    """The share of the shorter one's words that the other has, 0 to 1."""
+    """The share of the shorter text's words that the other has, 0 to 1."""
     first, second = words_of(one), words_of(other)
     if not first or not second:
         return 0.0
@@ -70,7 +70,7 @@ _COUNTS = words_of(
 
 
 def without_figures(text: str) -> frozenset[str]:
-    """What it is about, whatever the amount: "sertraline" of "50 mg of sertraline"."""
+    """The words without amounts: "sertraline" of "50 mg of sertraline"."""
     units = {
         "mg",
         "mcg",

@@ -1,4 +1,4 @@
-"""Judging candidates beside what is known: the owner's model where there is one, else rules."""
+"""Judging candidates beside known facts: by the owner's model if there is one, else by rules."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from language.candidate import Candidate
 from language.english.judging.object_kinds import checked
-from language.english.judging.pronouns import is_absent, told_of
-from language.english.judging.rules import judge_locally
+from language.english.judging.pronouns import has_pronoun_subject, resolve_pronoun
+from language.english.judging.rules import judge_by_rules
 from language.judging import Judgement, Known, KnownFact, Verdict
 from language.predicates import UNRESOLVED
 from language.slugs import slug_of
@@ -31,8 +31,8 @@ _TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
 class Judge:
     """Judges candidates of one palace beside its active facts of the same scope.
 
-    A model is asked once for all of a window, before the transaction. Inside it everything is
-    looked up again: where what a model had before it has changed since, the local rules judge.
+    A model is asked once for all of a window, before the transaction. Inside the transaction the
+    facts are looked up again: if they differ from those that the model saw, the rules judge.
 
     Attributes:
         notes: What was degraded, in sentences.
@@ -55,14 +55,14 @@ class Judge:
         """Ask the model about all of them; call it outside of a transaction."""
         if self._endpoint is None:
             return
-        # What a correction is about is found among the facts that are held, by the local rules.
-        told = [
+        # The rules find the fact that a correction or a pronoun is about.
+        asked = [
             (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
-            if candidate.predicate != UNRESOLVED and not is_absent(candidate)
+            if candidate.predicate != UNRESOLVED and not has_pronoun_subject(candidate)
         ]
-        candidates = [candidate for candidate, _ in told]
-        known = [self._known_rows(candidate, vector).known for candidate, vector in told]
+        candidates = [candidate for candidate, _ in asked]
+        known = [self._known_rows(candidate, vector).known for candidate, vector in asked]
         if not any(known):
             return
         try:
@@ -82,28 +82,28 @@ class Judge:
 
     def judge(self, candidate: Candidate, vector: Vector | None) -> Decision:
         """Judge a candidate; call it in the transaction that writes the decision."""
-        if is_absent(candidate):
-            told = told_of(candidate, self._latest())
-            if told is None:
+        if has_pronoun_subject(candidate):
+            resolved = resolve_pronoun(candidate, self._latest())
+            if resolved is None:
                 why = "it is not known who that is"
                 return Decision(Judgement(Verdict.NONE, candidate, why=why))
-            candidate = told
+            candidate = resolved
         rows = self._known_rows(candidate, vector)
         known = rows.known
-        judgement = self._decided(candidate, known) or judge_locally(candidate, known)
+        judgement = self._decided(candidate, known) or judge_by_rules(candidate, known)
         return rows.decision(checked(judgement, known, self._is_tool))
 
     def ahead(self, candidate: Candidate) -> Judgement | None:
-        """What the model has decided, if it was asked."""
+        """The model's judgement, if it was asked."""
         return self._ahead.get(candidate, (None, None))[1]
 
     def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
-        """What the model has decided, unless what is known has changed since."""
+        """The model's judgement, unless the known facts have changed since."""
         seen, judgement = self._ahead.get(candidate, (frozenset(), None))
         return judgement if seen == _keys(known) else None
 
     def _latest(self) -> Sequence[KnownFact]:
-        """Active facts, those said last first."""
+        """Active facts, latest first."""
         latest = self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT]
         return [known_fact_of(fact) for fact in _said_last_first(latest)]
 

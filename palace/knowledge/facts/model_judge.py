@@ -13,7 +13,7 @@ from llm.providers import Endpoint
 from palace.knowledge.facts.model_calls import ask
 from palace.prompts.facts import quoted
 
-# Beside each candidate the model is shown so many of the facts it may be about.
+# The model is shown up to so many known facts a candidate.
 SHOWN = 12
 TEXT_CHARS = 1000
 WHY_CHARS = 160

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.judging.rules import judge_locally
+from language.english.judging.rules import judge_by_rules
 from language.judging import Change, Verdict
 from tests.facts.extraction.reading import facts, known
 
 
 def judged(now, *before):
     """The first judgement that changes anything."""
-    judgements = [judge_locally(one, known(*before)) for one in facts(now)]
+    judgements = [judge_by_rules(one, known(*before)) for one in facts(now)]
     return next((one for one in judgements if one.verdict is not Verdict.NONE), None)
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.judging.pronouns import is_absent, told_of
+from language.english.judging.pronouns import has_pronoun_subject, resolve_pronoun
 from tests.facts.extraction.reading import facts, known
 
 
 def resolved(now, *before):
     """The first candidate of a message, about the person that earlier messages name."""
     candidate = facts(now)[0]
-    assert is_absent(candidate)
-    return told_of(candidate, [one.fact for one in reversed(known(*before))])
+    assert has_pronoun_subject(candidate)
+    return resolve_pronoun(candidate, [one.fact for one in reversed(known(*before))])
 
 
 @pytest.mark.parametrize(

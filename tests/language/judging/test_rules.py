@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from language.candidate import Candidate, Thing, Words
-from language.english.judging.rules import judge_locally
+from language.english.judging.rules import judge_by_rules
 from language.judging import Change, Known, Verdict
 from tests.facts.extraction.reading import facts, known, known_fact
 
@@ -16,7 +16,7 @@ def candidate(said):
 
 
 def judged(now, *before):
-    return judge_locally(candidate(now), known(*before, similarity=0.5))
+    return judge_by_rules(candidate(now), known(*before, similarity=0.5))
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_nearly_the_same_by_meaning_is_known_already():
 
     one, other = statement("went to the sea with the family"), statement("visited the seaside")
     fact = known_fact(other)
-    assert judge_locally(one, [Known(fact, 0.97)]).verdict is Verdict.NONE
-    assert judge_locally(one, [Known(fact, 0.6)]).verdict is Verdict.ADD
+    assert judge_by_rules(one, [Known(fact, 0.97)]).verdict is Verdict.NONE
+    assert judge_by_rules(one, [Known(fact, 0.6)]).verdict is Verdict.ADD
 
 
 def test_where_nothing_is_known_it_is_new():
-    assert judge_locally(candidate("I live in Oslo"), []).verdict is Verdict.ADD
+    assert judge_by_rules(candidate("I live in Oslo"), []).verdict is Verdict.ADD
