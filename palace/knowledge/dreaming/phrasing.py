@@ -1,4 +1,4 @@
-"""How statements are compared by rule: their words made one where they mean one."""
+"""Texts of facts compared by rule: words and phrases of one meaning count as one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from language.english.facts.values import NUMBER_WORD
 from language.english.judging.word_overlap import denies, words_of
-from palace.models import Fact
 
-# Words of a line mean the same in a short statement; the first stands for all.
+# The words of a line are synonyms in a short statement; the first stands for all.
 _ALIKE = """\
 like enjoy love adore fancy
 dislike hate detest loathe
@@ -85,7 +84,7 @@ _ONE_FOR = {
     for other in (first, *rest)
     for word in words_of(f"{other} {other}s")
 }
-# Likewise turns of phrase, before the words are taken apart.
+# Idioms, replaced before the text is split into words.
 _PHRASES = tuple(
     (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plain)
     for pattern, plain in (
@@ -104,7 +103,7 @@ _PHRASES = tuple(
 )
 _NOT = re.compile(r"n['’]t\b")
 _NONE = re.compile(r"\b(?:no|without|none)\b", re.IGNORECASE)
-# They may be there or not, and the statement says the same.
+# Adding or leaving out one of these does not change what a statement says.
 LIGHT = frozenset(
     words_of(
         "currently usually generally quite actually always often regularly both all about that who"
@@ -115,7 +114,7 @@ LIGHT = frozenset(
     | {"possess", "go", "day", "doe", "1"}
 )
 _DENYING = words_of("not no longer never cannot nobody none nothing without do does any")
-# What narrows a statement: with one of these it says something else.
+# Adding one of these narrows a statement, so that it says something else.
 NARROWING = words_of(
     "only except unless when if sometimes rarely but without before after used until during while"
     " instead than rather until except formerly previously former ex once almost nearly half"
@@ -130,7 +129,7 @@ _NUMBERED = re.compile(
     rf" (?:\d|{NUMBER_WORD}\b)"
 )
 _LISTED = re.compile(r"[A-Z]\w*(?:(?:, | and | or |, and )[A-Z]\w*)+")
-# Whose matter it is, where a statement about one tells of another.
+# A statement with one of these may be about a relative or a pet.
 _KIN = words_of(
     "son daughter child baby mother father parent brother sister sibling wife husband spouse"
     " partner grandmother grandfather uncle aunt cousin nephew niece dog cat pet horse neighbour"
@@ -142,7 +141,7 @@ _TURNING = re.compile(
 
 
 def plainly(text: str) -> str:
-    """With turns of phrase put plainly, and without contractions."""
+    """The text with idioms and contractions replaced by plain words."""
     for pattern, plain in _PHRASES:
         text = pattern.sub(plain, text)
     return _NOT.sub(" not", text)
@@ -150,18 +149,20 @@ def plainly(text: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def meant(text: str) -> frozenset[str]:
-    """What it says, in whatever words and order."""
+    """The words of a text, synonyms made one."""
     return frozenset(_ONE_FOR.get(word, word) for word in words_of(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A fact's text, taken apart once.
+    """What comparing a fact's text needs.
 
     Attributes:
-        words: What it says; `object` and `denied` likewise.
-        figures: Amounts and dates that stand in it.
-        names: Names in the order in which they stand, without that of its first word.
+        words: The words of the text, synonyms made one.
+        object: Likewise of the fact's object.
+        figures: Its amounts and dates.
+        names: Its names in order, without one that begins it.
+        denied: It says that something is not so.
     """
 
     words: frozenset[str]
@@ -172,40 +173,41 @@ class Wording:
 
     @property
     def asserted(self) -> frozenset[str]:
-        """What it says, or denies."""
+        """What it asserts or denies."""
         return self.words - _DENYING
 
     @property
     def kin(self) -> frozenset[str]:
-        """Of whom it tells beside whom it is about."""
+        """The relatives and pets that it names."""
         return self.words & _KIN
 
 
-def wording_of(fact: Fact) -> Wording:
-    text = plainly(fact.text)
+def wording_of(text: str, obj: str) -> Wording:
+    """The wording of a fact, from its text and its object."""
+    text = plainly(text)
     _, _, rest = text.partition(" ")
     digits = {word for word in meant(text) if word[:1].isdigit()}
-    # Of a list the order says nothing.
+    # The order of a list does not matter.
     rest = _LISTED.sub(lambda names: " ".join(sorted(_NAME.findall(names[0]))), rest)
     return Wording(
         words=meant(text),
-        object=meant(plainly(fact.object)),
+        object=meant(plainly(obj)),
         figures=frozenset(_FIGURE.findall(text)) | digits,
         names=tuple(name.removesuffix("'s").removesuffix("’s") for name in _NAME.findall(rest)),
         denied=denies(text) or _NONE.search(text) is not None,
     )
 
 
-def is_turned(one: Fact, other: Fact) -> bool:
-    """Whether the same words say another thing: "tabs to spaces", "spaces to tabs"."""
-    if not (_TURNING.search(one.text) and _TURNING.search(other.text)):
+def is_turned(one: str, other: str) -> bool:
+    """Whether the same words are in another order: "tabs to spaces", "spaces to tabs"."""
+    if not (_TURNING.search(one) and _TURNING.search(other)):
         return False
-    first, second = _in_order(plainly(one.text)), _in_order(plainly(other.text))
+    first, second = _in_order(plainly(one)), _in_order(plainly(other))
     return first != second and sorted(first) == sorted(second)
 
 
 def counts(text: str) -> bool:
-    """Whether its figures are amounts, and neither years nor parts of names."""
+    """Whether the figures of a text are amounts, and neither years nor parts of names."""
     if _NUMBERED.search(text):
         return False
     return not any(_YEAR.match(figure) for figure in _FIGURE.findall(text))

@@ -69,7 +69,7 @@ class Statement:
 
     @cached_property
     def wording(self) -> Wording:
-        return wording_of(self.fact)
+        return wording_of(self.fact.text, self.fact.object)
 
     @cached_property
     def predicate(self) -> str:
@@ -105,7 +105,7 @@ def say_the_same(one: Statement, other: Statement, cosine: float) -> bool:
     if one.stance != other.stance and {one.stance, other.stance} == {"positive", "negative"}:
         return False
     first, second = one.wording, other.wording
-    if is_turned(one.fact, other.fact):
+    if is_turned(one.fact.text, other.fact.text):
         return False
     if first.words == second.words and first.figures == second.figures:
         return _same_names(first, second)
@@ -177,7 +177,9 @@ def _same_names(one: Wording, other: Wording) -> bool:
 def _opposed(one: Statement, other: Statement) -> bool:
     """Liked and disliked; or, of two things, each preferred to the other."""
     if one.predicate == other.predicate == "prefers":
-        return one.wording.words == other.wording.words and is_turned(one.fact, other.fact)
+        return one.wording.words == other.wording.words and is_turned(
+            one.fact.text, other.fact.text
+        )
     if not {one.predicate, other.predicate} <= _STANCED:
         return False
     opposed = {one.stance, other.stance} == {"positive", "negative"}
