@@ -20,6 +20,7 @@ from language.english.dates.expressions import times
 from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts
 from language.english.intent import read_intent
+from language.english.judging import paraphrases
 from language.english.judging.word_overlap import words_of
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
@@ -34,7 +35,6 @@ from llm.answers import parse
 from llm.messages import Completion
 from palace.aaak import Pointer
 from palace.errors import BadPointer
-from palace.knowledge.dreaming import phrasing
 from palace.storable import storable_label
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.filing.injected import without_injected_memory
@@ -112,7 +112,7 @@ READERS = {
     "a web page": text_of,
     "an answer": parsed,
     "a body": read_body,
-    "statements": phrasing.plainly,
+    "statements": paraphrases.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
 }

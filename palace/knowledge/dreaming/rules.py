@@ -6,9 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from language.english.judging.word_overlap import without_figures
-from language.predicates import is_single
-from palace.knowledge.dreaming.phrasing import (
+from language.english.judging.paraphrases import (
     LIGHT,
     NARROWING,
     Wording,
@@ -17,6 +15,8 @@ from palace.knowledge.dreaming.phrasing import (
     meant,
     wording_of,
 )
+from language.english.judging.word_overlap import without_figures
+from language.predicates import is_single
 from palace.models import Fact
 
 # Cosines from which two texts that share subject and form may say the same.
