@@ -1,16 +1,17 @@
-"""Subject: what a question is about, besides the talk of talking, remembering and times of day."""
+"""The subject of a question: its terms without greetings, dates and words about remembering."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Protocol
 
 from language.analyzer import analyze
-from language.english.intent import read_intent
-from palace.recall.query import Query
+from language.english.dates.time_intent import TimeIntent
+from language.english.intent import Intent, read_intent
 
 # Words of questions about the memory itself. A question made of these alone, such as "What did I
-# tell you last week?", names nothing that could be near or far from what was said.
+# tell you last week?", has no subject that a message could be close to.
 _OF_MEMORY = frozenset(
     analyze(
         "ask asked answer chat chatted conversation conversations discuss discussed discussion "
@@ -30,8 +31,7 @@ _PLAIN = frozenset(
     )
 )
 
-
-# Words for those who ask and their people. A program asks about the user.
+# Words for the asker and their people. A program asks about "the user".
 _OURS = re.compile(
     r"\b(?:my|mine|our|ours|we|us|the users?)\b"
     r"|\b(?:can|could|do|did|would|have|had|am|was|must|should)(?:not|n['’]t) I\b"
@@ -42,8 +42,24 @@ _ORDER = re.compile(r"^\W*(?:please )?(?:give|show|send) me\b", re.IGNORECASE)
 _SOMEBODY = re.compile(r"\b(?:he|him|his|she|hers?|they|them|their)\b", re.IGNORECASE)
 
 
-def is_personal(query: Query) -> bool:
-    """Whether it is about the user, their people, or what was said: what memories are for."""
+class Question(Protocol):
+    """A question that has been read; `terms` are those of the analyzer."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def terms(self) -> tuple[str, ...]: ...
+
+    @property
+    def time(self) -> TimeIntent: ...
+
+    @property
+    def intent(self) -> Intent: ...
+
+
+def is_personal(query: Question) -> bool:
+    """Whether a question is about the user, their people, or what was said."""
     # "Give me five synonyms" is about nobody.
     text = _ORDER.sub("", query.text)
     intent = query.intent if text == query.text else read_intent(text)
@@ -52,7 +68,7 @@ def is_personal(query: Query) -> bool:
 
 
 def _refers_back(text: str) -> bool:
-    """Whether a pronoun stands for somebody from before the question, not from within it.
+    """Whether a pronoun stands for a person whom the question itself does not name.
 
     "Where does she work?" does; "How do bees find their hive?" does not.
     """
@@ -60,8 +76,8 @@ def _refers_back(text: str) -> bool:
     return pronoun is not None and not _naming(analyze(text[: pronoun.start()]))
 
 
-def subject_of(query: Query) -> frozenset[str]:
-    """The terms that name what the question is about; empty for "hi" and "what did I say?"."""
+def subject_of(query: Question) -> frozenset[str]:
+    """The terms that name the subject of a question; none for "hi" and "what did I say?"."""
     dated = [term for period in query.time.periods for term in analyze(period.text)]
     return _naming(query.terms) - frozenset(dated)
 
@@ -70,13 +86,13 @@ def _naming(terms: Iterable[str]) -> frozenset[str]:
     return frozenset(terms) - _OF_MEMORY - _PLAIN
 
 
-def asks_for_all(query: Query) -> bool:
-    """Whether it asks what is remembered, of whatever subject: "what do you know about me?"."""
+def asks_for_all(query: Question) -> bool:
+    """Whether a question asks for all memories, of no subject: "what do you know about me?"."""
     intent = query.intent
     of_memory = bool(_OF_MEMORY & set(query.terms)) or intent.asks_user or intent.asks_assistant
     return of_memory and not subject_of(query)
 
 
-def is_plain(query: Query) -> bool:
-    """Whether it is a greeting or a reply that asks for nothing: "hi", "good morning", "yes"."""
+def is_plain(query: Question) -> bool:
+    """Whether a message is a greeting or a reply, and no question: "hi", "good morning", "yes"."""
     return not (subject_of(query) or asks_for_all(query) or query.time.periods)
