@@ -22,7 +22,7 @@ from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MANY_PASSAGES, MOST_PASSAGES, by_meaning
 from palace.storage.indexing.spaces import active_space, model_of
-from tests.furniture import furnish
+from tests.furnished_palaces import furnish
 
 DRAWERS = 2500
 
