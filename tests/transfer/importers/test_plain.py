@@ -13,7 +13,7 @@ from palace.transfer.importers.conversation import REPEATED, UNKNOWN_ROLE
 from palace.transfer.importers.formats import PLAIN, detect, read
 from tests.transfer.importers.exports import plain, write_lines
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "importing.md"
 
 
 def read_all(path):
