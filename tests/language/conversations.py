@@ -8,7 +8,7 @@ from typing import Any
 from language.extraction import Context, Extraction, Listed, Vectors
 from language.transcripts import Turn
 from llm.embedding import local
-from palace.mining.local_extraction import extract
+from palace.mining.model_extraction import extract
 from tests.conversations import START
 
 

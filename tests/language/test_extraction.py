@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from language.extraction import Context
 from language.transcripts import ROLES, Turn
 from llm.errors import EmbedderUnavailable
-from palace.mining.local_extraction import extract
+from palace.mining.model_extraction import extract
 from tests.conversations import START
 from tests.hypothesis_profiles import examples
 from tests.language.conversations import FRIENDS, PORTO, SHED, asked, embed, read

@@ -9,8 +9,7 @@ import pytest
 from language.extraction import Context, TopicFound, WingFound
 from llm import dialects, providers
 from llm.models import Usage
-from palace.mining.local_extraction import extract
-from palace.mining.model_extraction import extract_with_model
+from palace.mining.model_extraction import extract, extract_with_model
 from tests.language.conversations import FRIENDS, PORTO, SHED, asked, embed
 from tests.model_server import CutOff, ModelServer, NotJson, Slow, Status, Text
 

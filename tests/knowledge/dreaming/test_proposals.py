@@ -14,6 +14,7 @@ from palace.curation.trash import move_to_trash, restore
 from palace.errors import FactConflict
 from palace.knowledge.dreaming.decisions import (
     BadProposal,
+    ChangedSince,
     StaleProposal,
     accept,
     accept_all,
@@ -22,7 +23,6 @@ from palace.knowledge.dreaming.decisions import (
     undo,
     undo_all,
 )
-from palace.knowledge.dreaming.execution import ChangedSince
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.history import history
 from palace.knowledge.facts.scope import Scope
