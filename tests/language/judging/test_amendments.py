@@ -6,7 +6,7 @@ import pytest
 
 from language.english.judging.rules import judge_by_rules
 from language.judging import Change, Verdict
-from tests.facts.extraction.reading import facts, known
+from tests.language.facts.extracted import facts, known
 
 
 def judged(now, *before):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from language.english.judging.pronouns import has_pronoun_subject, resolve_pronoun
-from tests.facts.extraction.reading import facts, known
+from tests.language.facts.extracted import facts, known
 
 
 def resolved(now, *before):

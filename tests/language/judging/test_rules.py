@@ -7,7 +7,7 @@ import pytest
 from language.candidate import Candidate, Thing, Words
 from language.english.judging.rules import judge_by_rules
 from language.judging import Change, Known, Verdict
-from tests.facts.extraction.reading import facts, known, known_fact
+from tests.language.facts.extracted import facts, known, known_fact
 
 
 def candidate(said):
