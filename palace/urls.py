@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import (
-    account_deletion,
-    activity,
-    cases,
-    drawers,
-    dream_settings,
-    dreams,
-    entities,
-    entity_care,
-    episodes,
-    exports,
-    fact_care,
-    fact_changes,
-    facts,
-    health,
-    imports,
-    inbox,
-    memory,
-    places,
-    recalls,
-    trash,
-    webhooks,
-    wings,
-    working,
-)
+from palace.views import account, activity, episodes, exports, health, webhooks, working
+from palace.views.dreams import settings as dream_settings
+from palace.views.dreams import views as dreams
+from palace.views.entities import views as entities
+from palace.views.entities.edits import entity_edit, entity_merge, entity_split, entity_undo
+from palace.views.facts import changes as fact_changes
+from palace.views.facts import edits as fact_edits
+from palace.views.facts import views as facts
+from palace.views.imports import views as imports
+from palace.views.inbox import views as inbox
+from palace.views.memory import views as memory
+from palace.views.places import drawers, wings
+from palace.views.places import views as places
+from palace.views.recalls import cases
+from palace.views.recalls import views as recalls
+from palace.views.trash import views as trash
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
@@ -54,19 +45,23 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/facts/", facts.facts, name="facts"),
     path("memory/facts/changes/", fact_changes.fact_changes, name="fact_changes"),
     path("memory/facts/<uuid:memory>/", facts.fact_detail, name="fact_detail"),
-    path("memory/facts/<uuid:memory>/rewrite/", fact_care.rewrite_fact, name="rewrite_fact"),
-    path("memory/facts/<uuid:memory>/retire/", fact_care.retire_fact, name="retire_fact"),
-    path("memory/facts/<uuid:memory>/restore/", fact_care.restore_fact, name="restore_fact"),
+    path("memory/facts/<uuid:memory>/rewrite/", fact_edits.rewrite_fact, name="rewrite_fact"),
+    path("memory/facts/<uuid:memory>/retire/", fact_edits.retire_fact, name="retire_fact"),
+    path("memory/facts/<uuid:memory>/restore/", fact_edits.restore_fact, name="restore_fact"),
     path("memory/people-and-things/", entities.entities, name="entities"),
     path("memory/people-and-things/<uuid:uuid>/", entities.entity_detail, name="entity_detail"),
-    path("memory/people-and-things/<uuid:uuid>/edit/", entity_care.entity_edit, name="entity_edit"),
+    path("memory/people-and-things/<uuid:uuid>/edit/", entity_edit, name="entity_edit"),
     path(
-        "memory/people-and-things/<uuid:uuid>/merge/", entity_care.entity_merge, name="entity_merge"
+        "memory/people-and-things/<uuid:uuid>/merge/",
+        entity_merge,
+        name="entity_merge",
     ),
     path(
-        "memory/people-and-things/<uuid:uuid>/split/", entity_care.entity_split, name="entity_split"
+        "memory/people-and-things/<uuid:uuid>/split/",
+        entity_split,
+        name="entity_split",
     ),
-    path("memory/people-and-things/undo/<uuid:uuid>/", entity_care.entity_undo, name="entity_undo"),
+    path("memory/people-and-things/undo/<uuid:uuid>/", entity_undo, name="entity_undo"),
     path("memory/inbox/", inbox.inbox, name="inbox"),
     path("memory/inbox/decide/", inbox.decide_proposals, name="decide_proposals"),
     path("memory/inbox/dream/", dreams.dream_now, name="dream_now"),
@@ -76,10 +71,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/dreams/", dream_settings.dream_settings, name="dream_settings"),
     path("settings/data/", exports.data_settings, name="data_settings"),
     path("settings/data/export/", exports.export_palace, name="export_palace"),
-    path("settings/account/delete/", account_deletion.delete_account, name="delete_account"),
-    path(
-        "account-deleted/<str:receipt>/", account_deletion.account_deleted, name="account_deleted"
-    ),
+    path("settings/account/delete/", account.delete_account, name="delete_account"),
+    path("account-deleted/<str:receipt>/", account.account_deleted, name="account_deleted"),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
     path("settings/webhooks/<uuid:uuid>/", webhooks.webhook_detail, name="webhook_detail"),
     path("settings/webhooks/<uuid:uuid>/try/", webhooks.webhook_try, name="webhook_try"),

@@ -17,8 +17,8 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from settings_app.account_forms import NAME_TAKEN
-from settings_app.belongings import rows_of
 from settings_app.names import people_called
+from settings_app.owned_rows import rows_of
 
 if TYPE_CHECKING:
     ChangeForm = UserChangeForm[User]

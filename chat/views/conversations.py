@@ -23,12 +23,11 @@ from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation
 from chat.titles import one_line
 from chat.views.message_form import AWAY, agent_of, chosen_agent, key_of, place_of, refusal, text_of
-from chat.views.showing import question_url, stretch
+from chat.views.message_rows import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
 from palace.templatetags.palace_tags import counted
-from palace.views.rendering import render_page_or_part
 from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Ledger
 from settings_app.access import (
@@ -38,6 +37,7 @@ from settings_app.access import (
     signed_in_page,
 )
 from settings_app.models import settings_of
+from settings_app.rendering import render_page_or_part
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from chat.errors import ChatError
 from chat.models import Conversation, Message
 from chat.views.conversations import show_conversation, the_conversation
 from chat.views.message_form import AWAY, key_of, place_of, refusal, reply_of, text_of
-from chat.views.showing import PAGE_SIZE, question_url, row, rows
+from chat.views.message_rows import PAGE_SIZE, question_url, row, rows
 from palace.models import Palace
 from settings_app.access import PageRequest, signed_in_action
 

@@ -12,8 +12,8 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from palace.models import Activity, ImportJob, Palace, Proposal, Room, Wing
-from palace.views.rendering import Stretch, render_page_or_part
 from settings_app.access import PageRequest, signed_in_page
+from settings_app.rendering import Stretch, render_page_or_part
 from settings_app.templatetags.figures import dollars
 
 LOOKED_AT = {

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from llm.errors import LLMError
 from palace.knowledge.episodes.episode_search import of_conversation, search
 from palace.models import Episode, Palace, Room
-from palace.views.list_pages import Numbered
+from palace.views.shared.pagination import Numbered
 from settings_app.access import PageRequest, signed_in_page
 
 FOUND = 20

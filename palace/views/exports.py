@@ -6,8 +6,8 @@ from django.http import HttpResponse, HttpResponseBase
 
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.transfer.export.download import download
-from palace.views.rendering import render_page_or_part
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.rendering import render_page_or_part
 
 
 @signed_in_page

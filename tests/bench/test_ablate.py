@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from bench.schema import drop_schema, schemas
 from palace.models import Drawer
 from palace.recall.recipes import RECIPES
-from palace.views.hits import SIGNALS
+from palace.views.memory.search_results import SIGNALS
 from tests.bench.talk import LOCOMO
 
 METRICS = {

@@ -18,7 +18,7 @@ from palace.recall.semantic import by_meaning
 from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.traits import read_traits
-from palace.views.hits import SIGNALS
+from palace.views.memory.search_results import SIGNALS
 from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
 
 QUESTIONS = (

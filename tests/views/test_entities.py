@@ -11,9 +11,9 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Fact
-from palace.views.entities import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
-from palace.views.graphs import ROW, WIDTH, best_connected, laid_out
-from palace.views.rendering import PAGE_SIZE
+from palace.views.entities.graph_layout import ROW, WIDTH, best_connected, laid_out
+from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
+from settings_app.rendering import PAGE_SIZE
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

@@ -12,7 +12,7 @@ from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import Hit
-from palace.views.hits import SIGNALS, SNIPPET_LENGTH, explained, hit_rows
+from palace.views.memory.search_results import SIGNALS, SNIPPET_LENGTH, explained, hit_rows
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory
 

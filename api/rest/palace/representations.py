@@ -7,8 +7,8 @@ from typing import Any
 
 from palace.curation import trash
 from palace.models import Closet, Drawer, Palace, Room, Wing, WingAlias
-from palace.views.evidence_spans import Resting, evidence_in, resting_on_it
-from palace.views.page_queries import WingRow, wing_counts
+from palace.queries.evidence import Resting, evidence_in, resting_on_it
+from palace.queries.places import WingRow, wing_counts
 
 
 def wings(palace: Palace, held: Sequence[Wing]) -> list[dict[str, Any]]:

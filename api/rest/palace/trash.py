@@ -28,7 +28,7 @@ from palace.curation.trash import (
 )
 from palace.models import Drawer, Palace
 from palace.models.hierarchy import DrawerQuerySet
-from palace.views.trash import EMPTY_AT_ONCE_S, queue_mining
+from palace.views.trash.views import EMPTY_AT_ONCE_S, queue_mining
 
 TAG = ["trash"]
 ONE = [shapes.UserAsked]

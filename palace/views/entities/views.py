@@ -1,0 +1,225 @@
+"""People, places and things: who and what is spoken of, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import Count, F, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.timezone import localtime
+
+from palace.models import Entity, Fact, Mention, Palace
+from palace.models.facts import FactQuerySet
+from palace.storable import storable_label
+from palace.templatetags.fact_tags import KINDS
+from palace.views.entities.connections import connections_of
+from palace.views.entities.mentions import mentions_of, shown
+from palace.views.evidence import with_words
+from palace.views.shared.date_fields import BadDay, end_of, read_day
+from palace.views.shared.pagination import Numbered, Uncounted
+from settings_app.access import PageRequest, signed_in_page
+from settings_app.rendering import render_page_or_part
+
+# Of each kind, on the page that shows all kinds.
+OF_A_KIND = 12
+KNOWN_SHOWN = 16
+STORY_SIZE = 30
+MENTIONS_SIZE = 15
+YEAR_UNKNOWN = "Since when is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """
+    Attributes:
+        facts: How many are held about it or end at it.
+        mentions: How often it is named.
+    """
+
+    entity: Entity
+    facts: int
+    mentions: int
+
+
+@dataclass(frozen=True, slots=True)
+class KindShown:
+    kind: str
+    name: str
+    rows: list[EntityRow]
+    has_more: bool
+
+
+@signed_in_page
+def entities(request: PageRequest) -> HttpResponse:
+    """By kind; `?kind=` shows one kind, `?q=` those of a name, `?after=` goes on behind one."""
+    palace = Palace.objects.own(request.user)
+    words, kind = storable_label(request.GET.get("q", "")), request.GET.get("kind", "")
+    kind = kind if kind in Entity.Kind else ""
+    context: dict[str, Any] = {"words": words, "kind": kind, "tabs": _tabs(words, kind)}
+    if words or kind:
+        context |= _listed(palace, words, kind, request.GET.get("after", ""))
+    else:
+        context["kinds"] = _overview(palace)
+    return render_page_or_part(request, "palace/entities.html", "rows", context)
+
+
+@signed_in_page
+def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """What is known of one of them; `?as_of=` a day."""
+    palace = Palace.objects.own(request.user)
+    entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
+    lists = {"story": _story, "mentions": _mentions}
+    wanted = next((name for name in lists if name in request.GET), "about")
+    if request.htmx and not request.htmx.history_restore_request and wanted in lists:
+        # The next rows of one list need nothing of the rest of the page.
+        context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
+        return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
+    context = _about(palace, entity, request.GET.get("as_of", ""))
+    for name, rows_of in lists.items():
+        context |= rows_of(entity, request.GET.get(name))
+    status = 400 if context["error"] else 200
+    return render_page_or_part(
+        request, "palace/entity_detail.html", "about", context, status=status
+    )
+
+
+def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
+    day, error = _day(asked)
+    facts = Fact.objects.within(palace).as_of(true_at=end_of(day) if day else None)
+    return {
+        "entity": entity,
+        "day": day,
+        "day_text": asked[:40],
+        "query": f"?as_of={day.isoformat()}" if day else "",
+        "error": error,
+        "known": Uncounted(_known(entity, facts), size=KNOWN_SHOWN),
+        "connections": connections_of(entity, facts),
+    }
+
+
+def _tabs(words: str, kind: str) -> list[tuple[str, str, bool]]:
+    """Label and question of each, and whether it is the one that is shown."""
+    named = [("", "All"), *((str(name), label) for name, label in KINDS.items())]
+    return [(label, _query(q=words, kind=name), name == kind) for name, label in named]
+
+
+def _query(**asked: str) -> str:
+    kept = {name: value for name, value in asked.items() if value}
+    return f"?{urlencode(kept)}" if kept else "?"
+
+
+def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]:
+    """Those of a name or kind, in the order of kind and slug, which an index has."""
+    found = _behind(palace, _named(palace, words, kind), after)
+    rows = Uncounted(found.order_by("kind", "slug"))
+    following = str(rows.rows[-1].uuid) if rows.has_next else ""
+    return {
+        "rows": _rows(palace, rows.rows),
+        "next": _query(q=words, kind=kind, after=following) if following else "",
+        "goes_on": bool(after),
+    }
+
+
+def _named(palace: Palace, words: str, kind: str) -> QuerySet[Entity]:
+    found = Entity.objects.filter(palace=palace, kind__in=[kind] if kind else Entity.Kind.values)
+    for word in words.split():
+        found = found.filter(Q(name__icontains=word) | Q(aliases__icontains=word))
+    return found
+
+
+def _behind(palace: Palace, found: QuerySet[Entity], uuid: str) -> QuerySet[Entity]:
+    try:
+        mark = Entity.objects.filter(palace=palace, uuid=UUID(uuid)).first() if uuid else None
+    except ValueError:
+        mark = None
+    if mark is None:
+        return found
+    return found.filter(Q(kind__gt=mark.kind) | Q(kind=mark.kind, slug__gt=mark.slug))
+
+
+def _overview(palace: Palace) -> list[KindShown]:
+    """The first of each kind that there is."""
+    named = Entity.objects.filter(palace=palace).order_by("slug")
+    first, *others = [named.filter(kind=kind)[: OF_A_KIND + 1] for kind in KINDS]
+    found = list(first.union(*others, all=True))
+    rows = _rows(palace, found)
+    by_kind = {kind: [row for row in rows if row.entity.kind == kind] for kind in KINDS}
+    return [
+        KindShown(str(kind), KINDS[kind], held[:OF_A_KIND], len(held) > OF_A_KIND)
+        for kind, held in by_kind.items()
+        if held
+    ]
+
+
+def _rows(palace: Palace, held: Sequence[Entity]) -> list[EntityRow]:
+    """With their counts, which take three queries for all of them."""
+    facts = Fact.objects.within(palace).active().order_by()
+    about = _counts(facts.filter(subject__in=held).values_list("subject"))
+    ending = _counts(
+        facts.filter(object_entity__in=held)
+        .exclude(subject=F("object_entity"))
+        .values_list("object_entity")
+    )
+    named = _counts(
+        Mention.objects.filter(palace=palace, entity__in=held, drawer__trashed_at=None)
+        .order_by()
+        .values_list("entity")
+    )
+    return [
+        EntityRow(one, about.get(one.pk, 0) + ending.get(one.pk, 0), named.get(one.pk, 0))
+        for one in held
+    ]
+
+
+def _counts(grouped: QuerySet[Any, Any]) -> dict[int, int]:
+    return dict(grouped.annotate(Count("pk")))
+
+
+def _day(text: str) -> tuple[date | None, str]:
+    try:
+        return read_day(storable_label(text)), ""
+    except BadDay as error:
+        return None, str(error)
+
+
+def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
+    """What is said of it and lasts; first that of which there is one at a time.
+
+    What happened is told in the timeline.
+    """
+    lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
+    return with_words(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
+
+
+def _story(entity: Entity, number: str | None) -> dict[str, Any]:
+    """All that was ever so, the latest first, a year at a time."""
+    ever = Fact.objects.filter(palace=entity.palace_id).filter(
+        Q(subject=entity) | Q(object_entity=entity),
+        Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE),
+    )
+    rows = Numbered(
+        with_words(ever, at_most=1).order_by(F("valid_from").desc(nulls_last=True), "-pk"),
+        number,
+        size=STORY_SIZE,
+    )
+    return {"story": rows, "years": _by_year(rows.rows)}
+
+
+def _by_year(facts: Iterable[Fact]) -> list[tuple[str, list[Fact]]]:
+    return [(year, list(group)) for year, group in groupby(facts, key=_year)]
+
+
+def _year(fact: Fact) -> str:
+    return str(localtime(fact.valid_from).year) if fact.valid_from else YEAR_UNKNOWN
+
+
+def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
+    stretch = Numbered(mentions_of(entity), number, size=MENTIONS_SIZE)
+    return {"mentions": stretch, "mentioned": shown(stretch.rows)}

@@ -1,0 +1,163 @@
+"""Which facts are looked for: what the form on their page says, made into a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Literal, Self
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import Q
+from django.http import Http404, QueryDict
+from django.shortcuts import get_object_or_404
+
+from palace.models import Entity, Fact, Palace
+from palace.models.facts import FactQuerySet
+from palace.storable import storable_label
+from palace.views.shared.date_fields import BadDay, end_of, read_day
+
+State = Literal["held", "dropped", "all"]
+Clock = Literal["true", "known"]
+
+STATES: dict[State, str] = {
+    "held": "What is held to be so",
+    "dropped": "What is held no longer",
+    "all": "Both",
+}
+CLOCKS: dict[Clock, str] = {
+    "true": "What was so then",
+    "known": "What was known then",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What the page's address asks for; everything empty asks for all that is held.
+
+    Attributes:
+        words: Each has to be in the fact's text.
+        about: A part of the name of its subject or object, or another name of theirs.
+        entity: Whom or what it is about, exactly.
+        category: A path; what lies below it counts too.
+        day: Facts as of the end of this day, by `clock`; `state` has no meaning then.
+        error: What is wrong with the day, in a sentence.
+    """
+
+    type: str = ""
+    words: str = ""
+    about: str = ""
+    entity: Entity | None = None
+    category: str = ""
+    state: State = "held"
+    day: date | None = None
+    day_text: str = ""
+    clock: Clock = "true"
+    error: str = ""
+
+    @classmethod
+    def read(cls, palace: Palace, sent: QueryDict) -> Self:
+        """From an address; what has no meaning there is left out, but a bad day is told.
+
+        Raises:
+            Http404: the entity is none of this palace.
+        """
+        text = {name: storable_label(sent.get(name, "")) for name in _TEXTS}
+        day, error = None, ""
+        try:
+            day = read_day(text["as_of"])
+        except BadDay as bad:
+            error = str(bad)
+        return cls(
+            type=text["type"] if text["type"] in Fact.Type else "",
+            words=text["q"],
+            about=text["about"],
+            entity=entity_asked(palace, text["entity"]),
+            category=text["category"].strip("/"),
+            state=next((state for state in STATES if state == text["state"]), "held"),
+            day=day,
+            day_text=text["as_of"],
+            clock=next((clock for clock in CLOCKS if clock == text["clock"]), "true"),
+            error=error,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        return self == Narrowing(type=self.type)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether nothing beyond words and type is asked for."""
+        return self == Narrowing(type=self.type, words=self.words)
+
+    def query(self, **more: str) -> str:
+        """As the address has it, from its question mark on; empty where nothing is asked."""
+        asked = {
+            "q": self.words,
+            "type": self.type,
+            "about": self.about,
+            "entity": str(self.entity.uuid) if self.entity else "",
+            "category": self.category,
+            "state": "" if self.state == "held" else self.state,
+            "as_of": self.day_text,
+            "clock": "" if self.clock == "true" else self.clock,
+        } | more
+        kept = {name: value for name, value in asked.items() if value}
+        return f"?{urlencode(kept)}" if kept else ""
+
+    def of_type(self, name: str) -> Narrowing:
+        return replace(self, type=name)
+
+    def without_entity(self) -> Narrowing:
+        return replace(self, entity=None)
+
+    def facts(self, palace: Palace) -> FactQuerySet:
+        """In no order yet."""
+        facts = self._held(palace)
+        for word in self.words.split():
+            facts = facts.filter(text__icontains=word)
+        if self.type:
+            facts = facts.filter(type=self.type)
+        if self.category:
+            below = f"{self.category}/"
+            facts = facts.filter(Q(category=self.category) | Q(category__startswith=below))
+        if self.entity:
+            facts = facts.filter(Q(subject=self.entity) | Q(object_entity=self.entity))
+        if self.about:
+            facts = facts.filter(about_named(self.about))
+        return facts
+
+    def _held(self, palace: Palace) -> FactQuerySet:
+        facts = Fact.objects.within(palace)
+        if self.day:
+            moment = end_of(self.day)
+            known = self.clock == "known"
+            return facts.as_of(known_at=moment) if known else facts.as_of(true_at=moment)
+        if self.state == "all":
+            return facts
+        return facts.active() if self.state == "held" else facts.exclude(retired_at=None)
+
+
+_TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")
+
+
+def entity_asked(palace: Palace, text: str) -> Entity | None:
+    """
+    Raises:
+        Http404: the text is no entity's of this palace.
+    """
+    if not text:
+        return None
+    try:
+        return get_object_or_404(Entity, palace=palace, uuid=UUID(text))
+    except ValueError:
+        raise Http404 from None
+
+
+def about_named(name: str) -> Q:
+    """Whether it is about somebody or something of such a name, or ends there."""
+    return _named("subject", name) | _named("object_entity", name)
+
+
+def _named(role: str, name: str) -> Q:
+    return Q(**{f"{role}__name__icontains": name}) | Q(**{f"{role}__aliases__contains": [name]})

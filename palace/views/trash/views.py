@@ -1,0 +1,352 @@
+"""The trash: how drawers get there, what is in it, and the two ways out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.utils.http import url_has_allowed_host_and_scheme
+from kombu.exceptions import OperationalError
+
+from palace import tasks
+from palace.curation.purge import Purge
+from palace.curation.trash import (
+    Batch,
+    Place,
+    Restored,
+    batch_key,
+    batch_of,
+    days_left,
+    drawers_in,
+    moment_of,
+    move_to_trash,
+    restore,
+    up_to,
+    was_batch,
+)
+from palace.knowledge.facts.evidence_support import resting_only_on
+from palace.models import Activity, Closet, Drawer, Fact, Palace, Room, Wing
+from palace.queries.places import with_preview
+from palace.templatetags.palace_tags import counted
+from palace.views.shared.place_counts import counts_beside
+from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.rendering import Stretch, render_page_or_part
+
+# Of more the rest is counted.
+NAMED = 12
+# For so long a request deletes by itself; a worker does the rest.
+EMPTY_AT_ONCE_S = 3
+NOTHING_TO_UNDO = (
+    "There is nothing left to undo: what went to the trash then was restored already, "
+    "or deleted for good."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchShown:
+    """The drawers of a batch that are on this page of the trash.
+
+    Attributes:
+        total: How many of the batch are in the trash, on this page and others.
+        days_left: Until they are purged, counted up; 0 when that is due.
+        along: The facts that went with them; None where there were none.
+    """
+
+    at: datetime
+    key: int
+    total: int
+    days_left: int
+    drawers: list[Drawer]
+    along: Along | None
+
+
+@signed_in_page
+def trash(request: PageRequest) -> HttpResponse:
+    """What is in the trash, newest first, by what went there together."""
+    palace = Palace.objects.own(request.user)
+    drawers = Stretch(_shown(palace), request.GET.get("page"))
+    context = {"drawers": drawers, "batches": _batches(palace, drawers.rows)}
+    return render_page_or_part(request, "palace/trash.html", "batches", context)
+
+
+@signed_in_form
+def trash_place(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
+    """Asks before a place with all its drawers goes to the trash, and moves it there."""
+    place = _own_place(request, kind, uuid)
+    if request.method != "POST":
+        return _ask(request, kind, place)
+    batch = move_to_trash(place)
+    if request.htmx and isinstance(place, Drawer):
+        return _leaf_is_gone(request, place, batch)
+    if batch.drawers:
+        _offer_undo(request, batch, place)
+    else:
+        messages.info(request, "There was nothing to move: it is in the trash already.")
+    return redirect(_way_back(request) or _nearest(place))
+
+
+@signed_in_action
+def restore_batch(request: PageRequest, key: int) -> HttpResponse:
+    """Undoes a move to the trash: exactly what went there then comes back."""
+    palace = Palace.objects.own(request.user)
+    at = moment_of(key)
+    if at is None or not was_batch(palace, at):
+        raise Http404
+    drawers = batch_of(palace, at)
+    leaf = with_preview(drawers.with_place()).first() if request.htmx else None
+    restored = restore(palace, drawers)
+    queue_mining(restored)
+    if request.htmx:
+        return _leaf_is_back(request, leaf, restored)
+    if restored.drawers:
+        _say_restored(request, restored)
+    else:
+        messages.info(request, NOTHING_TO_UNDO)
+    return redirect(_way_back(request) or "trash")
+
+
+@signed_in_action
+def restore_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
+    drawer = _own_drawer(request, uuid)
+    restored = restore(drawer.palace, drawers_in(drawer))
+    queue_mining(restored)
+    if restored.drawers:
+        _say_restored(request, restored)
+    else:
+        messages.info(request, "There was nothing to restore: it is in its place already.")
+    return redirect(_way_back(request) or drawer)
+
+
+@signed_in_action
+def purge_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
+    drawer = _own_drawer(request, uuid)
+    run = Purge(drawer.palace)
+    run.run(drawers_in(drawer))
+    if not run.count:
+        messages.error(
+            request,
+            "Nothing was deleted: only what is in the trash can be deleted for good. "
+            "Move the drawer there first.",
+        )
+        return redirect(drawer)
+    messages.success(request, "The drawer is deleted for good.")
+    return redirect("trash")
+
+
+@signed_in_form
+def empty_trash(request: PageRequest, key: int) -> HttpResponse:
+    """Asks, then deletes for good what went into the trash up to a batch.
+
+    What goes there after the question was shown stays.
+    """
+    palace = Palace.objects.own(request.user)
+    at = moment_of(key)
+    if at is None or not was_batch(palace, at):
+        raise Http404
+    drawers = up_to(key).within(palace)
+    count = drawers.count()
+    if not count:
+        messages.info(request, "There is nothing of that left in the trash.")
+        return redirect("trash")
+    if request.method != "POST":
+        return render(request, "palace/trash_empty.html", {"count": count})
+    run = Purge(palace)
+    if run.run(drawers, seconds=EMPTY_AT_ONCE_S):
+        messages.success(request, f"{_drawers_are(run.count)} deleted for good.")
+    else:
+        _queue_the_rest(request, palace, key)
+    return redirect("trash")
+
+
+def _shown(palace: Palace) -> QuerySet[Drawer]:
+    trashed = with_preview(Drawer.objects.within(palace).trashed().with_place())
+    return trashed.order_by("-trashed_at", "conversation", "position", "pk")
+
+
+def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchShown]:
+    moments = {drawer.trashed_at for drawer in drawers}
+    counted_by = Drawer.objects.within(palace).filter(trashed_at__in=moments).order_by()
+    totals = dict(counted_by.values_list("trashed_at").annotate(Count("pk")))
+    along = went_along(palace, [batch_key(at) for at in moments if at])
+    return [
+        BatchShown(
+            at,
+            key := batch_key(at),
+            totals.get(at, 0),
+            days_left(at),
+            list(group),
+            along.get(key),
+        )
+        for at, group in groupby(drawers, key=lambda drawer: drawer.trashed_at)
+        if at is not None
+    ]
+
+
+def _own_place(request: PageRequest, kind: str, uuid: UUID) -> Place:
+    palace = Palace.objects.own(request.user)
+    places: dict[str, QuerySet[Any]] = {
+        "wing": Wing.objects.within(palace),
+        "room": Room.objects.within(palace).select_related("wing"),
+        "closet": Closet.objects.within(palace).select_related("room__wing"),
+        "drawer": Drawer.objects.within(palace).with_place(),
+    }
+    if kind not in places:
+        raise Http404
+    place: Place = get_object_or_404(places[kind], uuid=uuid)
+    return place
+
+
+def _own_drawer(request: PageRequest, uuid: UUID) -> Drawer:
+    palace = Palace.objects.own(request.user)
+    return get_object_or_404(Drawer.objects.within(palace).with_place(), uuid=uuid)
+
+
+def _ask(request: PageRequest, kind: str, place: Place) -> HttpResponse:
+    count = drawers_in(place).kept().count()
+    if not count:
+        messages.info(request, f"There is nothing in this {kind} to move to the trash.")
+        return redirect(_nearest(place))
+    context = {"kind": kind, "place": place, "count": count, "along": going_along(place)}
+    return render(request, "palace/trash_place.html", context)
+
+
+def _leaf_is_gone(request: PageRequest, drawer: Drawer, batch: Batch) -> HttpResponse:
+    context = {"drawer": drawer, "batch": batch, "counts": counts_beside(request, drawer)}
+    return render(request, "palace/_leaf_gone.html", context)
+
+
+def _leaf_is_back(request: PageRequest, drawer: Drawer | None, restored: Restored) -> HttpResponse:
+    if drawer is None or not restored.drawers:
+        return render(request, "palace/_leaf_gone.html", {"sentence": NOTHING_TO_UNDO})
+    context = {"drawer": drawer, "counts": counts_beside(request, drawer), "is_back": True}
+    return render(request, "palace/_leaf_back.html", context)
+
+
+def _offer_undo(request: PageRequest, batch: Batch, place: Place) -> None:
+    context = {"batch": batch, "next": _way_back(request) or place.get_absolute_url()}
+    # Marked as safe by having been rendered; it holds figures and addresses only.
+    messages.success(request, render_to_string("palace/_undo.html", context, request))
+
+
+def _say_restored(request: PageRequest, restored: Restored) -> None:
+    messages.success(request, f"{_drawers_are(restored.drawers)} back in place.")
+
+
+def _drawers_are(count: int) -> str:
+    return f"{counted(count, 'drawer')} {'is' if count == 1 else 'are'}"
+
+
+def queue_mining(restored: Restored) -> None:
+    """What was trashed before it was mined is mined now, or within minutes by the sweep."""
+    try:
+        for room in restored.unmined:
+            tasks.mine_room.delay(room)
+    except OperationalError:
+        return
+
+
+def _queue_the_rest(request: PageRequest, palace: Palace, key: int) -> None:
+    try:
+        tasks.empty_trash.delay(palace.pk, key)
+    except OperationalError:
+        messages.warning(
+            request,
+            "Part of the trash is deleted. The queue (Redis) does not answer at the moment; "
+            "empty the trash once more to go on.",
+        )
+    else:
+        messages.success(
+            request, "The trash is being emptied. There is much in it: this takes a few minutes."
+        )
+
+
+def _way_back(request: PageRequest) -> str:
+    """Where the form said it was; empty unless that is a page of ours."""
+    address = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if ours and address.startswith("/") else ""
+
+
+def _nearest(place: Place) -> str:
+    """The closest place around that still holds something, at last the whole palace."""
+    around: list[Place] = []
+    if isinstance(place, Drawer):
+        around += [place.closet] if place.closet else []
+        around.append(place.room)
+    elif isinstance(place, Closet):
+        around.append(place.room)
+    if not isinstance(place, Wing):
+        room = place if isinstance(place, Room) else place.room
+        around.append(room.wing)
+    for each in around:
+        if drawers_in(each).kept().exists():
+            return each.get_absolute_url()
+    return "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """
+    Attributes:
+        named: The first of them.
+        total: How many there are.
+    """
+
+    named: list[Fact]
+    total: int
+
+    @property
+    def others(self) -> int:
+        return self.total - len(self.named)
+
+
+def going_along(place: Place) -> Along:
+    """What is held and rests on the drawers of a place alone, the newest first."""
+    palace = place.palace
+    facts = resting_only_on(palace, drawers_in(place).kept()).order_by("-recorded_at", "-pk")
+    named = list(facts[: NAMED + 1])
+    return Along(named[:NAMED], facts.count() if len(named) > NAMED else len(named))
+
+
+def went_along(palace: Palace, batches: Collection[int]) -> dict[int, Along]:
+    """By the key of a batch, what went with it and has not come back."""
+    noted = Activity.objects.filter(
+        palace=palace, kind=Activity.Kind.DRAWERS_TRASHED, detail__batch__in=list(batches)
+    )
+    memories: Mapping[int, list[str]] = {
+        detail["batch"]: detail["facts"]
+        for detail in noted.values_list("detail", flat=True)
+        if "facts" in detail
+    }
+    dropped = _dropped(palace, [memory for each in memories.values() for memory in each])
+    found = {
+        key: [
+            fact
+            for memory in each
+            if (fact := dropped.get(UUID(memory))) and _went_in(fact, moment_of(key))
+        ]
+        for key, each in memories.items()
+    }
+    return {key: Along(facts[:NAMED], len(facts)) for key, facts in found.items() if facts}
+
+
+def _dropped(palace: Palace, memories: Collection[str]) -> dict[UUID, Fact]:
+    """The latest version by memory."""
+    versions = Fact.objects.within(palace).filter(memory__in=list(memories))
+    latest = versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
+    return {fact.memory: fact for fact in latest}
+
+
+def _went_in(fact: Fact, at: datetime | None) -> bool:
+    """Whether it lost its words, or was deleted together with the drawers of this batch."""
+    with_words = fact.fate == Fact.Fate.DELETED and fact.retired_at == at
+    return fact.fate == Fact.Fate.UNFOUNDED or with_words
