@@ -42,7 +42,7 @@ from palace.storage.indexing.traits import read_traits
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
 from palace.views.inbox.word_diff import changes
-from palace.views.memory.search_results import snippet_of
+from palace.views.shared.snippets import snippet_of
 from tests.hostile import texts, times_slower
 from tests.importers.exports import (
     chatgpt,

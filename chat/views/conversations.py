@@ -15,7 +15,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
-from kombu.exceptions import OperationalError
 
 from chat import replies, reply_ending
 from chat.errors import ChatError
@@ -131,18 +130,10 @@ def remember_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     except Conversation.DoesNotExist:
         raise Http404 from None
     if kept.room:
-        _mine_soon(kept.room)
+        tasks.enqueue_mining([kept.room.pk])
     said = f"Remembered {counted(kept.messages, 'message')}."
     messages.success(request, said if kept.messages else "Everything is remembered already.")
     return redirect(conversation)
-
-
-def _mine_soon(room: Room) -> None:
-    """Where the queue is away, the sweep mines it within minutes."""
-    try:
-        tasks.mine_room.delay(room.pk)
-    except OperationalError:
-        return
 
 
 @signed_in_form

@@ -17,8 +17,8 @@ from chat import live
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
+from palace.queries.signals import SIGNALS
 from palace.recall.trace import SHOWN
-from palace.views.memory.search_results import SIGNALS
 
 # Messages shown at once; the earlier ones are a click away.
 PAGE_SIZE = 30

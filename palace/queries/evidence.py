@@ -1,26 +1,35 @@
-"""A drawer's words, and the facts that rest on them."""
+"""Facts with their evidence: the exact words of drawers that support them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from typing import TypeVar
+from uuid import UUID
 
-from palace.knowledge.facts.evidence_support import resting_only_on
-from palace.models import Drawer, Evidence, Fact, Palace
+from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
+from django.db.models.functions import Substr
 
-# So many stretches of words are looked at; more are in no message that people write.
-SPANS_READ = 400
+from palace.models import Drawer, Evidence, Fact, Palace, ProposalQuote
+from palace.models.facts import FactQuerySet
+from palace.models.hierarchy import DrawerQuerySet
+
+Quote = TypeVar("Quote", Evidence, ProposalQuote)
+
+# Longer quotes are cut; the drawer has the rest.
+QUOTE_LENGTH = 600
+# The most quotes read of one drawer; no message that people write has more.
+QUOTES_READ = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Resting:
-    """A memory that rests on a drawer.
+class SupportedFact:
+    """A memory with evidence in a drawer.
 
     Attributes:
-        fact: Its version that is held, else the latest of those that rest here.
-        start: Where the first of its words begin.
-        is_only: Whether it is held and rests on nothing else.
+        fact: Its active version, else the latest of those with evidence in the drawer.
+        start: Where its first quote begins.
+        is_only: Whether it is active and has evidence in no other drawer.
     """
 
     fact: Fact
@@ -28,88 +37,75 @@ class Resting:
     is_only: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+def with_quotes(facts: FactQuerySet, *, at_most: int) -> FactQuerySet:
+    """Prefetch subject, object, and the earliest quotes as `shown`.
+
+    Args:
+        at_most: How many quotes each fact gets.
     """
-    Attributes:
-        is_passage: Whether it belongs to the passage that the address names.
-        is_first: Whether that passage begins here.
-    """
-
-    text: str
-    is_passage: bool
-    is_first: bool
+    quotes = cut_out(Evidence.objects.all()).order_by("drawer__said_at", "start", "pk")
+    return facts.select_related("subject", "object_entity").prefetch_related(
+        Prefetch("evidence", quotes[:at_most], to_attr="shown")
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A stretch of a drawer's text.
-
-    Attributes:
-        url: Of the fact that rests on it, or of the list where there are several; else empty.
-        name: The facts, for the link's title.
-    """
-
-    url: str
-    name: str
-    pieces: tuple[Piece, ...]
+def cut_out(quotes: QuerySet[Quote]) -> QuerySet[Quote]:
+    """Each with its `words`, cut out by the database, and its drawer without the whole text."""
+    length = F("end") - F("start")
+    cut: QuerySet[Quote] = (
+        quotes.select_related("drawer__room__wing")
+        .defer("drawer__text")
+        .annotate(words=Substr(Substr("drawer__text", F("start") + 1, length), 1, QUOTE_LENGTH))
+    )
+    return cut
 
 
 def evidence_in(drawer: Drawer) -> list[Evidence]:
-    """The words of a drawer that facts rest on, in their order, each with its fact."""
-    words = Evidence.objects.filter(palace=drawer.palace_id, drawer=drawer)
-    return list(words.select_related("fact__subject").order_by("start", "pk")[:SPANS_READ])
+    """The quotes of a drawer in their order, each with its fact."""
+    quotes = Evidence.objects.filter(palace=drawer.palace_id, drawer=drawer)
+    return list(quotes.select_related("fact__subject").order_by("start", "pk")[:QUOTES_READ])
 
 
-def resting_on_it(palace: Palace, drawer: Drawer, words: Sequence[Evidence]) -> list[Resting]:
-    """The memories that rest on these words of the drawer, each once."""
-    only = set(_resting_only(palace, drawer)) if words else set()
-    memories: dict[object, Resting] = {}
-    for evidence in words:
-        known = memories.get(evidence.fact.memory)
-        if known is None or _is_later(evidence.fact, known.fact):
-            start = known.start if known else evidence.start
-            is_only = evidence.fact.pk in only
-            memories[evidence.fact.memory] = Resting(evidence.fact, start, is_only)
+def supported_facts(
+    palace: Palace, drawer: Drawer, quotes: Sequence[Evidence]
+) -> list[SupportedFact]:
+    """The memories that these quotes of the drawer support, each once."""
+    only = _supported_only_by(palace, drawer) if quotes else set()
+    memories: dict[UUID, SupportedFact] = {}
+    for quote in quotes:
+        known = memories.get(quote.fact.memory)
+        if known is None or _comes_before(quote.fact, known.fact):
+            start = known.start if known else quote.start
+            is_only = quote.fact.pk in only
+            memories[quote.fact.memory] = SupportedFact(quote.fact, start, is_only)
     return list(memories.values())
 
 
-def stretches(text: str, words: Sequence[Evidence], passage: tuple[int, int]) -> list[Stretch]:
-    """The text cut where facts' words and the passage begin and end; joined, it is the text."""
-    edges = {0, len(text), *passage, *(edge for one in words for edge in (one.start, one.end))}
-    cuts = sorted(edge for edge in edges if 0 <= edge <= len(text))
-    linked = [(_link(words, span), _piece(text, span, passage)) for span in pairwise(cuts)]
-    return [
-        Stretch(url, name, tuple(piece for _, piece in group))
-        for (url, name), group in groupby(linked, key=lambda pair: pair[0])
-    ]
+def facts_supported_by(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """All facts with evidence in any of the drawers, active or not."""
+    within = drawers.within(palace)
+    quotes = Evidence.objects.filter(
+        palace=palace, fact=OuterRef("pk"), drawer__in=within.values("pk")
+    )
+    return Fact.objects.within(palace).filter(Exists(quotes))
 
 
-def _link(words: Sequence[Evidence], span: tuple[int, int]) -> tuple[str, str]:
-    """Where these characters lead, and what is said there; both empty where no fact rests."""
-    facts = _unlike(one.fact for one in words if one.start <= span[0] and span[1] <= one.end)
-    url = facts[0].get_absolute_url() if len(facts) == 1 else "#facts" if facts else ""
-    return url, "; ".join(fact.text for fact in facts[:3])
+def facts_supported_only_by(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """Active facts with evidence in these drawers, and in no other drawer outside the trash."""
+    others = Drawer.objects.within(palace).kept().exclude(pk__in=drawers.values("pk"))
+    elsewhere = Evidence.objects.filter(
+        palace=palace, fact=OuterRef("pk"), drawer__in=others.values("pk")
+    )
+    return facts_supported_by(palace, drawers).active().exclude(Exists(elsewhere))
 
 
-def _piece(text: str, span: tuple[int, int], passage: tuple[int, int]) -> Piece:
-    inside = passage[0] <= span[0] and span[1] <= passage[1]
-    return Piece(text[slice(*span)], inside, inside and span[0] == passage[0])
-
-
-def _unlike(facts: Iterable[Fact]) -> Sequence[Fact]:
-    """One version of each memory."""
-    by_memory = {fact.memory: fact for fact in facts}
-    return list(by_memory.values())
-
-
-def _resting_only(palace: Palace, drawer: Drawer) -> Iterable[int]:
+def _supported_only_by(palace: Palace, drawer: Drawer) -> set[int]:
     this = Drawer.objects.within(palace).filter(pk=drawer.pk)
-    return resting_only_on(palace, this).values_list("pk", flat=True)
+    return set(facts_supported_only_by(palace, this).values_list("pk", flat=True))
 
 
-def _is_later(fact: Fact, other: Fact) -> bool:
-    """Whether it is the one to be shown: held before dropped, then the latest."""
+def _comes_before(fact: Fact, other: Fact) -> bool:
+    """Active versions come before inactive ones, later ones before earlier ones."""
     return (fact.retired_at is None, fact.recorded_at) > (
         other.retired_at is None,
         other.recorded_at,

@@ -12,8 +12,9 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from palace.models import Activity, ImportJob, Palace, Proposal, Room, Wing
+from palace.views.shared.pagination import CountedPage
 from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import Stretch, render_page_or_part
+from settings_app.rendering import render_page_or_part
 from settings_app.templatetags.figures import dollars
 
 LOOKED_AT = {
@@ -59,10 +60,10 @@ def activities(request: PageRequest) -> HttpResponse:
     held = Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")
     if kind in Activity.Kind:
         held = held.filter(kind=kind)
-    stretch = Stretch(held, request.GET.get("page"))
+    listed = CountedPage(held, request.GET.get("page"))
     context = {
-        "stretch": stretch,
-        "rows": _rows(palace, stretch.rows),
+        "listed": listed,
+        "rows": _rows(palace, listed.rows),
         "kinds": Activity.Kind.choices,
         "kind": kind if kind in Activity.Kind else "",
     }

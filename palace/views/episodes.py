@@ -12,7 +12,7 @@ from django.shortcuts import render
 from llm.errors import LLMError
 from palace.knowledge.episodes.episode_search import of_conversation, search
 from palace.models import Episode, Palace, Room
-from palace.views.shared.pagination import Numbered
+from palace.views.shared.pagination import NumberedPage
 from settings_app.access import PageRequest, signed_in_page
 
 FOUND = 20
@@ -61,7 +61,7 @@ def episodes(request: PageRequest) -> HttpResponse:
     else:
         kept = Episode.objects.within(palace).kept()
         latest = kept.order_by(F("ended_at").desc(nulls_last=True), "-pk")
-        page = Numbered(latest, request.GET.get("page"))
+        page = NumberedPage(latest, request.GET.get("page"))
         context |= {"page": page, "rows": _with_rooms(palace, [(row, None) for row in page.rows])}
     return render(request, "palace/episodes.html", context, status=status)
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, Wing
-from settings_app.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.sign_in import one_time_link
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 

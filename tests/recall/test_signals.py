@@ -9,6 +9,7 @@ import pytest
 
 from palace.models import Drawer
 from palace.pipeline.mine import mine
+from palace.queries.signals import SIGNALS
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
@@ -18,7 +19,6 @@ from palace.recall.semantic import by_meaning
 from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.traits import read_traits
-from palace.views.memory.search_results import SIGNALS
 from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
 
 QUESTIONS = (

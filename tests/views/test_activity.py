@@ -9,7 +9,7 @@ from django.urls import reverse
 from palace.curation.trash import move_to_trash
 from palace.models import Activity, ImportJob, Palace
 from palace.views.memory.views import LINES, UNFOLDED, lately
-from settings_app.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 
 ACTIVITY = "/memory/activity/"
 

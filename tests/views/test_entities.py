@@ -13,7 +13,7 @@ from django.urls import reverse
 from palace.models import Fact
 from palace.views.entities.graph_layout import ROW, WIDTH, best_connected, laid_out
 from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
-from settings_app.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

@@ -13,8 +13,8 @@ from palace.knowledge.facts.fact_edits import delete, forget, restore, rewrite
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Entity, Fact, FactEvent, Palace
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings
-from settings_app.rendering import PAGE_SIZE
 
 CHANGES = "/memory/facts/changes/"
 HTMX = {"HX-Request": "true"}

@@ -11,8 +11,8 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Drawer
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings
-from settings_app.rendering import PAGE_SIZE
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

@@ -22,7 +22,7 @@ from palace.models import Drawer, ImportJob, Palace
 from palace.models.locks import held_if_free
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path
-from settings_app.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from tests.importers.exports import plain
 from tests.importers.processes import environment
 from tests.views.importing import (

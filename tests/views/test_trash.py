@@ -14,8 +14,8 @@ from palace.models import Activity, Drawer, Palace
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
+from palace.views.shared.pagination import PAGE_SIZE
 from palace.views.trash.views import NOTHING_TO_UNDO
-from settings_app.rendering import PAGE_SIZE
 from tests.factories import (
     ClosetFactory,
     DrawerFactory,

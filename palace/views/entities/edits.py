@@ -14,11 +14,12 @@ from django.template.loader import render_to_string
 
 from palace.curation.entities import BadEntity, merge_entities, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import about_entity
 from palace.storable import LABEL_LENGTH, storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.mentions import mentions_of, shown
-from palace.views.evidence import with_words
-from palace.views.shared.pagination import Uncounted
+from palace.views.shared.pagination import UncountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
 OTHERS_SHOWN = 20
@@ -92,15 +93,14 @@ def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
     palace, words = _palace(request), storable_label(request.GET.get("q", ""))
-    about = Fact.objects.within(palace).active()
-    about = about.filter(Q(subject=entity) | Q(object_entity=entity))
-    facts = with_words(about, at_most=1).order_by("-recorded_at", "-pk")
-    mentions = Uncounted(mentions_of(entity), size=MENTIONS_SHOWN)
+    about = Fact.objects.within(palace).active().filter(about_entity(entity))
+    facts = with_quotes(about, at_most=1).order_by("-recorded_at", "-pk")
+    mentions = UncountedPage(mentions_of(entity), size=MENTIONS_SHOWN)
     context = {
         "entity": entity,
         "words": words,
         "others": _others(palace, entity, words),
-        "facts": Uncounted(facts, size=FACTS_SHOWN),
+        "facts": UncountedPage(facts, size=FACTS_SHOWN),
         "mentioned": shown(mentions.rows),
         "has_more_mentions": mentions.has_next,
         "kinds": [(str(kind), label) for kind, label in KINDS.items()],

@@ -17,13 +17,14 @@ from django.utils.timezone import localtime
 
 from palace.models import Entity, Fact, Mention, Palace
 from palace.models.facts import FactQuerySet
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import EVER_TRUE, about_entity
 from palace.storable import storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.entities.mentions import mentions_of, shown
-from palace.views.evidence import with_words
 from palace.views.shared.date_fields import BadDay, end_of, read_day
-from palace.views.shared.pagination import Numbered, Uncounted
+from palace.views.shared.pagination import NumberedPage, UncountedPage
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -99,7 +100,7 @@ def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
         "day_text": asked[:40],
         "query": f"?as_of={day.isoformat()}" if day else "",
         "error": error,
-        "known": Uncounted(_known(entity, facts), size=KNOWN_SHOWN),
+        "known": UncountedPage(_known(entity, facts), size=KNOWN_SHOWN),
         "connections": connections_of(entity, facts),
     }
 
@@ -118,7 +119,7 @@ def _query(**asked: str) -> str:
 def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]:
     """Those of a name or kind, in the order of kind and slug, which an index has."""
     found = _behind(palace, _named(palace, words, kind), after)
-    rows = Uncounted(found.order_by("kind", "slug"))
+    rows = UncountedPage(found.order_by("kind", "slug"))
     following = str(rows.rows[-1].uuid) if rows.has_next else ""
     return {
         "rows": _rows(palace, rows.rows),
@@ -195,17 +196,14 @@ def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
     What happened is told in the timeline.
     """
     lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
-    return with_words(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
+    return with_quotes(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
 
 
 def _story(entity: Entity, number: str | None) -> dict[str, Any]:
     """All that was ever so, the latest first, a year at a time."""
-    ever = Fact.objects.filter(palace=entity.palace_id).filter(
-        Q(subject=entity) | Q(object_entity=entity),
-        Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE),
-    )
-    rows = Numbered(
-        with_words(ever, at_most=1).order_by(F("valid_from").desc(nulls_last=True), "-pk"),
+    ever = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
+    rows = NumberedPage(
+        with_quotes(ever, at_most=1).order_by(F("valid_from").desc(nulls_last=True), "-pk"),
         number,
         size=STORY_SIZE,
     )
@@ -221,5 +219,5 @@ def _year(fact: Fact) -> str:
 
 
 def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
-    stretch = Numbered(mentions_of(entity), number, size=MENTIONS_SIZE)
-    return {"mentions": stretch, "mentioned": shown(stretch.rows)}
+    listed = NumberedPage(mentions_of(entity), number, size=MENTIONS_SIZE)
+    return {"mentions": listed, "mentioned": shown(listed.rows)}

@@ -15,12 +15,13 @@ from django.http import HttpResponse, QueryDict
 
 from language.predicates import PREDICATES
 from palace.models import Entity, Fact, FactEvent, Palace
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import about_entity
 from palace.storable import storable_label
 from palace.templatetags.fact_tags import CHANGES
-from palace.views.evidence import with_words
 from palace.views.facts.filters import about_named, entity_asked
 from palace.views.shared.date_fields import BadDay, end_of, read_day, start_of
-from palace.views.shared.pagination import Uncounted
+from palace.views.shared.pagination import UncountedPage
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -133,7 +134,7 @@ class Asked:
     def _facts(self, palace: Palace) -> QuerySet[Fact]:
         facts = Fact.objects.within(palace).order_by()
         if self.entity:
-            facts = facts.filter(Q(subject=self.entity) | Q(object_entity=self.entity))
+            facts = facts.filter(about_entity(self.entity))
         if self.about:
             facts = facts.filter(about_named(self.about))
         return facts.filter(predicate=self.predicate) if self.predicate else facts
@@ -148,7 +149,7 @@ def fact_changes(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     asked = Asked.read(palace, request.GET)
     found = _behind(palace, asked.events(palace), request.GET.get("after", ""))
-    rows = Uncounted(found.order_by("-at", "-pk"))
+    rows = UncountedPage(found.order_by("-at", "-pk"))
     context = {
         "asked": asked,
         "rows": _changes(palace, rows.rows),
@@ -182,7 +183,7 @@ def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
     memories = {event.memory for event in events}
     versions = Fact.objects.within(palace).filter(memory__in=memories)
     by_memory: defaultdict[UUID, list[Fact]] = defaultdict(list)
-    for fact in with_words(versions.order_by("recorded_at", "pk"), at_most=1):
+    for fact in with_quotes(versions.order_by("recorded_at", "pk"), at_most=1):
         by_memory[fact.memory].append(fact)
     return [Change(event, _version(event, by_memory[event.memory])) for event in events]
 

@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 
+from palace import tasks
 from palace.curation.fact_deletion import Forgotten, delete_fact
 from palace.curation.fact_deletion import restore_fact as restore_with_words
 from palace.curation.trash import Restored
@@ -20,7 +21,6 @@ from palace.models import Fact, Palace
 from palace.storable import is_storable
 from palace.templatetags.palace_tags import counted
 from palace.views.facts.views import LONGEST_TEXT, show_fact
-from palace.views.trash.views import queue_mining
 from settings_app.access import PageRequest, signed_in_action
 
 UNREAD = (
@@ -79,7 +79,7 @@ def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
         held, restored = restore_with_words(palace, version, _scope(version))
     except FactConflict as conflict:
         return show_fact(request, memory, conflict=str(conflict))
-    queue_mining(restored)
+    tasks.enqueue_mining(restored.unmined)
     _offer(request, _restored(restored), "retire_fact", held, words=restored.drawers > 0)
     return redirect("fact_detail", memory)
 

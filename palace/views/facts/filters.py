@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
+from palace.queries.facts import about_entity, in_category
 from palace.storable import storable_label
 from palace.views.shared.date_fields import BadDay, end_of, read_day
 
@@ -118,11 +119,9 @@ class Narrowing:
             facts = facts.filter(text__icontains=word)
         if self.type:
             facts = facts.filter(type=self.type)
-        if self.category:
-            below = f"{self.category}/"
-            facts = facts.filter(Q(category=self.category) | Q(category__startswith=below))
+        facts = facts.filter(in_category(self.category))
         if self.entity:
-            facts = facts.filter(Q(subject=self.entity) | Q(object_entity=self.entity))
+            facts = facts.filter(about_entity(self.entity))
         if self.about:
             facts = facts.filter(about_named(self.about))
         return facts

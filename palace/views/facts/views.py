@@ -14,11 +14,12 @@ from palace.curation.fact_deletion import resting_only_under
 from palace.knowledge.facts.history import history
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import EVER_TRUE
 from palace.templatetags.fact_tags import TYPES
-from palace.views.evidence import with_words
 from palace.views.facts.filters import CLOCKS, STATES, Narrowing
 from palace.views.facts.opinion_timeline import Arc, arc_of
-from palace.views.shared.pagination import Uncounted
+from palace.views.shared.pagination import UncountedPage
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -37,7 +38,7 @@ def facts(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     asked = Narrowing.read(palace, request.GET)
     found = _behind(palace, asked.facts(palace), request.GET.get("after", ""))
-    rows = Uncounted(with_words(found.order_by("-recorded_at", "-pk"), at_most=1))
+    rows = UncountedPage(with_quotes(found.order_by("-recorded_at", "-pk"), at_most=1))
     context = {
         "asked": asked,
         "list": rows,
@@ -118,7 +119,7 @@ def _versions(palace: Palace, memory: UUID) -> list[Fact]:
     Raises:
         Http404: there is no such memory in this palace.
     """
-    rows = with_words(Fact.objects.within(palace).filter(memory=memory), at_most=WORDS_SHOWN)
+    rows = with_quotes(Fact.objects.within(palace).filter(memory=memory), at_most=WORDS_SHOWN)
     latest = list(rows.order_by("-recorded_at", "-pk")[:VERSIONS_SHOWN])
     if not latest:
         raise Http404
@@ -130,7 +131,7 @@ def _arc(palace: Palace, fact: Fact) -> Arc | None:
     if fact.type != Fact.Type.OPINION:
         return None
     matter = Fact.objects.within(palace).filter(
-        Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE),
+        EVER_TRUE,
         type=fact.type,
         subject=fact.subject_id,
         predicate=fact.predicate,

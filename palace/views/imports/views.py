@@ -19,8 +19,9 @@ from palace.models import ImportJob, Palace
 from palace.transfer import import_jobs
 from palace.transfer.importers.uploads import largest_file, largest_request
 from palace.views.imports.job_progress import JobShown
+from palace.views.shared.pagination import CountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.rendering import Stretch, render_page_or_part
+from settings_app.rendering import render_page_or_part
 
 
 @signed_in_form
@@ -103,7 +104,7 @@ def _why_not_discarded(job: ImportJob) -> str:
 
 
 def _show_imports(request: PageRequest, palace: Palace, *, error: str = "") -> HttpResponse:
-    jobs = Stretch(ImportJob.objects.filter(palace=palace), request.GET.get("page"))
+    jobs = CountedPage(ImportJob.objects.filter(palace=palace), request.GET.get("page"))
     context = {
         "error": error,
         "jobs": jobs,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from palace.knowledge.dreaming.findings import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
+from palace.queries.evidence import cut_out, with_quotes
 from palace.templatetags.fact_tags import path
 from palace.templatetags.palace_tags import counted
-from palace.views.evidence import cut_out, with_words
 from palace.views.inbox.word_diff import Piece, all_changed, changes, likeness
 
 Kind, Status = Proposal.Kind, Proposal.Status
@@ -144,7 +144,7 @@ def _facts(
     about = ProposalFact.objects.filter(palace=palace, proposal__in=proposals).order_by("pk")
     links = list(about.exclude(role=ProposalFact.Role.MADE))
     rows = Fact.objects.within(palace).filter(pk__in=[link.fact_id for link in links])
-    by_key = {fact.pk: fact for fact in with_words(rows, at_most=WORDS_SHOWN)}
+    by_key = {fact.pk: fact for fact in with_quotes(rows, at_most=WORDS_SHOWN)}
     found: defaultdict[int, list[tuple[ProposalFact, Fact]]] = defaultdict(list)
     for link in links:
         if link.fact_id in by_key:

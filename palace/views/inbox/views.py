@@ -28,7 +28,7 @@ from palace.knowledge.dreaming.decisions import (
 from palace.models import Palace, Proposal
 from palace.views.inbox.filters import DECIDED, KINDS, WAITING, Asked, behind, by_kind
 from palace.views.inbox.proposal_rows import Shown, shown
-from palace.views.shared.pagination import Numbered, Uncounted
+from palace.views.shared.pagination import NumberedPage, UncountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -129,14 +129,14 @@ def _listed(request: PageRequest, palace: Palace, asked: Asked) -> dict[str, Any
     every = asked.proposals(palace)
     rows = asked.of_kind(every).select_related("dream")
     if asked.shelf != WAITING:
-        page = Numbered(rows, request.GET.get("page"), size=PROPOSALS_SHOWN)
+        page = NumberedPage(rows, request.GET.get("page"), size=PROPOSALS_SHOWN)
         return {"page": page, "rows": shown(palace, page.rows), "can_undo": asked.shelf == DECIDED}
     counts = _counts(every)
     found = behind(palace, rows, request.GET.get("after", ""))
-    stretch = Uncounted(by_kind(found), size=PROPOSALS_SHOWN)
-    following = asked.with_query(after=str(stretch.rows[-1].uuid)) if stretch.has_next else ""
+    listed = UncountedPage(by_kind(found), size=PROPOSALS_SHOWN)
+    following = asked.with_query(after=str(listed.rows[-1].uuid)) if listed.has_next else ""
     return {
-        "groups": list(_groups(shown(palace, stretch.rows), counts)),
+        "groups": list(_groups(shown(palace, listed.rows), counts)),
         "next": following,
         "total": sum(counts.values()),
         "kinds": list(_tabs(asked, counts)),

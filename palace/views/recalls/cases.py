@@ -16,8 +16,8 @@ from palace.evaluation.trials import DEPTH, last_scores, try_now
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
+from palace.views.shared.pagination import CountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
-from settings_app.rendering import Stretch
 
 # A request tries so many cases by itself, and begins none after so many seconds.
 TRIED_AT_ONCE, TRYING_S = 20, 8
@@ -56,11 +56,11 @@ def recall_cases(request: PageRequest) -> HttpResponse:
     """Newest first."""
     palace = Palace.objects.own(request.user)
     cases = RecallCase.objects.within(palace)
-    stretch = Stretch(cases.order_by("-created_at", "-pk"), request.GET.get("page"))
+    listed = CountedPage(cases.order_by("-created_at", "-pk"), request.GET.get("page"))
     tried, scores = last_scores(palace)
     context = {
-        "stretch": stretch,
-        "rows": _rows(palace, stretch.rows),
+        "listed": listed,
+        "rows": _rows(palace, listed.rows),
         "tried": tried,
         "scores": [(_figure(name, scores[name]), what) for name, what in IN_WORDS.items()]
         if tried

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from palace.views.memory.search_results import SIGNALS
+from palace.queries.signals import SIGNALS, all_shares, label_of
 
 # Shares are shown in hundredths, and so are their sums.
 SHOWN = 100
-REST = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Scale:
         shares = _in_order(score, signals)
         ends = [0, *accumulate(share for _, share in shares)]
         steps = (
-            self._step(_label(name), start, share)
+            self._step(label_of(name), start, share)
             for (name, share), start in zip(shares, ends, strict=False)
         )
         return Account(tuple(steps), self._at(0), self._step("Score", 0, ends[-1]))
@@ -88,13 +87,6 @@ def explained(accounts: Iterable[Account]) -> list[tuple[str, str]]:
     return [words for words in SIGNALS.values() if words[0] in drawn]
 
 
-def all_shares(score: float, signals: Mapping[str, float]) -> dict[str, float]:
-    """The signals' shares, and the rest where they leave one: together they are the score."""
-    rest = score - sum(signals.values())
-    # What was rounded away before it was stored is nothing; more than that is somebody's share.
-    return {**signals, REST: round(rest, 4)} if abs(rest) >= 0.5 / SHOWN else dict(signals)
-
-
 def _in_order(score: float, signals: Mapping[str, float]) -> list[tuple[str, int]]:
     """In hundredths, what speaks for it first, the most first; together they are the score."""
     known = all_shares(score, signals)
@@ -109,7 +101,3 @@ def _rounded(shares: Sequence[tuple[str, float]], total: float) -> list[tuple[st
     by_rest = sorted(range(len(shares)), key=lambda i: -(shares[i][1] % 1))
     up = set(by_rest[: max(missing, 0)])
     return [(name, share + (i in up)) for i, (name, share) in enumerate(whole)]
-
-
-def _label(name: str) -> str:
-    return SIGNALS[name][0] if name in SIGNALS else name.replace("_", " ").capitalize()

@@ -25,8 +25,8 @@ from palace.recall.trace import (
     TELLS_NOTHING,
     TOO_FAR,
 )
-from palace.views.memory.search_results import WORD, snippet_of
 from palace.views.recalls.score_steps import Account, Scale
+from palace.views.shared.snippets import WORD, snippet_of
 
 # Why something was cut: a heading, and a sentence for those who wonder.
 CUTS = {

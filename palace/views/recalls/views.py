@@ -15,7 +15,8 @@ from palace.aaak import Pointer
 from palace.errors import PalaceError
 from palace.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
-from palace.views.evidence import with_words
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import latest_versions
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, shown, stages
 from settings_app.access import PageRequest, signed_in_form
@@ -143,10 +144,8 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
     memories = [given["memory"] for given in trace.facts]
     if not memories:
         return GivenFacts([], 0)
-    versions = Fact.objects.within(trace.palace).filter(memory__in=memories)
-    then = versions.filter(recorded_at__lte=trace.created_at)
-    latest = then.order_by("memory", "-recorded_at", "-pk").distinct("memory")
-    rows = with_words(Fact.objects.filter(pk__in=latest.values("pk")), at_most=1)
+    latest = latest_versions(trace.palace, memories).filter(recorded_at__lte=trace.created_at)
+    rows = with_quotes(Fact.objects.filter(pk__in=latest.values("pk")), at_most=1)
     found = {str(fact.memory): fact for fact in rows}
     kept = [found[memory] for memory in memories if memory in found]
     return GivenFacts(kept, len(memories) - len(kept))

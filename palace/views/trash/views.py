@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -18,7 +18,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from kombu.exceptions import OperationalError
 
 from palace import tasks
-from palace.curation.purge import Purge
+from palace.curation.purge import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     Batch,
     Place,
@@ -33,18 +33,15 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
-from palace.knowledge.facts.evidence_support import resting_only_on
-from palace.models import Activity, Closet, Drawer, Fact, Palace, Room, Wing
+from palace.models import Closet, Drawer, Palace, Room, Wing
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
+from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
+from palace.views.trash.cascade_preview import LostFacts, facts_lost, facts_to_lose
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.rendering import Stretch, render_page_or_part
+from settings_app.rendering import render_page_or_part
 
-# Of more the rest is counted.
-NAMED = 12
-# For so long a request deletes by itself; a worker does the rest.
-EMPTY_AT_ONCE_S = 3
 NOTHING_TO_UNDO = (
     "There is nothing left to undo: what went to the trash then was restored already, "
     "or deleted for good."
@@ -58,7 +55,7 @@ class BatchShown:
     Attributes:
         total: How many of the batch are in the trash, on this page and others.
         days_left: Until they are purged, counted up; 0 when that is due.
-        along: The facts that went with them; None where there were none.
+        lost: The facts that went with them; None where there were none.
     """
 
     at: datetime
@@ -66,14 +63,14 @@ class BatchShown:
     total: int
     days_left: int
     drawers: list[Drawer]
-    along: Along | None
+    lost: LostFacts | None
 
 
 @signed_in_page
 def trash(request: PageRequest) -> HttpResponse:
     """What is in the trash, newest first, by what went there together."""
     palace = Palace.objects.own(request.user)
-    drawers = Stretch(_shown(palace), request.GET.get("page"))
+    drawers = CountedPage(_shown(palace), request.GET.get("page"))
     context = {"drawers": drawers, "batches": _batches(palace, drawers.rows)}
     return render_page_or_part(request, "palace/trash.html", "batches", context)
 
@@ -104,7 +101,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
     drawers = batch_of(palace, at)
     leaf = with_preview(drawers.with_place()).first() if request.htmx else None
     restored = restore(palace, drawers)
-    queue_mining(restored)
+    tasks.enqueue_mining(restored.unmined)
     if request.htmx:
         return _leaf_is_back(request, leaf, restored)
     if restored.drawers:
@@ -118,7 +115,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
 def restore_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
     drawer = _own_drawer(request, uuid)
     restored = restore(drawer.palace, drawers_in(drawer))
-    queue_mining(restored)
+    tasks.enqueue_mining(restored.unmined)
     if restored.drawers:
         _say_restored(request, restored)
     else:
@@ -160,7 +157,7 @@ def empty_trash(request: PageRequest, key: int) -> HttpResponse:
     if request.method != "POST":
         return render(request, "palace/trash_empty.html", {"count": count})
     run = Purge(palace)
-    if run.run(drawers, seconds=EMPTY_AT_ONCE_S):
+    if run.run(drawers, seconds=PURGE_IN_REQUEST_S):
         messages.success(request, f"{_drawers_are(run.count)} deleted for good.")
     else:
         _queue_the_rest(request, palace, key)
@@ -176,7 +173,7 @@ def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchShown]:
     moments = {drawer.trashed_at for drawer in drawers}
     counted_by = Drawer.objects.within(palace).filter(trashed_at__in=moments).order_by()
     totals = dict(counted_by.values_list("trashed_at").annotate(Count("pk")))
-    along = went_along(palace, [batch_key(at) for at in moments if at])
+    lost = facts_lost(palace, [batch_key(at) for at in moments if at])
     return [
         BatchShown(
             at,
@@ -184,7 +181,7 @@ def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchShown]:
             totals.get(at, 0),
             days_left(at),
             list(group),
-            along.get(key),
+            lost.get(key),
         )
         for at, group in groupby(drawers, key=lambda drawer: drawer.trashed_at)
         if at is not None
@@ -215,7 +212,7 @@ def _ask(request: PageRequest, kind: str, place: Place) -> HttpResponse:
     if not count:
         messages.info(request, f"There is nothing in this {kind} to move to the trash.")
         return redirect(_nearest(place))
-    context = {"kind": kind, "place": place, "count": count, "along": going_along(place)}
+    context = {"kind": kind, "place": place, "count": count, "lost": facts_to_lose(place)}
     return render(request, "palace/trash_place.html", context)
 
 
@@ -243,15 +240,6 @@ def _say_restored(request: PageRequest, restored: Restored) -> None:
 
 def _drawers_are(count: int) -> str:
     return f"{counted(count, 'drawer')} {'is' if count == 1 else 'are'}"
-
-
-def queue_mining(restored: Restored) -> None:
-    """What was trashed before it was mined is mined now, or within minutes by the sweep."""
-    try:
-        for room in restored.unmined:
-            tasks.mine_room.delay(room)
-    except OperationalError:
-        return
 
 
 def _queue_the_rest(request: PageRequest, palace: Palace, key: int) -> None:
@@ -291,62 +279,3 @@ def _nearest(place: Place) -> str:
         if drawers_in(each).kept().exists():
             return each.get_absolute_url()
     return "memory"
-
-
-@dataclass(frozen=True, slots=True)
-class Along:
-    """
-    Attributes:
-        named: The first of them.
-        total: How many there are.
-    """
-
-    named: list[Fact]
-    total: int
-
-    @property
-    def others(self) -> int:
-        return self.total - len(self.named)
-
-
-def going_along(place: Place) -> Along:
-    """What is held and rests on the drawers of a place alone, the newest first."""
-    palace = place.palace
-    facts = resting_only_on(palace, drawers_in(place).kept()).order_by("-recorded_at", "-pk")
-    named = list(facts[: NAMED + 1])
-    return Along(named[:NAMED], facts.count() if len(named) > NAMED else len(named))
-
-
-def went_along(palace: Palace, batches: Collection[int]) -> dict[int, Along]:
-    """By the key of a batch, what went with it and has not come back."""
-    noted = Activity.objects.filter(
-        palace=palace, kind=Activity.Kind.DRAWERS_TRASHED, detail__batch__in=list(batches)
-    )
-    memories: Mapping[int, list[str]] = {
-        detail["batch"]: detail["facts"]
-        for detail in noted.values_list("detail", flat=True)
-        if "facts" in detail
-    }
-    dropped = _dropped(palace, [memory for each in memories.values() for memory in each])
-    found = {
-        key: [
-            fact
-            for memory in each
-            if (fact := dropped.get(UUID(memory))) and _went_in(fact, moment_of(key))
-        ]
-        for key, each in memories.items()
-    }
-    return {key: Along(facts[:NAMED], len(facts)) for key, facts in found.items() if facts}
-
-
-def _dropped(palace: Palace, memories: Collection[str]) -> dict[UUID, Fact]:
-    """The latest version by memory."""
-    versions = Fact.objects.within(palace).filter(memory__in=list(memories))
-    latest = versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
-    return {fact.memory: fact for fact in latest}
-
-
-def _went_in(fact: Fact, at: datetime | None) -> bool:
-    """Whether it lost its words, or was deleted together with the drawers of this batch."""
-    with_words = fact.fate == Fact.Fate.DELETED and fact.retired_at == at
-    return fact.fate == Fact.Fate.UNFOUNDED or with_words
