@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import account, activity, episodes, exports, health, webhooks, working
-from palace.views.dreams import settings as dream_settings
+from palace.views import account, activity, episodes, health, webhooks, working
 from palace.views.dreams import views as dreams
 from palace.views.entities import views as entities
 from palace.views.entities.edits import entity_edit, entity_merge, entity_split, entity_undo
@@ -15,7 +14,7 @@ from palace.views.facts import views as facts
 from palace.views.imports import views as imports
 from palace.views.inbox import views as inbox
 from palace.views.memory import views as memory
-from palace.views.places import drawers, wings
+from palace.views.places import drawers
 from palace.views.places import views as places
 from palace.views.recalls import cases
 from palace.views.recalls import views as recalls
@@ -25,8 +24,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
     path("memory/", memory.memory, name="memory"),
     path("memory/wing/<uuid:uuid>/", places.wing_detail, name="wing_detail"),
-    path("memory/wing/<uuid:uuid>/edit/", wings.wing_edit, name="wing_edit"),
-    path("memory/wing/<uuid:uuid>/merge/", wings.wing_merge, name="wing_merge"),
+    path("memory/wing/<uuid:uuid>/edit/", places.wing_edit, name="wing_edit"),
+    path("memory/wing/<uuid:uuid>/merge/", places.wing_merge, name="wing_merge"),
     path("memory/room/<uuid:uuid>/", places.room_detail, name="room_detail"),
     path("memory/closet/<uuid:uuid>/", places.closet_detail, name="closet_detail"),
     path("memory/drawer/<uuid:uuid>/", drawers.drawer_detail, name="drawer_detail"),
@@ -68,9 +67,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/inbox/<uuid:uuid>/accept/", inbox.accept_proposal, name="accept_proposal"),
     path("memory/inbox/<uuid:uuid>/reject/", inbox.reject_proposal, name="reject_proposal"),
     path("memory/inbox/<uuid:uuid>/undo/", inbox.undo_proposal, name="undo_proposal"),
-    path("settings/dreams/", dream_settings.dream_settings, name="dream_settings"),
-    path("settings/data/", exports.data_settings, name="data_settings"),
-    path("settings/data/export/", exports.export_palace, name="export_palace"),
+    path("settings/dreams/", dreams.dream_settings, name="dream_settings"),
+    path("settings/data/", account.data_settings, name="data_settings"),
+    path("settings/data/export/", account.export_palace, name="export_palace"),
     path("settings/account/delete/", account.delete_account, name="delete_account"),
     path("account-deleted/<str:receipt>/", account.account_deleted, name="account_deleted"),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),

@@ -1,4 +1,4 @@
-"""The end of an account. It is here, and not with the others, as it takes palaces along."""
+"""A user's data: the export of the palace, and the deletion of the account with all palaces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from django.contrib.auth import logout
 from django.db import DatabaseError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -15,17 +15,18 @@ from kombu.exceptions import OperationalError as QueueAway
 
 from palace import tasks
 from palace.curation import account_deletion
-from palace.models import Drawer
-from settings_app.access import PageRequest, signed_in_form
+from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
+from palace.transfer.export.download import download
+from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.account_closure import Receipt
 from settings_app.account_forms import LeavingForm, too_many_attempts
 from settings_app.attempts import REST_S
 from settings_app.owned_rows import rows_of
+from settings_app.rendering import render_page_or_part
 from settings_app.reports import no_variables_in_reports
 from settings_app.secrets import Unreadable
 
 logger = logging.getLogger(__name__)
-
 # Drawers that are deleted while one waits; of more the account is closed, and the rest follows.
 AT_ONCE = 5000
 
@@ -96,3 +97,24 @@ def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
         ((kind, count) for kind, count in rows.items() if kind != "users"),
         key=lambda pair: (-pair[1], pair[0]),
     )
+
+
+@signed_in_page
+def data_settings(request: PageRequest) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    drawers = Drawer.objects.within(palace)
+    held = {
+        "rooms": Room.objects.within(palace).count(),
+        "drawers": drawers.count(),
+        "trashed": drawers.trashed().count(),
+        "entities": Entity.objects.filter(palace=palace).count(),
+        "facts": Fact.objects.within(palace).active().count(),
+        "episodes": Episode.objects.within(palace).count(),
+    }
+    return render_page_or_part(request, "palace/data_settings.html", "main", {"held": held})
+
+
+@signed_in_action
+def export_palace(request: PageRequest) -> HttpResponseBase:
+    """Posted to, so that no link elsewhere can set somebody's browser to work."""
+    return download(request, Palace.objects.own(request.user))

@@ -1,11 +1,13 @@
-"""Dreaming now: what it would look at and cost, the button, and how far it is."""
+"""Dreams: the estimate, the button that starts one, its progress, and the settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.contrib import messages
+from django.db import transaction
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from kombu.exceptions import OperationalError
@@ -16,15 +18,16 @@ from palace.knowledge.dreaming.directives import read_directives
 from palace.knowledge.dreaming.dream import is_dreaming
 from palace.knowledge.dreaming.passes import Estimate, estimate
 from palace.models import Activity, DreamMark, Palace
+from palace.views.dreams.forms import DreamForm
 from settings_app.access import PageRequest, signed_in_form
-from settings_app.models import MemorySettings, settings_of
+from settings_app.models import MemorySettings, held_settings, settings_of
 from settings_app.rendering import render_page_or_part
 
+TEMPLATE = "palace/dream_settings.html"
 NEVER = "never"
 QUEUE_AWAY = (
     "The queue (Redis) does not answer at the moment, so nothing was begun. Try again in a minute."
 )
-
 IDLE, QUEUED, DREAMING = "idle", "queued", "dreaming"
 
 
@@ -129,3 +132,23 @@ def _mark(palace: Palace) -> str:
     """Tells one dream from the next, by the palace's own clock."""
     mark = DreamMark.objects.filter(palace=palace).first()
     return mark.dreamt_at.isoformat() if mark and mark.dreamt_at else NEVER
+
+
+@signed_in_form
+def dream_settings(request: PageRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _page(request, DreamForm(instance=settings_of(request.user.pk)))
+    with transaction.atomic():
+        form = DreamForm(request.POST, instance=held_settings(request.user.pk))
+        if form.is_valid():
+            form.store()
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    messages.success(request, "Saved.")
+    return redirect("dream_settings")
+
+
+def _page(request: PageRequest, form: DreamForm, *, status: int = 200) -> HttpResponse:
+    # What was saved, not what is in the form.
+    in_use = settings_of(request.user.pk).chat_model()
+    return render(request, TEMPLATE, {"form": form, "in_use": in_use}, status=status)
