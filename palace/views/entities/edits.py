@@ -20,6 +20,7 @@ from palace.storable import LABEL_LENGTH, storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.mentions import mentions_of, shown
 from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
 OTHERS_SHOWN = 20
@@ -42,7 +43,7 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     chosen = request.POST.get("other", "")
     if not chosen:
         return _show(request, keep, merge_error="Choose the one that is meant as well.")
-    other = _own(request, _uuid(chosen))
+    other = get_by_uuid(Entity.objects.filter(palace=_palace(request)), chosen)
     try:
         change = merge_entities(_palace(request), keep, other)
     except BadEntity as error:
@@ -142,15 +143,11 @@ def _own(request: PageRequest, uuid: UUID) -> Entity:
     return get_object_or_404(Entity, palace=_palace(request), uuid=uuid)
 
 
-def _uuid(text: str) -> UUID:
+def _uuids(texts: Sequence[str]) -> list[UUID]:
     try:
-        return UUID(text)
+        return [UUID(text) for text in texts]
     except ValueError:
         raise Http404 from None
-
-
-def _uuids(texts: Sequence[str]) -> list[UUID]:
-    return [_uuid(text) for text in texts]
 
 
 def _offer_undo(request: PageRequest, said: str, activity: Activity) -> None:

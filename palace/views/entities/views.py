@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Count, F, Q, QuerySet
@@ -23,8 +22,8 @@ from palace.storable import storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.entities.mentions import mentions_of, shown
-from palace.views.shared.date_fields import BadDay, end_of, read_day
 from palace.views.shared.pagination import NumberedPage, UncountedPage
+from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query_string, read_day
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -108,12 +107,7 @@ def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
 def _tabs(words: str, kind: str) -> list[tuple[str, str, bool]]:
     """Label and question of each, and whether it is the one that is shown."""
     named = [("", "All"), *((str(name), label) for name, label in KINDS.items())]
-    return [(label, _query(q=words, kind=name), name == kind) for name, label in named]
-
-
-def _query(**asked: str) -> str:
-    kept = {name: value for name, value in asked.items() if value}
-    return f"?{urlencode(kept)}" if kept else "?"
+    return [(label, query_string(q=words, kind=name) or "?", name == kind) for name, label in named]
 
 
 def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]:
@@ -123,7 +117,7 @@ def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]
     following = str(rows.rows[-1].uuid) if rows.has_next else ""
     return {
         "rows": _rows(palace, rows.rows),
-        "next": _query(q=words, kind=kind, after=following) if following else "",
+        "next": query_string(q=words, kind=kind, after=following) if following else "",
         "goes_on": bool(after),
     }
 
@@ -136,10 +130,7 @@ def _named(palace: Palace, words: str, kind: str) -> QuerySet[Entity]:
 
 
 def _behind(palace: Palace, found: QuerySet[Entity], uuid: str) -> QuerySet[Entity]:
-    try:
-        mark = Entity.objects.filter(palace=palace, uuid=UUID(uuid)).first() if uuid else None
-    except ValueError:
-        mark = None
+    mark = find_by_uuid(Entity.objects.filter(palace=palace), uuid)
     if mark is None:
         return found
     return found.filter(Q(kind__gt=mark.kind) | Q(kind=mark.kind, slug__gt=mark.slug))

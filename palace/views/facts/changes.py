@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Self
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -20,8 +19,15 @@ from palace.queries.facts import about_entity
 from palace.storable import storable_label
 from palace.templatetags.fact_tags import CHANGES
 from palace.views.facts.filters import about_named, entity_asked
-from palace.views.shared.date_fields import BadDay, end_of, read_day, start_of
 from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.query_params import (
+    BadDay,
+    end_of,
+    find_by_uuid,
+    query_string,
+    read_day,
+    start_of,
+)
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -109,8 +115,7 @@ class Asked:
             "predicate": self.predicate,
             **self.day_texts,
         } | more
-        kept = {name: value for name, value in asked.items() if value}
-        return f"?{urlencode(kept)}" if kept else ""
+        return query_string(**asked)
 
     def of_kind(self, kind: str) -> Asked:
         return replace(self, kind=kind)
@@ -164,10 +169,7 @@ def fact_changes(request: PageRequest) -> HttpResponse:
 
 def _behind(palace: Palace, found: QuerySet[FactEvent], uuid: str) -> QuerySet[FactEvent]:
     """What comes after a change in the order of the list; all of it where there is none such."""
-    try:
-        mark = FactEvent.objects.filter(palace=palace, uuid=UUID(uuid)).first() if uuid else None
-    except ValueError:
-        mark = None
+    mark = find_by_uuid(FactEvent.objects.filter(palace=palace), uuid)
     if mark is None:
         return found
     return found.filter(Q(at__lt=mark.at) | Q(at=mark.at, pk__lt=mark.pk))

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, Self
-from urllib.parse import urlencode
-from uuid import UUID
 
 from django.db.models import Q
-from django.http import Http404, QueryDict
-from django.shortcuts import get_object_or_404
+from django.http import QueryDict
 
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.queries.facts import about_entity, in_category
 from palace.storable import storable_label
-from palace.views.shared.date_fields import BadDay, end_of, read_day
+from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
 State = Literal["held", "dropped", "all"]
 Clock = Literal["true", "known"]
@@ -103,8 +100,7 @@ class Narrowing:
             "as_of": self.day_text,
             "clock": "" if self.clock == "true" else self.clock,
         } | more
-        kept = {name: value for name, value in asked.items() if value}
-        return f"?{urlencode(kept)}" if kept else ""
+        return query_string(**asked)
 
     def of_type(self, name: str) -> Narrowing:
         return replace(self, type=name)
@@ -145,12 +141,7 @@ def entity_asked(palace: Palace, text: str) -> Entity | None:
     Raises:
         Http404: the text is no entity's of this palace.
     """
-    if not text:
-        return None
-    try:
-        return get_object_or_404(Entity, palace=palace, uuid=UUID(text))
-    except ValueError:
-        raise Http404 from None
+    return get_by_uuid(Entity.objects.filter(palace=palace), text) if text else None
 
 
 def about_named(name: str) -> Q:

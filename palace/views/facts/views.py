@@ -20,6 +20,7 @@ from palace.templatetags.fact_tags import TYPES
 from palace.views.facts.filters import CLOCKS, STATES, Narrowing
 from palace.views.facts.opinion_timeline import Arc, arc_of
 from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.query_params import find_by_uuid
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -97,10 +98,7 @@ def _waiting(palace: Palace, memory: UUID) -> list[Proposal]:
 
 def _behind(palace: Palace, found: FactQuerySet, uuid: str) -> FactQuerySet:
     """What comes after a fact in the order of the list; all of it where there is no such fact."""
-    try:
-        mark = Fact.objects.within(palace).filter(uuid=UUID(uuid)).first() if uuid else None
-    except ValueError:
-        mark = None
+    mark = find_by_uuid(Fact.objects.within(palace), uuid)
     if mark is None:
         return found
     same = Q(recorded_at=mark.recorded_at, pk__lt=mark.pk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Case, IntegerField, Q, Value, When
@@ -12,6 +11,7 @@ from django.http import Http404
 
 from palace.models import Activity, Fact, Palace, Proposal
 from palace.models.dreams import ProposalQuerySet
+from palace.views.shared.query_params import find_by_uuid, get_by_uuid, query_string
 
 Kind = Proposal.Kind
 
@@ -81,8 +81,7 @@ class Asked:
             "dream": str(self.dream.uuid) if self.dream else "",
             "about": str(self.about.memory) if self.about else "",
         } | more
-        kept = {name: value for name, value in asked.items() if value}
-        return f"?{urlencode(kept)}" if kept else ""
+        return query_string(**asked)
 
     def shelves(self) -> Iterator[tuple[str, str, bool]]:
         """Label and question of each, and whether it is the one that is shown."""
@@ -126,10 +125,7 @@ def behind(palace: Palace, rows: ProposalQuerySet, uuid: str) -> ProposalQuerySe
 
     It need not wait any more: who has decided on all of a page goes on behind it.
     """
-    try:
-        mark = Proposal.objects.within(palace).filter(uuid=UUID(uuid)).first() if uuid else None
-    except ValueError:
-        mark = None
+    mark = find_by_uuid(Proposal.objects.within(palace), uuid)
     if mark is None:
         return rows
     rank = KINDS.index(Kind(mark.kind))
@@ -146,14 +142,7 @@ def _rank() -> Case:
 def _dream(palace: Palace, uuid: str) -> Activity | None:
     if not uuid:
         return None
-    dreams = Activity.objects.filter(palace=palace, kind=Activity.Kind.DREAMT)
-    try:
-        found = dreams.filter(uuid=UUID(uuid)).first()
-    except ValueError:
-        found = None
-    if found is None:
-        raise Http404
-    return found
+    return get_by_uuid(Activity.objects.filter(palace=palace, kind=Activity.Kind.DREAMT), uuid)
 
 
 def _about(palace: Palace, memory: str) -> Fact | None:

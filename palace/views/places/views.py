@@ -6,8 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from palace.curation.trash import drawers_in
@@ -17,6 +16,7 @@ from palace.queries.places import closet_rows, closets_of, drawers_of, loose_dra
 from palace.templatetags.palace_tags import counted
 from palace.views.episodes import episodes_of
 from palace.views.shared.pagination import PAGE_SIZE, CountedPage
+from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_form, signed_in_page
 from settings_app.rendering import render_page_or_part
 
@@ -93,7 +93,7 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     if not chosen:
         error = "Choose the wing it becomes part of."
         return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=error)
-    into = _other_wing(request, chosen)
+    into = _own_wing(request, chosen)
     try:
         if request.method != "POST":
             context = {"wing": wing, "plan": to_be_merged(wing, into)}
@@ -106,16 +106,9 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     return redirect(merged.into)
 
 
-def _own_wing(request: PageRequest, uuid: UUID) -> Wing:
+def _own_wing(request: PageRequest, uuid: UUID | str) -> Wing:
     palace = Palace.objects.own(request.user)
-    return get_object_or_404(Wing.objects.within(palace).select_related("palace"), uuid=uuid)
-
-
-def _other_wing(request: PageRequest, chosen: str) -> Wing:
-    try:
-        return _own_wing(request, UUID(chosen))
-    except (ValueError, ValidationError):
-        raise Http404 from None
+    return get_by_uuid(Wing.objects.within(palace).select_related("palace"), str(uuid))
 
 
 def _show_form(request: PageRequest, wing: Wing, **filled: Any) -> HttpResponse:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from palace.evaluation.cases import take_back
@@ -17,6 +17,7 @@ from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
+from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
 # A request tries so many cases by itself, and begins none after so many seconds.
@@ -95,18 +96,11 @@ def delete_case(request: PageRequest, uuid: UUID) -> HttpResponse:
     if "drawer" not in request.POST:
         case.delete()
         messages.success(request, "Deleted the case. Its drawers stay where they are.")
-    elif take_back(case, _own_drawer(palace, request.POST["drawer"])):
+    elif take_back(case, get_by_uuid(Drawer.objects.within(palace), request.POST["drawer"])):
         messages.success(request, "That was all it expected, so the case is deleted.")
     else:
         messages.success(request, "Taken out of the case.")
     return redirect("recall_cases")
-
-
-def _own_drawer(palace: Palace, uuid: str) -> Drawer:
-    try:
-        return get_object_or_404(Drawer.objects.within(palace), uuid=UUID(uuid))
-    except ValueError:
-        raise Http404 from None
 
 
 def _figure(name: str, value: float) -> str:

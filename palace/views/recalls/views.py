@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
@@ -19,6 +19,7 @@ from palace.queries.evidence import with_quotes
 from palace.queries.facts import latest_versions
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, shown, stages
+from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_form
 
 # A longer question is no heading.
@@ -41,7 +42,8 @@ def recall_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     if request.method != "POST":
         return _show(request, trace)
     if "drawer" in request.POST:
-        return _mark(request, trace, _own_drawer(palace, request.POST["drawer"]))
+        drawers = Drawer.objects.within(palace).with_place()
+        return _mark(request, trace, get_by_uuid(drawers, request.POST["drawer"]))
     return _name(request, trace, request.POST.get("pointer", ""))
 
 
@@ -95,13 +97,6 @@ def _by_pointer(palace: Palace, text: str) -> Drawer:
             f"There is no drawer {wanted}. Each drawer’s page has its pointer, to be copied."
         )
     return drawer
-
-
-def _own_drawer(palace: Palace, uuid: str) -> Drawer:
-    try:
-        return get_object_or_404(Drawer.objects.within(palace).with_place(), uuid=UUID(uuid))
-    except ValueError:
-        raise Http404 from None
 
 
 def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpResponse:
