@@ -45,8 +45,8 @@ CONTEXT_TOKENS = 3000
 LONGEST_REPLY = 1_000_000
 # Before the end of a reply is stored again, where the database was away.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
-# Redis is told what has come so often, and again after so long where it did not answer.
-TELL_EVERY_S, SILENCE_S = 0.03, 2
+# Seconds between two writes to Redis, and after one that failed.
+PUBLISH_EVERY_S, SILENCE_S = 0.03, 2
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
@@ -60,14 +60,14 @@ class Draft:
 
     Attributes:
         notes: What was degraded or skipped, or went wrong, in sentences.
-        told: How many characters of the text Redis is known to have.
-        silent_until: Redis is told no more before that, by `time.monotonic()`.
+        sent: How many characters of the text Redis is known to have.
+        silent_until: No write to Redis before that, by `time.monotonic()`.
         mine: False once the text only quotes the palace itself.
     """
 
     notes: list[str]
     text: str = ""
-    told: int = 0
+    sent: int = 0
     silent_until: float = 0
     model: str = ""
     mine: bool = True
@@ -176,7 +176,7 @@ def _recall(
 
 
 def _talk(reply: Message, said: Sequence[Message]) -> ConversationState:
-    """The model reads these messages anew each time, so what it was given with them comes along."""
+    """The model reads these messages again each time, with what was injected beside them."""
     first, last = said[0].position, said[-1].position
     return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
@@ -230,7 +230,7 @@ def _stream(
 
 def _marked(pieces: Iterable[str], reply: Message, found: Recollection | None) -> Iterator[str]:
     """The pieces. With the first, or the end of none, it is sure that the model was sent its block:
-    the ledger is told."""
+    the ledger is updated."""
     injection = found.injection if found else None
     for piece in chain(pieces, [""]):
         if injection:
@@ -264,12 +264,12 @@ def _tell_text(reply: Message, draft: Draft) -> bool:
     if time.monotonic() < draft.silent_until:
         return True
     try:
-        going_on = live.publish_text(reply.uuid, draft.text, draft.told)
+        going_on = live.publish_text(reply.uuid, draft.text, draft.sent)
     except redis.RedisError as error:
         logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
-        draft.told, draft.silent_until = 0, time.monotonic() + SILENCE_S
+        draft.sent, draft.silent_until = 0, time.monotonic() + SILENCE_S
         return True
-    draft.told, draft.silent_until = len(draft.text), time.monotonic() + TELL_EVERY_S
+    draft.sent, draft.silent_until = len(draft.text), time.monotonic() + PUBLISH_EVERY_S
     return going_on
 
 

@@ -1,7 +1,7 @@
-"""The end of an account: first it is closed, then all that it held is deleted.
+"""The end of an account: first it is closed, then all of its data is deleted.
 
 Closing is one short transaction. From then on nothing opens the account, no password, key, link
-or session, and its name is free. What it held is deleted after that by
+or session, and its name is free. Its data is deleted after that by
 `palace.curation.account_deletion`, as long as that takes and however often it is killed.
 """
 
@@ -32,7 +32,7 @@ _CLOSED = "closed "
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an account held when it was closed: rows by kind. Nothing says whose it was."""
+    """The rows of an account when it was closed, by kind. Nothing says whose it was."""
 
     user_id: int
     closed_at: datetime
@@ -68,14 +68,14 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
         but: What is left for later, as there may be very much of it.
     """
     with transaction.atomic():
-        held = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-        receipt = Receipt(held.pk, timezone.now(), rows_of([held]))
-        keys = list(ApiKey.objects.filter(owner=held))
-        _lock(held)
+        locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        receipt = Receipt(locked.pk, timezone.now(), rows_of([locked]))
+        keys = list(ApiKey.objects.filter(owner=locked))
+        _lock(locked)
         for model, lookup in belongings():
             if model not in but and lookup != "palace__owner":
-                model._base_manager.filter(**{lookup: held}).delete()
-        _entries_about(held).delete()
+                model._base_manager.filter(**{lookup: locked}).delete()
+        _entries_about(locked).delete()
     rates.forget(keys)
     return receipt
 

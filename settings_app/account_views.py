@@ -43,7 +43,7 @@ class SignIn(LoginView):
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         where = super().get_redirect_url()
-        # Whoever is signed in already would go round in circles.
+        # A user who is signed in already would be redirected in circles.
         return "" if where.startswith(self.request.path) else where
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _account_made(request: HttpRequest, form: SignUpForm) -> User | None:
 
 
 @never_cache
-@require_GET  # Not HEAD: whoever only looks whether the link exists must not use it up.
+@require_GET  # Not HEAD: a check whether the link exists must not use it up.
 def sign_in_once(request: HttpRequest, token: str) -> HttpResponse:
     if any("prefetch" in request.headers.get(name, "") for name in PURPOSE_HEADERS):
         return _private(HttpResponse(status=503))
@@ -170,6 +170,6 @@ def _refused(response: HttpResponse) -> HttpResponse:
 
 
 def _private(response: HttpResponse) -> HttpResponse:
-    """The address holds the token, so no page may be told that one came from it."""
+    """The address has the token, so no other page may get it as a referrer."""
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

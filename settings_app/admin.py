@@ -115,7 +115,7 @@ class PersonAdmin(DjangosUserAdmin):
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         with transaction.atomic():
-            # Whoever is just writing something of theirs waits, and then finds them gone.
+            # A concurrent write for this user waits, and then finds the user gone.
             locked = User.objects.filter(pk__in=queryset.values("pk")).select_for_update()
             people = [person.pk for person in locked.order_by("pk")]
             User.objects.filter(pk__in=people).delete()

@@ -117,13 +117,13 @@ class Year:
 
     def bars(self, year: int, last_month: int, measure: Measure) -> list[Bar]:
         """One for each month from January to the last one, empty ones among them."""
-        held = {month.month.month: month for month in self.months}
+        by_number = {month.month.month: month for month in self.months}
         longest = max((measure.of(month.totals) for month in self.months), default=0)
         return [
             Bar(
                 date(year, number, 1),
-                _segments(held[number].rows, measure, longest) if number in held else [],
-                measure.written(held[number].totals) if number in held else "",
+                _segments(by_number[number].rows, measure, longest) if number in by_number else [],
+                measure.written(by_number[number].totals) if number in by_number else "",
             )
             for number in range(1, last_month + 1)
         ]
@@ -132,8 +132,8 @@ class Year:
 def year_of(rows: Sequence[MonthlyUsage]) -> Year:
     """Of rows that are in order of their months."""
     months = [
-        Month(month, held, _sum(held))
-        for month, held in (
+        Month(month, rows, _sum(rows))
+        for month, rows in (
             (month, list(of_month)) for month, of_month in groupby(rows, lambda row: row.month)
         )
     ]

@@ -26,7 +26,7 @@ from settings_app.reports import no_variables_in_reports
 # Names of people that the form suggests.
 MOST_SUGGESTED = 200
 SCOPE_NEEDED = "Choose at least one: a key that may do nothing is of no use."
-DAMAGED = "This form was not complete. Load the page anew, then try again."
+DAMAGED = "This form was not complete. Reload the page, then try again."
 TEMPLATE = "settings_app/keys.html"
 LINES_A_PAGE = 25
 MADE_BEFORE = "That key was made already, and is not shown again. Revoke it if you did not note it."

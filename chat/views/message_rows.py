@@ -159,10 +159,10 @@ def _row(
 ) -> Row:
     text = _so_far(message) if message.is_writing else message.text
     given_or_nothing = given or _Given([], [], [])
-    held = [(hit, drawers.get(hit["drawer"])) for hit in given_or_nothing.drawers]
-    shown = [_remembered(hit, drawer, text) for hit, drawer in held]
+    pairs = [(hit, drawers.get(hit["drawer"])) for hit in given_or_nothing.drawers]
+    shown = [_remembered(hit, drawer, text) for hit, drawer in pairs]
     new = len(given_or_nothing.hits)
-    places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in held if drawer}
+    places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in pairs if drawer}
     known = [facts.get(fact["memory"]) for fact in given_or_nothing.known]
     of_now = len(given_or_nothing.facts)
     return Row(
@@ -232,7 +232,7 @@ def _given(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, _Given
 
 
 def _facts(palace: Palace, memories: Iterable[str]) -> dict[str, Fact]:
-    """By memory the fact as it is now; of one that is no longer held, as it was last."""
+    """By memory, its active version, or the last one of an inactive memory."""
     wanted = list(memories)
     if not wanted:
         return {}

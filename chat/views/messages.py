@@ -104,7 +104,7 @@ def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     except redis.RedisError:
         return _refused(request, reply.conversation, CANNOT_STOP, 503)
     if request.htmx:
-        return HttpResponse(status=204)  # Who looks on is told by the stream.
+        return HttpResponse(status=204)  # The stream sends the end to every open tab.
     return redirect(question_url(reply.conversation))
 
 

@@ -83,7 +83,7 @@ async def _draw(text: str) -> str:
 
 
 def _event(name: str, html: str) -> str:
-    # Any of the three ends a line to whoever reads the stream.
+    # Any of the three ends a line for readers of the stream.
     lines = "".join(f"data: {line}\n" for line in re.split("\r\n|\r|\n", html))
     return f"event: {name}\n{lines}\n"
 

@@ -89,10 +89,10 @@ def closet_rows(room: Room, closets: list[Any], *, at_most: int) -> list[ClosetR
     """The closets, with their drawers if those are no more than `at_most` altogether."""
     if sum(closet.drawer_count for closet in closets) > at_most:
         return [ClosetRow(closet, None) for closet in closets]
-    held: dict[int | None, list[Drawer]] = {closet.pk: [] for closet in closets}
+    by_closet: dict[int | None, list[Drawer]] = {closet.pk: [] for closet in closets}
     for drawer in _shown(Drawer.objects.filter(palace=room.palace_id, closet__in=closets)):
-        held[drawer.closet_id].append(drawer)
-    return [ClosetRow(closet, held[closet.pk]) for closet in closets]
+        by_closet[drawer.closet_id].append(drawer)
+    return [ClosetRow(closet, by_closet[closet.pk]) for closet in closets]
 
 
 def drawers_of(closet: Closet) -> QuerySet[Drawer]:

@@ -27,7 +27,7 @@ TYPES = {
     Fact.Type.OPINION: "Opinions",
     Fact.Type.EVENT: "Events",
 }
-# Whoever is not listed is a door that facts come in by, and goes by its own name.
+# Anyone else is a door that facts come in by, shown by its own name.
 DOERS = {
     "mining": "Loci, reading what was said",
     "chat": "Loci, reading what was said",
@@ -92,7 +92,7 @@ def period(fact: Fact) -> str:
 
 @register.filter
 def is_over(fact: Fact) -> bool:
-    """Whether it is held, but the time it was so has passed; an event's always has."""
+    """Whether an active fact's period has ended; events do not count."""
     ends = fact.valid_to
     lasts = fact.retired_at is None and fact.type != Fact.Type.EVENT
     return lasts and ends is not None and ends <= timezone.now()
@@ -100,5 +100,5 @@ def is_over(fact: Fact) -> bool:
 
 @register.filter
 def certainty(fact: Fact) -> str:
-    """How sure whoever found it was: `80 %`."""
+    """The confidence of its extraction: `80 %`."""
     return f"{round(fact.confidence * 100)} %"

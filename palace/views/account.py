@@ -57,12 +57,12 @@ def account_deleted(request: HttpRequest, receipt: str) -> HttpResponse:
     except Unreadable:
         raise Http404 from None
     if request.GET.get("format") == "json":
-        told = {
+        state = {
             "closed_at": read.closed_at.isoformat(),
             "finished": read.is_finished,
             "rows": read.rows,
         }
-        return JsonResponse(told)
+        return JsonResponse(state)
     context = {"receipt": read, "rows": _by_number(read.rows)}
     return render(request, "settings_app/account_deleted.html", context)
 
@@ -103,7 +103,7 @@ def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
 def data_settings(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     drawers = Drawer.objects.within(palace)
-    held = {
+    counts = {
         "rooms": Room.objects.within(palace).count(),
         "drawers": drawers.count(),
         "trashed": drawers.trashed().count(),
@@ -111,7 +111,7 @@ def data_settings(request: PageRequest) -> HttpResponse:
         "facts": Fact.objects.within(palace).active().count(),
         "episodes": Episode.objects.within(palace).count(),
     }
-    return render_page_or_part(request, "palace/data_settings.html", "main", {"held": held})
+    return render_page_or_part(request, "palace/data_settings.html", "main", {"counts": counts})
 
 
 @signed_in_action

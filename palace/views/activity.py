@@ -57,10 +57,10 @@ def activities(request: PageRequest) -> HttpResponse:
     """Newest first; `?kind=` shows those of one kind."""
     palace = Palace.objects.own(request.user)
     kind = request.GET.get("kind", "")
-    held = Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")
+    found = Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")
     if kind in Activity.Kind:
-        held = held.filter(kind=kind)
-    listed = CountedPage(held, request.GET.get("page"))
+        found = found.filter(kind=kind)
+    listed = CountedPage(found, request.GET.get("page"))
     context = {
         "listed": listed,
         "rows": _rows(palace, listed.rows),
@@ -70,8 +70,8 @@ def activities(request: PageRequest) -> HttpResponse:
     return render_page_or_part(request, "palace/activities.html", "rows", context)
 
 
-def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
-    places = _places(palace, [activity.detail for activity in held])
+def _rows(palace: Palace, found: Sequence[Activity]) -> list[ActivityRow]:
+    places = _places(palace, [activity.detail for activity in found])
     return [
         ActivityRow(
             activity,
@@ -79,7 +79,7 @@ def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
             _place(activity, places),
             tuple(map(str, activity.detail.get("notes", ()))),
         )
-        for activity in held
+        for activity in found
     ]
 
 

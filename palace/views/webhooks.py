@@ -1,4 +1,4 @@
-"""The pages of webhooks: add one, see what it was told, try it, stop it, delete it."""
+"""The pages of webhooks: add one, see its deliveries, test it, disable it, delete it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def webhook_try(request: PageRequest, uuid: UUID) -> HttpResponse:
         messages.error(request, str(error))
     else:
         deliver_webhooks.delay()
-        messages.success(request, "A test is on its way. Load this page anew to see if it arrived.")
+        messages.success(request, "Test sent. Reload this page to see its delivery.")
     return redirect("webhook_detail", uuid)
 
 
@@ -70,10 +70,10 @@ def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
     webhook = _one(request, uuid)
     if request.POST.get("enabled") == "1":
         registration.enable(webhook)
-        messages.success(request, "It is told again from now on, what still waited first.")
+        messages.success(request, "Webhook enabled; pending deliveries go first.")
     else:
         registration.disable(webhook)
-        messages.success(request, "It is told nothing more.")
+        messages.success(request, "Webhook disabled.")
     return redirect("webhook_detail", uuid)
 
 
@@ -105,15 +105,15 @@ class WebhookForm(PalaceChoiceForm):
     url = forms.CharField(
         label="Address",
         max_length=addresses.MOST_CHARS,
-        help_text="Your program's, such as https://example.org/told. It is sent POST requests.",
-        error_messages={"required": "Write the address that is to be told."},
+        help_text="Your program's, such as https://example.org/loci. It is sent POST requests.",
+        error_messages={"required": "Write the address that the events are sent to."},
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )
     events = forms.MultipleChoiceField(
-        label="Tell it of",
+        label="Events",
         choices=Webhook.Event.choices,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one, or there is nothing to tell."},
+        error_messages={"required": "Choose at least one event."},
     )
 
     def __init__(self, data: Any = None) -> None:

@@ -68,7 +68,7 @@ class NotesShown:
         share: Of what a conversation's fields may take up, in per cent.
     """
 
-    held: Held
+    noted: Held
     fields: list[tuple[str, Shown]]
     share: int
     left: str
@@ -121,20 +121,20 @@ def _page(request: PageRequest, context: dict[str, Any], *, status: int = 200) -
 def _found(palace: Palace, *, q: str, under: str, conversation: str) -> dict[str, Any]:
     now = timezone.now()
     if conversation:
-        held = peek_fields(palace, conversation)
-        return {"notes": [_notes(held, now, whole=True)] if held else []}
+        noted = peek_fields(palace, conversation)
+        return {"notes": [_notes(noted, now, whole=True)] if noted else []}
     if q:
         found = search_entries(palace, query=q, prefix=under, limit=FOUND_SHOWN)
         return {"found": [_entry(one.entry, now) for one in found], "most_found": FOUND_SHOWN}
     if under:
         return {"spaces": _by_namespace(entries_under(palace, under), now, under=under)}
     spaces = namespaces(palace)
-    held_ones, total = held_fields(palace, limit=CONVERSATIONS_SHOWN)
+    all_noted, total = held_fields(palace, limit=CONVERSATIONS_SHOWN)
     return {
         "spaces": _by_namespace(entries_in(palace, spaces[:NAMESPACES_SHOWN]), now),
         "other_spaces": spaces[NAMESPACES_SHOWN:],
-        "notes": [_notes(held, now) for held in held_ones],
-        "other_notes": total - len(held_ones),
+        "notes": [_notes(noted, now) for noted in all_noted],
+        "other_notes": total - len(all_noted),
     }
 
 
@@ -154,10 +154,10 @@ def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryShown:
     return EntryShown(entry, value, time_left(entry.expires_at - now))
 
 
-def _notes(held: Held, now: datetime, *, whole: bool = False) -> NotesShown:
-    fields = [(name, _field(value, whole=whole)) for name, value in held.fields.items()]
-    share = -(-held.size * 100 // MOST_BYTES)
-    return NotesShown(held, fields, share, time_left(held.expires_at - now))
+def _notes(noted: Held, now: datetime, *, whole: bool = False) -> NotesShown:
+    fields = [(name, _field(value, whole=whole)) for name, value in noted.fields.items()]
+    share = -(-noted.size * 100 // MOST_BYTES)
+    return NotesShown(noted, fields, share, time_left(noted.expires_at - now))
 
 
 def _field(value: object, *, whole: bool) -> Shown:

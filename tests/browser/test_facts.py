@@ -109,7 +109,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Fact deleted.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("It is held again.")).to_be_visible()
+    expect(page.get_by_text("Fact restored.")).to_be_visible()
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1
 
 

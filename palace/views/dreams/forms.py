@@ -68,7 +68,7 @@ class DreamForm(BaseForm):
         _limit(self.fields["dream_limit_tokens"], MOST_TOKENS, _TOKENS)
 
     def store(self) -> None:
-        """Call it with the choices held: see `settings_app.models.held_settings`."""
+        """Call it with the row locked: see `settings_app.models.settings_for_update`."""
         changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
         MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
 

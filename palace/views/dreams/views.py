@@ -20,7 +20,7 @@ from palace.knowledge.dreaming.passes import Estimate, estimate
 from palace.models import Activity, DreamMark, Palace
 from palace.views.dreams.forms import DreamForm
 from settings_app.access import PageRequest, signed_in_form
-from settings_app.models import MemorySettings, held_settings, settings_of
+from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.rendering import render_page_or_part
 
 TEMPLATE = "palace/dream_settings.html"
@@ -139,7 +139,7 @@ def dream_settings(request: PageRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, DreamForm(instance=settings_of(request.user.pk)))
     with transaction.atomic():
-        form = DreamForm(request.POST, instance=held_settings(request.user.pk))
+        form = DreamForm(request.POST, instance=settings_for_update(request.user.pk))
         if form.is_valid():
             form.store()
     if not form.is_valid():

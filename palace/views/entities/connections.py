@@ -105,7 +105,7 @@ class Connections:
 def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
     """Its neighbours and what there is between them, among `facts`; two queries."""
     said = _said(entity, facts)
-    weights = {key: len(held) for key, held in said.items()}
+    weights = {key: len(found) for key, found in said.items()}
     best = sorted(weights, key=lambda key: -weights[key])[:NEIGHBOURS_SHOWN]
     between = _between(facts, best)
     pairs = [(fact.subject_id, fact.object_entity_id or 0) for fact in between]
@@ -128,9 +128,9 @@ def _said(entity: Entity, facts: FactQuerySet) -> dict[int, list[Fact]]:
 
 
 def _between(facts: FactQuerySet, keys: Sequence[int]) -> list[Fact]:
-    held = facts.filter(subject__in=keys, object_entity__in=keys)
-    held = held.exclude(subject=F("object_entity")).select_related("subject", "object_entity")
-    return list(held.order_by("-recorded_at", "-pk")[:LINKS_SHOWN])
+    found = facts.filter(subject__in=keys, object_entity__in=keys)
+    found = found.exclude(subject=F("object_entity")).select_related("subject", "object_entity")
+    return list(found.order_by("-recorded_at", "-pk")[:LINKS_SHOWN])
 
 
 def _neighbour(

@@ -39,7 +39,7 @@ YEAR_UNKNOWN = "Since when is not known"
 class EntityRow:
     """
     Attributes:
-        facts: How many are held about it or end at it.
+        facts: How many active facts have it as subject or object.
         mentions: How often it is named.
     """
 
@@ -144,29 +144,29 @@ def _overview(palace: Palace) -> list[KindShown]:
     rows = _rows(palace, found)
     by_kind = {kind: [row for row in rows if row.entity.kind == kind] for kind in KINDS}
     return [
-        KindShown(str(kind), KINDS[kind], held[:OF_A_KIND], len(held) > OF_A_KIND)
-        for kind, held in by_kind.items()
-        if held
+        KindShown(str(kind), KINDS[kind], listed[:OF_A_KIND], len(listed) > OF_A_KIND)
+        for kind, listed in by_kind.items()
+        if listed
     ]
 
 
-def _rows(palace: Palace, held: Sequence[Entity]) -> list[EntityRow]:
+def _rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
     """With their counts, which take three queries for all of them."""
     facts = Fact.objects.within(palace).active().order_by()
-    about = _counts(facts.filter(subject__in=held).values_list("subject"))
+    about = _counts(facts.filter(subject__in=listed).values_list("subject"))
     ending = _counts(
-        facts.filter(object_entity__in=held)
+        facts.filter(object_entity__in=listed)
         .exclude(subject=F("object_entity"))
         .values_list("object_entity")
     )
     named = _counts(
-        Mention.objects.filter(palace=palace, entity__in=held, drawer__trashed_at=None)
+        Mention.objects.filter(palace=palace, entity__in=listed, drawer__trashed_at=None)
         .order_by()
         .values_list("entity")
     )
     return [
         EntityRow(one, about.get(one.pk, 0) + ending.get(one.pk, 0), named.get(one.pk, 0))
-        for one in held
+        for one in listed
     ]
 
 
@@ -184,7 +184,7 @@ def _day(text: str) -> tuple[date | None, str]:
 def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
     """What is said of it and lasts; first that of which there is one at a time.
 
-    What happened is told in the timeline.
+    Events are in the timeline.
     """
     lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
     return with_quotes(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")

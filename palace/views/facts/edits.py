@@ -27,30 +27,30 @@ UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "
     "is connected with nothing now."
 )
-NOT_HELD = "This is held no longer, so there is nothing to change. Restore it first."
+INACTIVE = "This fact is inactive; restore it first."
 
 
 @signed_in_action
 def rewrite_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     """Corrects a memory's sentence; `version` is the row that its writer saw."""
     palace = Palace.objects.own(request.user)
-    held = _held(palace, memory)
+    active = _active(palace, memory)
     text = " ".join(request.POST.get("text", "").split())
-    if held is None:
-        messages.error(request, NOT_HELD)
+    if active is None:
+        messages.error(request, INACTIVE)
         return redirect("fact_detail", memory)
-    if error := _wrong_with(text) or _changed_meanwhile(held, request.POST.get("version", "")):
+    if error := _wrong_with(text) or _changed_meanwhile(active, request.POST.get("version", "")):
         return show_fact(request, memory, text=text, error=error)
-    if text != held.text:
+    if text != active.text:
         try:
-            new = rewrite(palace, memory, text, _scope(held))
+            new = rewrite(palace, memory, text, _scope(active))
         except NoSuchFact:
-            messages.error(request, NOT_HELD)
+            messages.error(request, INACTIVE)
             return redirect("fact_detail", memory)
         except FactConflict as conflict:
             return show_fact(request, memory, text=text, error=str(conflict))
         said = "Fact updated." if new.is_read else UNREAD
-        _offer(request, said, "rewrite_fact", new.fact, text=held.text)
+        _offer(request, said, "rewrite_fact", new.fact, text=active.text)
     return redirect("fact_detail", memory)
 
 
@@ -60,13 +60,13 @@ def retire_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     doors = None if request.POST.get("words") else ()
     gone: Forgotten | None = None
-    if held := _held(palace, memory):
+    if active := _active(palace, memory):
         with suppress(NoSuchFact):
-            gone = delete_fact(palace, memory, _scope(held), doors=doors)
-    if held and gone:
-        _offer(request, _deleted(gone), "restore_fact", held)
+            gone = delete_fact(palace, memory, _scope(active), doors=doors)
+    if active and gone:
+        _offer(request, _deleted(gone), "restore_fact", active)
     else:
-        messages.info(request, "There was nothing to delete: it is held no longer.")
+        messages.info(request, "There was nothing to delete: this fact is inactive already.")
     return redirect("fact_detail", memory)
 
 
@@ -76,11 +76,11 @@ def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     version = _version(palace, memory, request.POST.get("version", ""))
     try:
-        held, restored = restore_with_words(palace, version, _scope(version))
+        active, restored = restore_with_words(palace, version, _scope(version))
     except FactConflict as conflict:
         return show_fact(request, memory, conflict=str(conflict))
     tasks.enqueue_mining(restored.unmined)
-    _offer(request, _restored(restored), "retire_fact", held, words=restored.drawers > 0)
+    _offer(request, _restored(restored), "retire_fact", active, words=restored.drawers > 0)
     return redirect("fact_detail", memory)
 
 
@@ -88,25 +88,25 @@ def _deleted(gone: Forgotten) -> str:
     if not gone.trashed:
         return "Fact deleted."
     moved = counted(gone.trashed, "message")
-    return f"Deleted, and {moved} that it rested on moved to the trash."
+    return f"Fact deleted, and {moved} it came from moved to the trash."
 
 
 def _restored(restored: Restored) -> str:
     if not restored.drawers:
-        return "It is held again."
-    return f"It is held again, and {counted(restored.drawers, 'message')} restored from the trash."
+        return "Fact restored."
+    return f"Fact restored, and {counted(restored.drawers, 'message')} with it from the trash."
 
 
-def _held(palace: Palace, memory: UUID) -> Fact | None:
+def _active(palace: Palace, memory: UUID) -> Fact | None:
     """
     Raises:
         Http404: there is no such memory in this palace.
     """
     rows = Fact.objects.within(palace).filter(memory=memory)
-    held = rows.active().first()
-    if held is None and not rows.exists():
+    active = rows.active().first()
+    if active is None and not rows.exists():
         raise Http404
-    return held
+    return active
 
 
 def _version(palace: Palace, memory: UUID, uuid: str) -> Fact:
@@ -134,10 +134,10 @@ def _wrong_with(text: str) -> str:
     return ""
 
 
-def _changed_meanwhile(held: Fact, version: str) -> str:
-    if not version or version == str(held.uuid):
+def _changed_meanwhile(active: Fact, version: str) -> str:
+    if not version or version == str(active.uuid):
         return ""
-    return f"It was changed meanwhile and says “{held.text}” now. Save again to put yours in place."
+    return f"It was changed meanwhile and says “{active.text}” now. Save again to replace it."
 
 
 def _offer(

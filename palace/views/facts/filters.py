@@ -19,19 +19,19 @@ State = Literal["held", "dropped", "all"]
 Clock = Literal["true", "known"]
 
 STATES: dict[State, str] = {
-    "held": "What is held to be so",
-    "dropped": "What is held no longer",
+    "held": "Active",
+    "dropped": "Inactive",
     "all": "Both",
 }
 CLOCKS: dict[Clock, str] = {
-    "true": "What was so then",
-    "known": "What was known then",
+    "true": "True on that day",
+    "known": "Known on that day",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What the page's address asks for; everything empty asks for all that is held.
+    """The filters in the page's address; without any, all active facts.
 
     Attributes:
         words: Each has to be in the fact's text.
@@ -55,7 +55,7 @@ class Narrowing:
 
     @classmethod
     def read(cls, palace: Palace, sent: QueryDict) -> Self:
-        """From an address; what has no meaning there is left out, but a bad day is told.
+        """From an address; unknown values are ignored, but a bad day is an error.
 
         Raises:
             Http404: the entity is none of this palace.

@@ -81,10 +81,10 @@ def arc_of(facts: Sequence[Fact], now: datetime) -> Arc:
     start = min(since or now, now)
     lanes = []
     for number, (aspect, group) in enumerate(groupby(facts, key=lambda fact: fact.aspect)):
-        held = list(group)
-        stances = _stances(held[-MOST_STANCES:], start, now)
+        opinions = list(group)
+        stances = _stances(opinions[-MOST_STANCES:], start, now)
         top = number * LANE_HEIGHT
-        lanes.append(Lane(aspect, top, stances, max(len(held) - MOST_STANCES, 0)))
+        lanes.append(Lane(aspect, top, stances, max(len(opinions) - MOST_STANCES, 0)))
     return Arc(tuple(lanes), since)
 
 

@@ -1,4 +1,4 @@
-"""Facts: what is held to be so and what was, one by one, with the words each rests on."""
+"""Facts: the list, and one fact with its versions, sources and history."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
     """
     palace = Palace.objects.own(request.user)
     versions = _versions(palace, memory)
-    held = next((fact for fact in versions if fact.retired_at is None), None)
-    shown = held or versions[-1]
+    active = next((fact for fact in versions if fact.retired_at is None), None)
+    shown = active or versions[-1]
     context = {
         "fact": shown,
-        "held": held,
+        "active": active,
         "versions": versions,
         "arc": _arc(palace, shown),
         "proposals": _waiting(palace, memory),
         "events": history(palace, memory)[-EVENTS_SHOWN:],
         "longest": LONGEST_TEXT,
-        "own_words": resting_only_under(palace, memory).count() if held else 0,
+        "own_words": resting_only_under(palace, memory).count() if active else 0,
         "in_its_place": _in_its_place(palace, shown) if form.get("conflict") else None,
         "text": shown.text,
         **form,
@@ -144,9 +144,9 @@ def _arc(palace: Palace, fact: Fact) -> Arc | None:
 
 
 def _in_its_place(palace: Palace, fact: Fact) -> Fact | None:
-    """What is held of the same subject, where there can be one at a time."""
-    held = Fact.objects.within(palace).active().exclude(memory=fact.memory)
-    return held.filter(
+    """What is active of the same subject, where there can be one at a time."""
+    active = Fact.objects.within(palace).active().exclude(memory=fact.memory)
+    return active.filter(
         subject=fact.subject_id,
         predicate=fact.predicate,
         aspect=fact.aspect,

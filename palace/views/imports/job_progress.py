@@ -103,7 +103,7 @@ class JobShown:
         if self.state in {PREVIEW, FAILED}:
             return 0
         drawers = import_jobs.filed_by(self.job)
-        if self.job.finished_at:  # What other imports filed since is told on their pages.
+        if self.job.finished_at:  # Later imports have pages of their own.
             drawers = drawers.filter(filed_at__lte=self.job.finished_at)
         count = drawers.unmined().count()
         is_as_usual = self.is_moving and self.receipt["waiting"] and count <= USUAL_LAG
@@ -166,9 +166,9 @@ class JobShown:
             .annotate(rooms=Count("room", distinct=True), drawers=Count("pk"))
             .order_by("-drawers", "room__wing")[:WINGS_SHOWN]
         )
-        held = {row["room__wing"]: (row["rooms"], row["drawers"]) for row in counts}
-        wings = Wing.objects.filter(palace=self.job.palace_id).in_bulk(held)
-        return [WingShare(wings[pk], *figures) for pk, figures in held.items()]
+        by_wing = {row["room__wing"]: (row["rooms"], row["drawers"]) for row in counts}
+        wings = Wing.objects.filter(palace=self.job.palace_id).in_bulk(by_wing)
+        return [WingShare(wings[pk], *figures) for pk, figures in by_wing.items()]
 
     @property
     def _stands_still(self) -> bool:

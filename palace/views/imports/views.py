@@ -42,7 +42,7 @@ def imports(request: PageRequest) -> HttpResponse:
 
 @signed_in_page
 def import_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Preview, progress or receipt; a page that asks for progress is told when there is none."""
+    """Preview, progress or receipt; a page that polls for progress gets the end as well."""
     shown = JobShown(_own_job(request, uuid))
     part = "progress" if shown.is_moving else "job"
     response = render_page_or_part(request, "palace/import_detail.html", part, {"shown": shown})
@@ -152,6 +152,6 @@ def _why_no_file(request: PageRequest) -> str:
 def _too_large(name: str) -> str:
     return (
         f"{name} is larger than the {settings.MAX_UPLOAD_MB:,.0f} MB that may be uploaded here. "
-        "Whoever runs this Loci can import it with `manage.py import_chats`, or raise "
+        "The operator of this server can import it with `manage.py import_chats`, or raise "
         "LOCI_MAX_UPLOAD_MB."
     )

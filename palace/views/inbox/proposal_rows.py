@@ -39,8 +39,8 @@ class Shown:
     """
     Attributes:
         state: The status, save that what cannot be decided on any more is stale.
-        lines: What is held before, sources first.
-        after: What is to be held, with what comes to it marked; empty where nothing is.
+        lines: The facts before, sources first.
+        after: The fact after, with new words marked; empty if no fact stays.
         category: The one before and the one after, where they differ.
         tags: Those that come or go, and those that stay.
         quotes: The words that were said, where it is about no fact.
@@ -104,7 +104,7 @@ _TITLES = {
     Kind.PREFERENCE: "To be known from now on",
 }
 _NOTHING_AFTER = {
-    Kind.DROP: "Nothing. It is held no longer; its history stays.",
+    Kind.DROP: "Nothing: it is not a fact any more; its history stays.",
     Kind.OUTDATED: "It ends: it was so, and is so no longer.",
     Kind.CONTRADICTION: "It ends when the other one began; the other one stays.",
 }

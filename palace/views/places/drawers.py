@@ -96,14 +96,14 @@ def pointer(request: PageRequest, text: str = "") -> HttpResponse:
 
 def _neighbours(drawer: Drawer) -> tuple[Drawer | None, Drawer | None]:
     """The messages just before and after it in its conversation."""
-    held = with_preview(
+    around = with_preview(
         Drawer.objects.filter(palace=drawer.palace_id)
         .kept()
         .filter(source=drawer.source, conversation=drawer.conversation)
     )
     same = Q(position=drawer.position)
-    before = held.filter(Q(position__lt=drawer.position) | (same & Q(pk__lt=drawer.pk)))
-    after = held.filter(Q(position__gt=drawer.position) | (same & Q(pk__gt=drawer.pk)))
+    before = around.filter(Q(position__lt=drawer.position) | (same & Q(pk__lt=drawer.pk)))
+    after = around.filter(Q(position__gt=drawer.position) | (same & Q(pk__gt=drawer.pk)))
     return before.order_by("-position", "-pk").first(), after.order_by("position", "pk").first()
 
 
@@ -127,8 +127,8 @@ def _traces(drawer: Drawer) -> list[RecollectionTrace]:
     """The recalls that lately brought it up, newest first, each question once."""
     traces = RecollectionTrace.objects.filter(palace=drawer.palace_id)
     lately = traces.order_by("-created_at", "-pk").values("pk")[:TRACES_SEARCHED]
-    held: list[dict[str, Any]] = [{"drawer": str(drawer.uuid)}]
-    found = traces.filter(pk__in=lately, hits__contains=held).exclude(query="")
+    with_it: list[dict[str, Any]] = [{"drawer": str(drawer.uuid)}]
+    found = traces.filter(pk__in=lately, hits__contains=with_it).exclude(query="")
     found = found.only("query", "created_at")
     newest = {trace.query: trace for trace in found.order_by("created_at", "pk")}
     return sorted(newest.values(), key=lambda trace: trace.created_at, reverse=True)[:TRACES_SHOWN]

@@ -111,11 +111,11 @@ def _figure(name: str, value: float) -> str:
 def _rows(palace: Palace, cases: Sequence[RecallCase]) -> list[CaseShown]:
     expected = list(ExpectedDrawer.objects.filter(palace=palace, case__in=cases).order_by("pk"))
     drawers = Drawer.objects.within(palace).filter(pk__in=[each.drawer_id for each in expected])
-    held = with_preview(drawers.with_place()).in_bulk()
+    by_key = with_preview(drawers.with_place()).in_bulk()
     tried = {case.pk for case in cases if case.tried_at}
     by_case: defaultdict[int, list[ExpectedShown]] = defaultdict(list)
     for each in expected:
-        if drawer := held.get(each.drawer_id):
+        if drawer := by_key.get(each.drawer_id):
             by_case[each.case_id].append(_expected(each, drawer, was_tried=each.case_id in tried))
     return [CaseShown(case, by_case[case.pk]) for case in cases]
 

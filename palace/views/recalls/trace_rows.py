@@ -32,7 +32,7 @@ from palace.views.shared.snippets import WORD, snippet_of
 CUTS = {
     KNOWN: (
         "Already in the conversation",
-        "Whoever asked had these before them, so they were held back.",
+        "The model could see these already, so they were left out.",
     ),
     PUT_LOWER: (
         "Put lower by a model",
@@ -94,7 +94,7 @@ class TraceRow:
 
     @property
     def is_shown_before(self) -> bool:
-        """Whether it was not given anew because the model had it before it."""
+        """Whether it was not injected again because the model could see it already."""
         return self.cut == SHOWN
 
 
@@ -226,8 +226,8 @@ def _groups(trace: RecollectionTrace, cut: Iterable[TraceRow]) -> list[CutGroup]
     order = list(CUTS)
     by_reason = sorted(cut, key=lambda row: order.index(row.cut) if row.cut in CUTS else len(order))
     groups = []
-    for reason, held in groupby(by_reason, key=lambda row: row.cut):
-        rows = list(held)
+    for reason, group in groupby(by_reason, key=lambda row: row.cut):
+        rows = list(group)
         title, why = CUTS.get(reason, (reason.capitalize(), ""))
         groups.append(CutGroup(title, why, rows, max(totals.get(reason, 0), len(rows))))
     return groups
