@@ -10,6 +10,7 @@ from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
 from palace.models import Entity, Fact, FactEvent
+from palace.queries.entities import display_name
 
 register = template.Library()
 
@@ -53,6 +54,12 @@ def in_words(name: str) -> str:
 def path(category: str) -> str:
     """`home/pets` with room around the stroke."""
     return category.replace("/", " / ")
+
+
+@register.filter
+def entity_name(entity: Entity) -> str:
+    """The name for readers: the owner of the palace reads You."""
+    return display_name(entity)
 
 
 @register.filter

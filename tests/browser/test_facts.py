@@ -127,7 +127,7 @@ def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact)
     expect(page.get_by_role("heading", level=1)).to_have_text("Wireworks")
     page.get_by_label("As of").fill("2020-01-01")
     page.get_by_role("button", name="Show that day").click()
-    expect(page.get_by_text("Nothing is known of Wireworks for that day.")).to_be_visible()
+    expect(page.get_by_text("Nothing is known for that day.")).to_be_visible()
     page.get_by_role("link", name="Today").click()
     expect(page.locator(".graph")).to_be_visible()
 

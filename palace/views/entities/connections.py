@@ -11,6 +11,7 @@ from django.db.models import F
 from palace.knowledge.facts.graph import relations
 from palace.models import Entity, Fact
 from palace.models.facts import FactQuerySet
+from palace.queries.entities import display_name
 from palace.templatetags.fact_tags import in_words
 from palace.views.entities.graph_layout import (
     HUB_HEIGHT,
@@ -47,7 +48,7 @@ class Neighbour:
 
     @property
     def name(self) -> str:
-        return _cut(self.entity.name, NAME_SIGNS)
+        return _cut(display_name(self.entity), NAME_SIGNS)
 
     @property
     def latest(self) -> tuple[Fact, ...]:
@@ -91,7 +92,7 @@ class Connections:
 
     @property
     def hub_name(self) -> str:
-        return _cut(self.entity.name, HUB_SIGNS)
+        return _cut(display_name(self.entity), HUB_SIGNS)
 
     @property
     def hub_x(self) -> int:

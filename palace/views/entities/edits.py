@@ -14,6 +14,7 @@ from django.template.loader import render_to_string
 
 from palace.curation.entities import BadEntity, merge_entities, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
+from palace.queries.entities import display_name, named_like
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import about_entity
 from palace.storable import LABEL_LENGTH, storable_label
@@ -48,7 +49,9 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
         change = merge_entities(_palace(request), keep, other)
     except BadEntity as error:
         return _show(request, keep, merge_error=str(error))
-    _offer_undo(request, f"“{other.name}” is part of “{keep.name}” now.", change.activity)
+    _offer_undo(
+        request, f"“{display_name(other)}” is part of “{display_name(keep)}” now.", change.activity
+    )
     return redirect(keep)
 
 
@@ -69,7 +72,7 @@ def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
         )
     except BadEntity as error:
         return _show(request, entity, split_error=str(error), name=name, new_kind=kind)
-    said = f"“{change.entity.name}” was split off “{entity.name}”."
+    said = f"“{display_name(change.entity)}” was split off “{display_name(entity)}”."
     _offer_undo(request, said, change.activity)
     return redirect(change.entity)
 
@@ -119,8 +122,7 @@ def _others(palace: Palace, entity: Entity, words: str) -> list[Entity]:
     """Those with all of the words in their name; without any words, those of names like it."""
     others = Entity.objects.filter(palace=palace).exclude(pk=entity.pk)
     if words:
-        for word in words.split():
-            others = others.filter(Q(name__icontains=word) | Q(aliases__icontains=word))
+        others = others.filter(named_like(words))
     else:
         others = _alike(others, entity)
     return list(others.order_by("kind", "slug")[:OTHERS_SHOWN])

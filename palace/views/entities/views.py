@@ -16,6 +16,7 @@ from django.utils.timezone import localtime
 
 from palace.models import Entity, Fact, Mention, Palace
 from palace.models.facts import FactQuerySet
+from palace.queries.entities import named_like
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import EVER_TRUE, about_entity
 from palace.storable import storable_label
@@ -123,10 +124,8 @@ def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]
 
 
 def _named(palace: Palace, words: str, kind: str) -> QuerySet[Entity]:
-    found = Entity.objects.filter(palace=palace, kind__in=[kind] if kind else Entity.Kind.values)
-    for word in words.split():
-        found = found.filter(Q(name__icontains=word) | Q(aliases__icontains=word))
-    return found
+    kinds = [kind] if kind else Entity.Kind.values
+    return Entity.objects.filter(named_like(words), palace=palace, kind__in=kinds)
 
 
 def _behind(palace: Palace, found: QuerySet[Entity], uuid: str) -> QuerySet[Entity]:

@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
+from palace.queries.entities import stored_name
 from palace.queries.facts import about_entity, in_category
 from palace.storable import storable_label
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
@@ -145,8 +146,9 @@ def entity_asked(palace: Palace, text: str) -> Entity | None:
 
 
 def about_named(name: str) -> Q:
-    """Whether it is about somebody or something of such a name, or ends there."""
-    return _named("subject", name) | _named("object_entity", name)
+    """The subject or the object has such a name."""
+    stored = stored_name(name)
+    return _named("subject", stored) | _named("object_entity", stored)
 
 
 def _named(role: str, name: str) -> Q:
