@@ -19,7 +19,7 @@ FOUND = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EpisodeRow:
     """An episode as pages show it.
 
     Attributes:
@@ -66,13 +66,13 @@ def episodes(request: PageRequest) -> HttpResponse:
     return render(request, "palace/episodes.html", context, status=status)
 
 
-def episodes_of(palace: Palace, room: Room) -> list[Shown]:
+def episodes_of(palace: Palace, room: Room) -> list[EpisodeRow]:
     """Those of a room's conversation, the oldest first."""
     found = of_conversation(palace, room.external_id, source=room.source)
-    return [Shown(episode, episode.summary.splitlines()) for episode in found]
+    return [EpisodeRow(episode, episode.summary.splitlines()) for episode in found]
 
 
-def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -> list[Shown]:
+def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -> list[EpisodeRow]:
     pairs = list(found)
     wanted = {episode.conversation for episode, _ in pairs}
     rooms = Room.objects.within(palace).filter(external_id__in=wanted).select_related("wing")
@@ -81,7 +81,7 @@ def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -
         by_key.setdefault((room.source, room.external_id), room)
         by_key.setdefault(("", room.external_id), room)
     return [
-        Shown(
+        EpisodeRow(
             episode,
             episode.summary.splitlines(),
             by_key.get((episode.source, episode.conversation)),

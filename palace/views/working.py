@@ -38,7 +38,7 @@ ON_ONE_LINE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShortText:
     """A value with what is left of its time.
 
     Attributes:
@@ -49,27 +49,27 @@ class Shown:
     more: int
 
     @classmethod
-    def of(cls, text: str, *, whole: bool) -> Shown:
+    def of(cls, text: str, *, whole: bool) -> ShortText:
         end = len(text) if whole else CHARS_SHOWN
         return cls(text[:end], max(0, len(text) - end))
 
 
 @dataclass(frozen=True, slots=True)
-class EntryShown:
+class EntryRow:
     entry: Entry
-    value: Shown
+    value: ShortText
     left: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotesShown:
+class NotesRow:
     """
     Attributes:
         share: Of what a conversation's fields may take up, in per cent.
     """
 
     noted: Held
-    fields: list[tuple[str, Shown]]
+    fields: list[tuple[str, ShortText]]
     share: int
     left: str
 
@@ -140,34 +140,34 @@ def _found(palace: Palace, *, q: str, under: str, conversation: str) -> dict[str
 
 def _by_namespace(
     entries: Sequence[Entry], now: datetime, *, under: str = ""
-) -> list[tuple[Namespace, list[EntryShown]]]:
+) -> list[tuple[Namespace, list[EntryRow]]]:
     by_space = groupby(entries, key=lambda entry: entry.path.namespace)
     return [(space, _entries(group, now, under=under)) for space, group in by_space]
 
 
-def _entries(entries: Iterable[Entry], now: datetime, *, under: str) -> list[EntryShown]:
+def _entries(entries: Iterable[Entry], now: datetime, *, under: str) -> list[EntryRow]:
     return [_entry(entry, now, whole=str(entry.path) == under) for entry in entries]
 
 
-def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryShown:
-    value = Shown.of(entry.value, whole=whole)
-    return EntryShown(entry, value, time_left(entry.expires_at - now))
+def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryRow:
+    value = ShortText.of(entry.value, whole=whole)
+    return EntryRow(entry, value, time_left(entry.expires_at - now))
 
 
-def _notes(noted: Held, now: datetime, *, whole: bool = False) -> NotesShown:
+def _notes(noted: Held, now: datetime, *, whole: bool = False) -> NotesRow:
     fields = [(name, _field(value, whole=whole)) for name, value in noted.fields.items()]
     share = -(-noted.size * 100 // MOST_BYTES)
-    return NotesShown(noted, fields, share, time_left(noted.expires_at - now))
+    return NotesRow(noted, fields, share, time_left(noted.expires_at - now))
 
 
-def _field(value: object, *, whole: bool) -> Shown:
+def _field(value: object, *, whole: bool) -> ShortText:
     """A text as it is, all else as JSON."""
     if isinstance(value, str):
-        return Shown.of(value, whole=whole)
+        return ShortText.of(value, whole=whole)
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > ON_ONE_LINE:
         text = json.dumps(value, ensure_ascii=False, indent=2)
-    return Shown.of(text, whole=whole)
+    return ShortText.of(text, whole=whole)
 
 
 def _delete_entry(palace: Palace, path: str) -> tuple[str, bool]:

@@ -32,7 +32,7 @@ IDLE, QUEUED, DREAMING = "idle", "queued", "dreaming"
 
 
 @dataclass(frozen=True, slots=True)
-class DreamShown:
+class DreamStatus:
     """
     Attributes:
         state: `idle`, `queued` or `dreaming`.
@@ -94,7 +94,7 @@ def dream_now(request: PageRequest) -> HttpResponse:
     return redirect(f"{reverse('dream_now')}?{urlencode({'since': since or NEVER})}")
 
 
-def _show(request: PageRequest, seen: DreamShown, *, status: int = 200) -> HttpResponse:
+def _show(request: PageRequest, seen: DreamStatus, *, status: int = 200) -> HttpResponse:
     context = {"dream": seen}
     return render_page_or_part(request, "palace/dream.html", "dream", context, status=status)
 
@@ -113,7 +113,7 @@ def _begin(palace: Palace, *, with_model: bool) -> str:
     return ""
 
 
-def _seen(palace: Palace, since: str, error: str = "") -> DreamShown:
+def _seen(palace: Palace, since: str, error: str = "") -> DreamStatus:
     mark = _mark(palace)
     state = DREAMING if is_dreaming(palace) else QUEUED if since == mark else IDLE
     before = None
@@ -125,7 +125,7 @@ def _seen(palace: Palace, since: str, error: str = "") -> DreamShown:
     has_come = bool(since) and state == IDLE
     last = Activity.objects.filter(palace=palace, kind=Activity.Kind.DREAMT).first()
     chosen = settings_of(palace.owner_id)
-    return DreamShown(state, last, since, has_come, chosen, before, error)
+    return DreamStatus(state, last, since, has_come, chosen, before, error)
 
 
 def _mark(palace: Palace) -> str:

@@ -19,7 +19,7 @@ from palace.queries.evidence import with_quotes
 from palace.queries.facts import about_entity
 from palace.storable import LABEL_LENGTH, storable_label
 from palace.templatetags.fact_tags import KINDS
-from palace.views.entities.mentions import mentions_of, shown
+from palace.views.entities.mentions import mention_rows, mentions_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
@@ -105,7 +105,7 @@ def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
         "words": words,
         "others": _others(palace, entity, words),
         "facts": UncountedPage(facts, size=FACTS_SHOWN),
-        "mentioned": shown(mentions.rows),
+        "mentioned": mention_rows(mentions.rows),
         "has_more_mentions": mentions.has_next,
         "kinds": [(str(kind), label) for kind, label in KINDS.items()],
         "name": entity.name,

@@ -17,7 +17,7 @@ AROUND = 300
 
 
 @dataclass(frozen=True, slots=True)
-class MentionShown:
+class MentionRow:
     """The words before the name, the name as it was written, and those after it."""
 
     drawer: Drawer
@@ -49,16 +49,16 @@ def mentions_of(entity: Entity) -> QuerySet[Mention]:
     return shown
 
 
-def shown(mentions: Sequence[Any]) -> list[MentionShown]:
+def mention_rows(mentions: Sequence[Any]) -> list[MentionRow]:
     """Of rows that `mentions_of` found."""
-    return [_shown(mention) for mention in mentions]
+    return [_row(mention) for mention in mentions]
 
 
-def _shown(mention: Any) -> MentionShown:
+def _row(mention: Any) -> MentionRow:
     around, begins = mention.around, mention.begins
     start, end = mention.start - begins, mention.end - begins
     more = len(around) == AROUND
-    return MentionShown(
+    return MentionRow(
         mention.drawer,
         ("… " if begins else "") + around[:start],
         around[start:end],

@@ -22,7 +22,7 @@ from palace.queries.facts import EVER_TRUE, about_entity
 from palace.storable import storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
-from palace.views.entities.mentions import mentions_of, shown
+from palace.views.entities.mentions import mention_rows, mentions_of
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query_string, read_day
 from settings_app.access import PageRequest, signed_in_page
@@ -50,7 +50,7 @@ class EntityRow:
 
 
 @dataclass(frozen=True, slots=True)
-class KindShown:
+class KindGroup:
     kind: str
     name: str
     rows: list[EntityRow]
@@ -135,7 +135,7 @@ def _behind(palace: Palace, found: QuerySet[Entity], uuid: str) -> QuerySet[Enti
     return found.filter(Q(kind__gt=mark.kind) | Q(kind=mark.kind, slug__gt=mark.slug))
 
 
-def _overview(palace: Palace) -> list[KindShown]:
+def _overview(palace: Palace) -> list[KindGroup]:
     """The first of each kind that there is."""
     named = Entity.objects.filter(palace=palace).order_by("slug")
     first, *others = [named.filter(kind=kind)[: OF_A_KIND + 1] for kind in KINDS]
@@ -143,7 +143,7 @@ def _overview(palace: Palace) -> list[KindShown]:
     rows = _rows(palace, found)
     by_kind = {kind: [row for row in rows if row.entity.kind == kind] for kind in KINDS}
     return [
-        KindShown(str(kind), KINDS[kind], listed[:OF_A_KIND], len(listed) > OF_A_KIND)
+        KindGroup(str(kind), KINDS[kind], listed[:OF_A_KIND], len(listed) > OF_A_KIND)
         for kind, listed in by_kind.items()
         if listed
     ]
@@ -210,4 +210,4 @@ def _year(fact: Fact) -> str:
 
 def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
     listed = NumberedPage(mentions_of(entity), number, size=MENTIONS_SIZE)
-    return {"mentions": listed, "mentioned": shown(listed.rows)}
+    return {"mentions": listed, "mentioned": mention_rows(listed.rows)}

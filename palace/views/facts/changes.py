@@ -44,7 +44,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChangeFilter:
     """What the page's address asks for; everything empty asks for all.
 
     Attributes:
@@ -117,10 +117,10 @@ class Asked:
         } | more
         return query_string(**asked)
 
-    def of_kind(self, kind: str) -> Asked:
+    def of_kind(self, kind: str) -> ChangeFilter:
         return replace(self, kind=kind)
 
-    def without_entity(self) -> Asked:
+    def without_entity(self) -> ChangeFilter:
         return replace(self, entity=None)
 
     def events(self, palace: Palace) -> QuerySet[FactEvent]:
@@ -152,7 +152,7 @@ _TEXTS = ("kind", "about", "entity", "predicate", "since", "until")
 def fact_changes(request: PageRequest) -> HttpResponse:
     """The newest comes first; `?after=` goes on behind a change."""
     palace = Palace.objects.own(request.user)
-    asked = Asked.read(palace, request.GET)
+    asked = ChangeFilter.read(palace, request.GET)
     found = _behind(palace, asked.events(palace), request.GET.get("after", ""))
     rows = UncountedPage(found.order_by("-at", "-pk"))
     context = {
@@ -175,7 +175,7 @@ def _behind(palace: Palace, found: QuerySet[FactEvent], uuid: str) -> QuerySet[F
     return found.filter(Q(at__lt=mark.at) | Q(at=mark.at, pk__lt=mark.pk))
 
 
-def _tabs(asked: Asked) -> list[tuple[str, str, bool]]:
+def _tabs(asked: ChangeFilter) -> list[tuple[str, str, bool]]:
     """Label and question of each, and whether it is the one that is shown."""
     named = [("", "All"), *((str(kind), label) for kind, label in CHANGES.items())]
     return [(label, asked.of_kind(kind).query(), kind == asked.kind) for kind, label in named]

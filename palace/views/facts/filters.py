@@ -31,7 +31,7 @@ CLOCKS: dict[Clock, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowing:
+class FactFilter:
     """The filters in the page's address; without any, all active facts.
 
     Attributes:
@@ -82,12 +82,12 @@ class Narrowing:
 
     @property
     def is_empty(self) -> bool:
-        return self == Narrowing(type=self.type)
+        return self == FactFilter(type=self.type)
 
     @property
     def is_folded(self) -> bool:
         """Whether nothing beyond words and type is asked for."""
-        return self == Narrowing(type=self.type, words=self.words)
+        return self == FactFilter(type=self.type, words=self.words)
 
     def query(self, **more: str) -> str:
         """As the address has it, from its question mark on; empty where nothing is asked."""
@@ -103,10 +103,10 @@ class Narrowing:
         } | more
         return query_string(**asked)
 
-    def of_type(self, name: str) -> Narrowing:
+    def of_type(self, name: str) -> FactFilter:
         return replace(self, type=name)
 
-    def without_entity(self) -> Narrowing:
+    def without_entity(self) -> FactFilter:
         return replace(self, entity=None)
 
     def facts(self, palace: Palace) -> FactQuerySet:

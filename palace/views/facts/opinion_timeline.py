@@ -55,7 +55,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Arc:
+class OpinionTimeline:
     """
     Attributes:
         since: Where the drawing begins; None where no day is known.
@@ -70,7 +70,7 @@ class Arc:
         return len(self.lanes) * LANE_HEIGHT
 
 
-def arc_of(facts: Sequence[Fact], now: datetime) -> Arc:
+def timeline_of(facts: Sequence[Fact], now: datetime) -> OpinionTimeline:
     """The lanes of opinions on one matter.
 
     Args:
@@ -85,7 +85,7 @@ def arc_of(facts: Sequence[Fact], now: datetime) -> Arc:
         stances = _stances(opinions[-MOST_STANCES:], start, now)
         top = number * LANE_HEIGHT
         lanes.append(Lane(aspect, top, stances, max(len(opinions) - MOST_STANCES, 0)))
-    return Arc(tuple(lanes), since)
+    return OpinionTimeline(tuple(lanes), since)
 
 
 def _stances(facts: Sequence[Fact], start: datetime, now: datetime) -> tuple[Stance, ...]:

@@ -17,8 +17,8 @@ from palace.models.facts import FactQuerySet
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import EVER_TRUE
 from palace.templatetags.fact_tags import TYPES
-from palace.views.facts.filters import CLOCKS, STATES, Narrowing
-from palace.views.facts.opinion_timeline import Arc, arc_of
+from palace.views.facts.filters import CLOCKS, STATES, FactFilter
+from palace.views.facts.opinion_timeline import OpinionTimeline, timeline_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import find_by_uuid
 from settings_app.access import PageRequest, signed_in_page
@@ -37,7 +37,7 @@ CATEGORIES = sorted({predicate.category for predicate in PREDICATES.values()})
 def facts(request: PageRequest) -> HttpResponse:
     """What was learnt last comes first; `?after=` goes on behind a fact."""
     palace = Palace.objects.own(request.user)
-    asked = Narrowing.read(palace, request.GET)
+    asked = FactFilter.read(palace, request.GET)
     found = _behind(palace, asked.facts(palace), request.GET.get("after", ""))
     rows = UncountedPage(with_quotes(found.order_by("-recorded_at", "-pk"), at_most=1))
     context = {
@@ -105,7 +105,7 @@ def _behind(palace: Palace, found: FactQuerySet, uuid: str) -> FactQuerySet:
     return found.filter(Q(recorded_at__lt=mark.recorded_at) | same)
 
 
-def _tabs(asked: Narrowing) -> list[tuple[str, str, bool]]:
+def _tabs(asked: FactFilter) -> list[tuple[str, str, bool]]:
     """Label and question of each, and whether it is the one that is shown."""
     named = [("", "All"), *((str(name), label) for name, label in TYPES.items())]
     return [(label, asked.of_type(name).query(), name == asked.type) for name, label in named]
@@ -124,7 +124,7 @@ def _versions(palace: Palace, memory: UUID) -> list[Fact]:
     return latest[::-1]
 
 
-def _arc(palace: Palace, fact: Fact) -> Arc | None:
+def _arc(palace: Palace, fact: Fact) -> OpinionTimeline | None:
     """Where the memory is an opinion, and not the only one: all on its matter that were ever so."""
     if fact.type != Fact.Type.OPINION:
         return None
@@ -140,7 +140,7 @@ def _arc(palace: Palace, fact: Fact) -> Arc | None:
     if len(latest) < 2:
         return None
     in_time = sorted(latest, key=lambda one: (one.aspect, one.valid_from or one.recorded_at))
-    return arc_of(in_time, timezone.now())
+    return timeline_of(in_time, timezone.now())
 
 
 def _in_its_place(palace: Palace, fact: Fact) -> Fact | None:

@@ -44,7 +44,7 @@ class WingShare:
     drawers: int
 
 
-class JobShown:
+class JobProgress:
     """An import as a page shows it."""
 
     def __init__(self, job: ImportJob) -> None:

@@ -18,7 +18,7 @@ from palace.errors import BadImport
 from palace.models import ImportJob, Palace
 from palace.transfer import import_jobs
 from palace.transfer.importers.uploads import largest_file, largest_request
-from palace.views.imports.job_progress import JobShown
+from palace.views.imports.job_progress import JobProgress
 from palace.views.shared.pagination import CountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.rendering import render_page_or_part
@@ -43,7 +43,7 @@ def imports(request: PageRequest) -> HttpResponse:
 @signed_in_page
 def import_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Preview, progress or receipt; a page that polls for progress gets the end as well."""
-    shown = JobShown(_own_job(request, uuid))
+    shown = JobProgress(_own_job(request, uuid))
     part = "progress" if shown.is_moving else "job"
     response = render_page_or_part(request, "palace/import_detail.html", part, {"shown": shown})
     if request.htmx and not shown.is_moving:
@@ -108,7 +108,7 @@ def _show_imports(request: PageRequest, palace: Palace, *, error: str = "") -> H
     context = {
         "error": error,
         "jobs": jobs,
-        "rows": [JobShown(job) for job in jobs.rows],
+        "rows": [JobProgress(job) for job in jobs.rows],
         "largest": largest_file(),
         "largest_mb": settings.MAX_UPLOAD_MB,
     }

@@ -30,7 +30,7 @@ SHELVES = {WAITING: "Waiting", DECIDED: "Decided lately", STALE: "Stale"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProposalFilter:
     """
     Attributes:
         shelf: One of `SHELVES`.
@@ -47,7 +47,7 @@ class Asked:
     select: str = ""
 
     @classmethod
-    def read(cls, palace: Palace, sent: Mapping[str, str]) -> Asked:
+    def read(cls, palace: Palace, sent: Mapping[str, str]) -> ProposalFilter:
         """
         Raises:
             Http404: there is no such dream or memory in this palace.

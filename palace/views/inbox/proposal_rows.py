@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ProposalRow:
     """
     Attributes:
         state: The status, save that what cannot be decided on any more is stale.
@@ -110,14 +110,16 @@ _NOTHING_AFTER = {
 }
 
 
-def shown(palace: Palace, proposals: Sequence[Proposal], *, error: str = "") -> list[Shown]:
+def proposal_rows(
+    palace: Palace, proposals: Sequence[Proposal], *, error: str = ""
+) -> list[ProposalRow]:
     """In the order given, in a number of queries that does not grow with them."""
     if not proposals:
         return []
     facts, quotes = _facts(palace, proposals), _quotes(palace, proposals)
     waiting = _waiting(palace, proposals)
     return [
-        _shown(
+        _row(
             proposal,
             str(Status.STALE) if _is_stale(proposal, waiting) else proposal.status,
             facts[proposal.pk],
@@ -160,19 +162,19 @@ def _quotes(palace: Palace, proposals: Sequence[Proposal]) -> defaultdict[int, l
     return found
 
 
-def _shown(
+def _row(
     proposal: Proposal,
     state: str,
     facts: Sequence[tuple[ProposalFact, Fact]],
     quotes: list[ProposalQuote],
     error: str,
-) -> Shown:
+) -> ProposalRow:
     sources = [fact for link, fact in facts if link.role == ProposalFact.Role.SOURCE]
     beside = [fact for link, fact in facts if link.role == ProposalFact.Role.BESIDE]
     after = after_of(proposal.payload)
     lines = [_source(fact, after) for fact in sources]
     lines += [Line(fact, [Piece(fact.text, changed=False)], stays=True) for fact in beside]
-    return Shown(
+    return ProposalRow(
         proposal,
         state,
         lines,

@@ -26,8 +26,8 @@ from palace.knowledge.dreaming.decisions import (
     undo_all,
 )
 from palace.models import Palace, Proposal
-from palace.views.inbox.filters import DECIDED, KINDS, WAITING, Asked, behind, by_kind
-from palace.views.inbox.proposal_rows import Shown, shown
+from palace.views.inbox.filters import DECIDED, KINDS, WAITING, ProposalFilter, behind, by_kind
+from palace.views.inbox.proposal_rows import ProposalRow, proposal_rows
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 from settings_app.rendering import render_page_or_part
@@ -49,12 +49,12 @@ class Group:
     """
 
     kind: Proposal.Kind
-    rows: list[Shown]
+    rows: list[ProposalRow]
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class DecisionReport:
     """What came of deciding on many.
 
     Attributes:
@@ -72,7 +72,7 @@ class Receipt:
 def inbox(request: PageRequest) -> HttpResponse:
     """What waits, by kind (`?after=` goes on behind one); or what was decided on, or is stale."""
     palace = Palace.objects.own(request.user)
-    asked = Asked.read(palace, request.GET)
+    asked = ProposalFilter.read(palace, request.GET)
     return _show(request, palace, asked)
 
 
@@ -95,7 +95,7 @@ def undo_proposal(request: PageRequest, uuid: UUID) -> HttpResponse:
 def decide_proposals(request: PageRequest) -> HttpResponse:
     """Accepts, rejects or undoes those that were chosen; each is done or not by itself."""
     palace = Palace.objects.own(request.user)
-    asked = Asked.read(palace, request.GET)
+    asked = ProposalFilter.read(palace, request.GET)
     decision = request.POST.get("decision", "")
     chosen = _chosen(palace, request.POST.getlist("chosen"))
     wrong = _wrong_with(decision, chosen)
@@ -116,7 +116,12 @@ def waiting_count(palace: Palace) -> int:
 
 
 def _show(
-    request: PageRequest, palace: Palace, asked: Asked, *, status: int = 200, **outcome: Any
+    request: PageRequest,
+    palace: Palace,
+    asked: ProposalFilter,
+    *,
+    status: int = 200,
+    **outcome: Any,
 ) -> HttpResponse:
     after = request.GET.get("after", "")
     context = {"asked": asked, "goes_on": after, **_listed(request, palace, asked), **outcome}
@@ -124,19 +129,23 @@ def _show(
     return render_page_or_part(request, "palace/inbox.html", part, context, status=status)
 
 
-def _listed(request: PageRequest, palace: Palace, asked: Asked) -> dict[str, Any]:
+def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict[str, Any]:
     """What the shelf that is asked for holds: waiting by kind, else the newest first."""
     every = asked.proposals(palace)
     rows = asked.of_kind(every).select_related("dream")
     if asked.shelf != WAITING:
         page = NumberedPage(rows, request.GET.get("page"), size=PROPOSALS_SHOWN)
-        return {"page": page, "rows": shown(palace, page.rows), "can_undo": asked.shelf == DECIDED}
+        return {
+            "page": page,
+            "rows": proposal_rows(palace, page.rows),
+            "can_undo": asked.shelf == DECIDED,
+        }
     counts = _counts(every)
     found = behind(palace, rows, request.GET.get("after", ""))
     listed = UncountedPage(by_kind(found), size=PROPOSALS_SHOWN)
     following = asked.with_query(after=str(listed.rows[-1].uuid)) if listed.has_next else ""
     return {
-        "groups": list(_groups(shown(palace, listed.rows), counts)),
+        "groups": list(_groups(proposal_rows(palace, listed.rows), counts)),
         "next": following,
         "total": sum(counts.values()),
         "kinds": list(_tabs(asked, counts)),
@@ -149,12 +158,12 @@ def _counts(rows: Any) -> dict[str, int]:
     return {row["kind"]: row["count"] for row in found}
 
 
-def _groups(rows: Sequence[Shown], counts: dict[str, int]) -> Iterator[Group]:
+def _groups(rows: Sequence[ProposalRow], counts: dict[str, int]) -> Iterator[Group]:
     for kind, group in groupby(rows, key=lambda row: row.proposal.kind):
         yield Group(Proposal.Kind(kind), list(group), counts.get(kind, 0))
 
 
-def _tabs(asked: Asked, counts: dict[str, int]) -> Iterator[tuple[str, str, int, bool]]:
+def _tabs(asked: ProposalFilter, counts: dict[str, int]) -> Iterator[tuple[str, str, int, bool]]:
     """Label, question and count of each kind there is, and whether it is the one shown."""
     if len(counts) > 1 or asked.kind:
         yield "All", asked.with_query(kind=""), sum(counts.values()), not asked.kind
@@ -169,7 +178,7 @@ def _decide(
     request: PageRequest, uuid: UUID, decide: Callable[[Palace, Proposal], Proposal]
 ) -> HttpResponse:
     palace = Palace.objects.own(request.user)
-    asked = Asked.read(palace, request.GET)
+    asked = ProposalFilter.read(palace, request.GET)
     proposal = get_object_or_404(Proposal.objects.within(palace), uuid=uuid)
     error = ""
     try:
@@ -186,11 +195,11 @@ def _decide(
 
 
 def _in_place(
-    request: PageRequest, palace: Palace, asked: Asked, proposal: Proposal, error: str
+    request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: Proposal, error: str
 ) -> HttpResponse:
     """The row as it is now, and how many of each kind wait still."""
     every = Proposal.objects.within(palace).select_related("dream")
-    rows = shown(palace, list(every.filter(pk=proposal.pk)), error=error)
+    rows = proposal_rows(palace, list(every.filter(pk=proposal.pk)), error=error)
     context = {
         "row": rows[0] if rows else None,
         "gone": GONE,
@@ -202,9 +211,9 @@ def _in_place(
     return render(request, "palace/_proposal_outcome.html", context, status=status)
 
 
-def _say(request: PageRequest, palace: Palace, asked: Asked, proposal: Proposal) -> None:
+def _say(request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: Proposal) -> None:
     proposal.refresh_from_db()
-    row = shown(palace, [proposal])[0]
+    row = proposal_rows(palace, [proposal])[0]
     context = {"row": row, "asked": asked}
     # Marked as safe by having been rendered, which escapes the proposal's own words.
     messages.success(request, render_to_string("palace/_undo_proposal.html", context, request))
@@ -238,9 +247,9 @@ def _wrong_with(decision: str, chosen: Collection[UUID]) -> str:
     return ""
 
 
-def _receipt(decision: str, decided: Decided) -> Receipt:
+def _receipt(decision: str, decided: Decided) -> DecisionReport:
     count = len(decided.done)
     said = f"{DONE[decision]}: {count:,} proposal{'s' if count != 1 else ''}." if count else ""
     takes_back = "" if decision == "undo" else " ".join(str(one.uuid) for one in decided.done)
     refused = [(text, decided.refused.count(text)) for text in dict.fromkeys(decided.refused)]
-    return Receipt(said, takes_back, refused)
+    return DecisionReport(said, takes_back, refused)

@@ -75,7 +75,7 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
         **search,
         "wings": wings,
         "totals": totals(wings),
-        "lately": lately(palace),
+        "recent": recent_activity(palace),
         "proposals": waiting_count(palace),
     }
     status = 400 if "error" in search else 200
@@ -91,7 +91,7 @@ def _by_pointer(palace: Palace, query: str) -> Drawer | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ActivityLine:
     """One activity, or a run of minings that nothing else came between.
 
     Attributes:
@@ -105,7 +105,7 @@ class Line:
     more: int = 0
 
 
-def lately(palace: Palace) -> list[Line]:
+def recent_activity(palace: Palace) -> list[ActivityLine]:
     """Newest first, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_LINES, [Activity.Kind.MEMORY_MINED, palace.pk, LOOKED_AT, UNFOLDED, LINES])
@@ -113,9 +113,11 @@ def lately(palace: Palace) -> list[Line]:
     return [_line(*row) for row in rows]
 
 
-def _line(summaries: list[str], at: datetime, count: int, messages: int, rooms: int) -> Line:
+def _line(
+    summaries: list[str], at: datetime, count: int, messages: int, rooms: int
+) -> ActivityLine:
     if count == 1:
-        return Line(summaries[0], at)
+        return ActivityLine(summaries[0], at)
     # A conversation that goes on is mined again and again.
     said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
-    return Line(said, at, tuple(summaries), count - len(summaries))
+    return ActivityLine(said, at, tuple(summaries), count - len(summaries))

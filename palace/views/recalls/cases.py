@@ -34,7 +34,7 @@ IN_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedShown:
+class ExpectedRow:
     """
     Attributes:
         came: What the last try made of it, in words; empty where there was none.
@@ -47,9 +47,9 @@ class ExpectedShown:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseShown:
+class CaseRow:
     case: RecallCase
-    expected: list[ExpectedShown]
+    expected: list[ExpectedRow]
 
 
 @signed_in_page
@@ -108,23 +108,23 @@ def _figure(name: str, value: float) -> str:
     return f"{value:.2f}" if name == "mrr" else f"{value:.0%}".replace("%", " %")
 
 
-def _rows(palace: Palace, cases: Sequence[RecallCase]) -> list[CaseShown]:
+def _rows(palace: Palace, cases: Sequence[RecallCase]) -> list[CaseRow]:
     expected = list(ExpectedDrawer.objects.filter(palace=palace, case__in=cases).order_by("pk"))
     drawers = Drawer.objects.within(palace).filter(pk__in=[each.drawer_id for each in expected])
     by_key = with_preview(drawers.with_place()).in_bulk()
     tried = {case.pk for case in cases if case.tried_at}
-    by_case: defaultdict[int, list[ExpectedShown]] = defaultdict(list)
+    by_case: defaultdict[int, list[ExpectedRow]] = defaultdict(list)
     for each in expected:
         if drawer := by_key.get(each.drawer_id):
             by_case[each.case_id].append(_expected(each, drawer, was_tried=each.case_id in tried))
-    return [CaseShown(case, by_case[case.pk]) for case in cases]
+    return [CaseRow(case, by_case[case.pk]) for case in cases]
 
 
-def _expected(each: ExpectedDrawer, drawer: Drawer, *, was_tried: bool) -> ExpectedShown:
+def _expected(each: ExpectedDrawer, drawer: Drawer, *, was_tried: bool) -> ExpectedRow:
     if drawer.trashed_at:
-        return ExpectedShown(drawer, "in the trash, so it is left out", is_found=False)
+        return ExpectedRow(drawer, "in the trash, so it is left out", is_found=False)
     if not was_tried:
-        return ExpectedShown(drawer, "", is_found=False)
+        return ExpectedRow(drawer, "", is_found=False)
     if each.place is None:
-        return ExpectedShown(drawer, f"not among the first {DEPTH}", is_found=False)
-    return ExpectedShown(drawer, f"came in place {each.place}", is_found=each.place <= FIRST)
+        return ExpectedRow(drawer, f"not among the first {DEPTH}", is_found=False)
+    return ExpectedRow(drawer, f"came in place {each.place}", is_found=each.place <= FIRST)

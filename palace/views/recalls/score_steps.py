@@ -41,7 +41,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ScoreAccount:
     """The steps to a score: as they are shown, they add up to it.
 
     Attributes:
@@ -64,14 +64,14 @@ class Scale:
         self._low = min(reached)
         self._width = (max(reached) - self._low) or 1
 
-    def account(self, score: float, signals: Mapping[str, float]) -> Account:
+    def account(self, score: float, signals: Mapping[str, float]) -> ScoreAccount:
         shares = _in_order(score, signals)
         ends = [0, *accumulate(share for _, share in shares)]
         steps = (
             self._step(label_of(name), start, share)
             for (name, share), start in zip(shares, ends, strict=False)
         )
-        return Account(tuple(steps), self._at(0), self._step("Score", 0, ends[-1]))
+        return ScoreAccount(tuple(steps), self._at(0), self._step("Score", 0, ends[-1]))
 
     def _step(self, label: str, start: int, share: int) -> Step:
         left = self._at(min(start, start + share))
@@ -81,7 +81,7 @@ class Scale:
         return round((hundredths - self._low) * 100 / self._width, 2)
 
 
-def explained(accounts: Iterable[Account]) -> list[tuple[str, str]]:
+def explained(accounts: Iterable[ScoreAccount]) -> list[tuple[str, str]]:
     """Label and explanation of every signal that has a step somewhere."""
     drawn = {step.label for account in accounts for step in account.steps}
     return [words for words in SIGNALS.values() if words[0] in drawn]

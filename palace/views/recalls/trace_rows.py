@@ -25,7 +25,7 @@ from palace.recall.trace import (
     TELLS_NOTHING,
     TOO_FAR,
 )
-from palace.views.recalls.score_steps import Account, Scale
+from palace.views.recalls.score_steps import Scale, ScoreAccount
 from palace.views.shared.snippets import WORD, snippet_of
 
 # Why something was cut: a heading, and a sentence for those who wonder.
@@ -83,7 +83,7 @@ class TraceRow:
     drawer: Drawer | None
     snippet: tuple[tuple[str, bool], ...]
     url: str
-    account: Account
+    account: ScoreAccount
     cut: str
     note: str
     is_expected: bool
@@ -126,7 +126,7 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceShown:
+class TraceRows:
     hits: list[TraceRow]
     cuts: list[CutGroup]
     fates: list[Fate]
@@ -140,18 +140,18 @@ class TraceShown:
         return self.hits[SHOWN_AT_ONCE:]
 
     @property
-    def accounts(self) -> list[Account]:
+    def accounts(self) -> list[ScoreAccount]:
         cut = chain.from_iterable(group.rows for group in self.cuts)
         return [row.account for row in chain(self.hits, cut)]
 
 
-def shown(trace: RecollectionTrace) -> TraceShown:
+def rows_of(trace: RecollectionTrace) -> TraceRows:
     case = case_of(trace) if trace.query else None
     expected = _expected(case) if case else []
     rows = _Rows(trace, {drawer.pk for drawer in expected})
     hits, cut = list(rows.hits()), list(rows.cut())
     fates = [_fate(drawer, [*hits, *cut]) for drawer in expected]
-    return TraceShown(hits, _groups(trace, cut), fates)
+    return TraceRows(hits, _groups(trace, cut), fates)
 
 
 class _Rows:

@@ -18,7 +18,7 @@ from palace.models import Drawer, Fact, Palace, RecollectionTrace
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import latest_versions
 from palace.views.recalls.score_steps import explained
-from palace.views.recalls.trace_rows import floor_sentence, reading, shown, stages
+from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_form
 
@@ -100,7 +100,7 @@ def _by_pointer(palace: Palace, text: str) -> Drawer:
 
 
 def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpResponse:
-    rows = shown(trace)
+    rows = rows_of(trace)
     context = {
         "trace": trace,
         "is_heading": len(trace.query) <= HEADING_LENGTH,

@@ -19,14 +19,14 @@ TOTALS = "totals"
 
 
 @dataclass(frozen=True, slots=True)
-class CountShown:
+class PlaceCount:
     """A count as it is now, and the id of the element that shows it."""
 
     id: str
     words: str
 
 
-def counts_beside(request: PageRequest, drawer: Drawer) -> list[CountShown]:
+def counts_beside(request: PageRequest, drawer: Drawer) -> list[PlaceCount]:
     """The counts on the page which htmx asks from that this drawer is part of."""
     reach = REACH.get(_page_name(request), 0)
     counts = []
@@ -47,16 +47,16 @@ def totals(rows: Sequence[WingRow]) -> str:
     )
 
 
-def _of_the_palace(drawer: Drawer) -> list[CountShown]:
+def _of_the_palace(drawer: Drawer) -> list[PlaceCount]:
     rows = wing_rows(drawer.palace)
     wing = drawer.room.wing
     row = next((row for row in rows if row.wing.pk == wing.pk), WingRow(wing, 0, 0))
     words = f"{counted(row.rooms, 'room')}, {counted(row.drawers, 'drawer')}"
-    return [CountShown(f"count-{wing.uuid}", words), CountShown(TOTALS, totals(rows))]
+    return [PlaceCount(f"count-{wing.uuid}", words), PlaceCount(TOTALS, totals(rows))]
 
 
-def _count(uuid: object, drawers: int) -> CountShown:
-    return CountShown(f"count-{uuid}", counted(drawers, "drawer"))
+def _count(uuid: object, drawers: int) -> PlaceCount:
+    return PlaceCount(f"count-{uuid}", counted(drawers, "drawer"))
 
 
 def _page_name(request: PageRequest) -> str:

@@ -49,7 +49,7 @@ NOTHING_TO_UNDO = (
 
 
 @dataclass(frozen=True, slots=True)
-class BatchShown:
+class BatchRow:
     """The drawers of a batch that are on this page of the trash.
 
     Attributes:
@@ -169,13 +169,13 @@ def _shown(palace: Palace) -> QuerySet[Drawer]:
     return trashed.order_by("-trashed_at", "conversation", "position", "pk")
 
 
-def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchShown]:
+def _batches(palace: Palace, drawers: Sequence[Drawer]) -> list[BatchRow]:
     moments = {drawer.trashed_at for drawer in drawers}
     counted_by = Drawer.objects.within(palace).filter(trashed_at__in=moments).order_by()
     totals = dict(counted_by.values_list("trashed_at").annotate(Count("pk")))
     lost = facts_lost(palace, [batch_key(at) for at in moments if at])
     return [
-        BatchShown(
+        BatchRow(
             at,
             key := batch_key(at),
             totals.get(at, 0),
