@@ -1,4 +1,4 @@
-"""What the pages read: rows of one palace with their counts, the trash left out."""
+"""Wings, rooms, closets and drawers of one palace with their counts, without the trash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WingRow:
 
 
 def wing_rows(palace: Palace) -> list[WingRow]:
-    """The wings that hold something, by name; the unsorted one comes last."""
+    """The wings that are not empty, by name; the unsorted one comes last."""
     counts = wing_counts(palace)
     wings = Wing.objects.within(palace).filter(pk__in=counts)
     rows = [WingRow(wing, *counts[wing.pk]) for wing in wings]
@@ -44,7 +44,7 @@ def wing_rows(palace: Palace) -> list[WingRow]:
 
 
 def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
-    """How many rooms and drawers each wing holds, by its key; those without any are left out."""
+    """Rooms and drawers of each wing that is not empty, by its key."""
     with connection.cursor() as cursor:
         cursor.execute(_WINGS, [palace.pk, palace.pk])
         return {wing: (rooms, drawers) for wing, rooms, drawers in cursor.fetchall()}
@@ -100,7 +100,7 @@ def drawers_of(closet: Closet) -> QuerySet[Drawer]:
 
 
 def loose_drawers_of(room: Room) -> QuerySet[Drawer]:
-    """Those that no closet holds, or not yet."""
+    """Drawers of the room that are in no closet."""
     return _shown(Drawer.objects.filter(palace=room.palace_id, room=room, closet=None))
 
 
@@ -110,7 +110,7 @@ def _shown(drawers: Any) -> QuerySet[Drawer]:
 
 
 def with_preview(drawers: QuerySet[Drawer]) -> QuerySet[Drawer]:
-    """Each with `preview`, the beginning of its text, in the text's stead."""
+    """Each with `preview`, the beginning of its text; the text itself is deferred."""
     return drawers.annotate(preview=Left("text", PREVIEW_LENGTH)).defer("text")
 
 

@@ -51,7 +51,7 @@ def delete_account(request: PageRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def account_deleted(request: HttpRequest, receipt: str) -> HttpResponse:
-    """How much went, and whether all of it has gone by now; `?format=json` for programs."""
+    """The rows that were deleted, and whether deletion is finished; `?format=json` for programs."""
     try:
         read = Receipt.unsealed(receipt)
     except Unreadable:
@@ -92,7 +92,7 @@ def _queue() -> None:
 
 
 def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
-    """The most first; not that it is one account, which everybody knows."""
+    """The largest count first, without the one account itself."""
     return sorted(
         ((kind, count) for kind, count in rows.items() if kind != "users"),
         key=lambda pair: (-pair[1], pair[0]),
@@ -116,5 +116,5 @@ def data_settings(request: PageRequest) -> HttpResponse:
 
 @signed_in_action
 def export_palace(request: PageRequest) -> HttpResponseBase:
-    """Posted to, so that no link elsewhere can set somebody's browser to work."""
+    """By POST, so that no link on another site starts an export."""
     return download(request, Palace.objects.own(request.user))

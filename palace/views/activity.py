@@ -1,4 +1,4 @@
-"""The list of all that was done, with its figures and the way to what it was about."""
+"""The activity log: each entry with its figures and a link to what it is about."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _place(activity: Activity, places: Mapping[str, tuple[str, str]]) -> tuple[s
 
 
 def _places(palace: Palace, details: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """By public id, what the activities name and what is still there."""
+    """Label and URL by public id, for what still exists."""
     named: dict[str, list[UUID]] = {"room": [], "wing": [], "job": []}
     for detail in details:
         for about, ids in named.items():
@@ -136,7 +136,7 @@ def dream_figures(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def dream_place(activity: Activity) -> tuple[str, str] | None:
-    """The link to what it proposed: its name, and its address."""
+    """Label and URL of the dream's proposals."""
     if not activity.detail.get("proposed"):
         return None
     return "See what it proposed", f"{reverse('inbox')}?dream={activity.uuid}"

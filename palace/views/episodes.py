@@ -1,4 +1,4 @@
-"""Episodes: what conversations came to, the latest first, or those closest to a question."""
+"""Episodes: the latest first, or those closest to a question."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -
 
 
 def _named(entry: object) -> str:
-    """What a caller has listed, in words: of an object its name."""
+    """An entry of a caller's list as text: of an object its name."""
     if isinstance(entry, dict):
         entry = entry.get("name") or entry.get("title") or entry.get("id") or entry
     return str(entry)

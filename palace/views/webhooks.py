@@ -66,7 +66,7 @@ def webhook_try(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Stop it, or let it go on."""
+    """Enable or disable it."""
     webhook = _one(request, uuid)
     if request.POST.get("enabled") == "1":
         registration.enable(webhook)
@@ -98,7 +98,7 @@ def _page(request: PageRequest, form: WebhookForm, *, status: int = 200) -> Http
 
 
 class WebhookForm(PalaceChoiceForm):
-    """Where to tell, of what, and of whose palace."""
+    """The URL, the events and the palaces of a webhook."""
 
     field_order = ("url", "events", "palaces", "subject")
 
@@ -121,7 +121,7 @@ class WebhookForm(PalaceChoiceForm):
         super().__init__(data, initial=initial)
 
     def add_for(self, owner_id: int) -> tuple[Webhook, str] | None:
-        """The webhook and its secret; None, with an error beside the address, if it is refused."""
+        """The webhook and its secret; None, with an error at the URL, if it is refused."""
         given = self.cleaned_data
         try:
             return registration.add(owner_id, given["url"], given["events"], self.chosen_subject())

@@ -1,6 +1,6 @@
-"""Working memory as its owner sees it: entries by namespace, and what is noted of conversations.
+"""Working memory: entries by namespace, and the fields of conversations.
 
-To look at it is no use of it: nothing is kept longer for that.
+Reading it here does not extend any expiry.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class NotesRow:
 
 @signed_in_page
 def working_memory(request: PageRequest) -> HttpResponse:
-    """`?q=` finds entries, `?under=` narrows to a path, `?conversation=` shows one whole."""
+    """`?q=` searches entries, `?under=` filters by path, `?conversation=` shows one."""
     palace = Palace.objects.own(request.user)
     asked = {name: request.GET.get(name, "").strip() for name in ("q", "under", "conversation")}
     context: dict[str, Any] = {
@@ -94,7 +94,7 @@ def working_memory(request: PageRequest) -> HttpResponse:
 
 @signed_in_action
 def delete_working(request: PageRequest) -> HttpResponse:
-    """Deletes the entry at `path`; or of a `conversation` the `field`, or all of them."""
+    """Delete the entry at `path`, or one `field` or all fields of a `conversation`."""
     palace = Palace.objects.own(request.user)
     sent = request.POST
     try:

@@ -27,7 +27,9 @@ def search(page, question):
 def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     page = signed_in(viewport={"width": 1280, "height": 900})
     expect(page.get_by_text(re.compile(r"10 drawers, each holding one message"))).to_be_visible()
-    expect(page.get_by_role("region", name="Recent activity").get_by_role("listitem").first).to_be_visible()
+    expect(
+        page.get_by_role("region", name="Recent activity").get_by_role("listitem").first
+    ).to_be_visible()
 
     page.evaluate("window.sameDocument = true")
     search(page, QUESTION)

@@ -1,4 +1,4 @@
-"""The form of what happens at night."""
+"""The form of the settings of dreams."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class DreamForm(BaseForm):
 
 
 def _limit(field: forms.Field, most: int, sentence: str) -> None:
-    """One sentence, whichever way it is wrong."""
+    """The same error message for every invalid value."""
 
     def check(value: Decimal | int) -> None:
         if not 0 <= value <= most or round(Decimal(value), PLACES) != value:

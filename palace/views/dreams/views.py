@@ -61,13 +61,13 @@ class DreamStatus:
 
     @property
     def poll(self) -> str:
-        """Where it is asked how far it is; answered with nothing while that is as it is now."""
+        """The URL to poll; it answers 204 while the state is unchanged."""
         asked = {"since": self.since or NEVER, "seen": self.state}
         return f"{reverse('dream_now')}?{urlencode(asked)}"
 
     @property
     def said(self) -> str:
-        """For those who hear the page; it changes only when the state does."""
+        """For screen readers; it changes only with the state."""
         if self.state == DREAMING:
             return "Your palace is dreaming."
         if self.state == QUEUED:
@@ -77,7 +77,7 @@ class DreamStatus:
 
 @signed_in_form
 def dream_now(request: PageRequest) -> HttpResponse:
-    """What a dream would cost, or how far it is; posted to, it begins one."""
+    """The estimate or the progress; POST starts a dream."""
     palace = Palace.objects.own(request.user)
     if request.method != "POST":
         seen = _seen(palace, request.GET.get("since", ""))
@@ -100,7 +100,7 @@ def _show(request: PageRequest, seen: DreamStatus, *, status: int = 200) -> Http
 
 
 def _begin(palace: Palace, *, with_model: bool) -> str:
-    """Queue it, unless one is under way; says what is wrong, if anything is."""
+    """Queue a dream unless one is under way; returns an error message, or nothing."""
     if is_dreaming(palace):
         return ""
     try:
@@ -129,7 +129,7 @@ def _seen(palace: Palace, since: str, error: str = "") -> DreamStatus:
 
 
 def _mark(palace: Palace) -> str:
-    """Tells one dream from the next, by the palace's own clock."""
+    """When the last dream ended, which identifies it."""
     mark = DreamMark.objects.filter(palace=palace).first()
     return mark.dreamt_at.isoformat() if mark and mark.dreamt_at else NEVER
 

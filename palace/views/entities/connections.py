@@ -1,4 +1,4 @@
-"""Whom and what somebody or something is connected with: facts that end at another entity."""
+"""The connections of an entity: facts whose object is another entity."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Neighbour:
 
     @property
     def said(self) -> str:
-        """What connects them, in a few words."""
+        """The predicate of the latest fact, and how many more there are."""
         more = f" +{len(self.facts) - 1}" if len(self.facts) > 1 else ""
         return _cut(in_words(self.facts[0].predicate), NAME_SIGNS + 2 - len(more)) + more
 
@@ -104,7 +104,7 @@ class Connections:
 
 
 def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
-    """Its neighbours and what there is between them, among `facts`; two queries."""
+    """Its neighbours and the links between them, among `facts`, in two queries."""
     said = _said(entity, facts)
     weights = {key: len(found) for key, found in said.items()}
     best = sorted(weights, key=lambda key: -weights[key])[:NEIGHBOURS_SHOWN]
@@ -121,7 +121,7 @@ def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
 
 
 def _said(entity: Entity, facts: FactQuerySet) -> dict[int, list[Fact]]:
-    """By the other's key, what is said of the two, latest first."""
+    """By the neighbour's key, the facts about both, latest first."""
     said: defaultdict[int, list[Fact]] = defaultdict(list)
     for fact in relations(entity, facts)[:EDGES_READ]:
         said[_other(entity, fact).pk].append(fact)

@@ -1,4 +1,4 @@
-"""People and things put in order: two names of one made one, one name of two split, and undone."""
+"""Entities are merged and split here, and either can be undone."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ TELLING = 3
 
 @signed_in_page
 def entity_edit(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """The forms; `?q=` looks for the one it is to be merged with."""
+    """The forms; `?q=` searches for an entity to merge with."""
     return _show(request, _own(request, uuid))
 
 
 @signed_in_action
 def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Makes `other` part of this one."""
+    """Merge `other` into this entity."""
     keep = _own(request, uuid)
     chosen = request.POST.get("other", "")
     if not chosen:
@@ -57,7 +57,7 @@ def entity_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Gives the facts, drawers and names that are ticked to a new one."""
+    """Move the chosen facts, drawers and names to a new entity."""
     entity = _own(request, uuid)
     name, kind = request.POST.get("name", ""), request.POST.get("kind", "")
     try:
@@ -79,7 +79,7 @@ def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Undoes a merge or a split; `uuid` is the activity's."""
+    """Undo a merge or a split; `uuid` is the activity's."""
     palace = _palace(request)
     kinds = (Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT)
     activity = get_object_or_404(Activity, palace=palace, kind__in=kinds, uuid=uuid)
@@ -119,7 +119,7 @@ def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
 
 
 def _others(palace: Palace, entity: Entity, words: str) -> list[Entity]:
-    """Those with all of the words in their name; without any words, those of names like it."""
+    """Entities with all of the words in their name; without words, those with a similar name."""
     others = Entity.objects.filter(palace=palace).exclude(pk=entity.pk)
     if words:
         others = others.filter(named_like(words))

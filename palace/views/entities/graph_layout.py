@@ -1,4 +1,4 @@
-"""A drawing of what somebody or something is connected with: a hub, and two columns around it.
+"""The layout of an entity's connections: a hub, and two columns around it.
 
 In the drawing's own units, which are a phone's pixels: it is as wide as a phone's page, and a
 name takes one line of it.
@@ -43,7 +43,7 @@ class Node(Generic[Key]):
 
     @property
     def box_x(self) -> int:
-        """Where the area begins that can be pressed; it is as wide as its column."""
+        """Where the clickable area begins; it is as wide as its column."""
         return 0 if self.is_left else self.x - GAP
 
     @property
@@ -65,7 +65,7 @@ class Layout(Generic[Key]):
         return WIDTH // 2, self.height // 2
 
     def spoke(self, node: Node[Key], *, inwards: bool) -> str:
-        """The path between hub and node, in the direction of what is said."""
+        """The path between hub and node, from subject to object."""
         side = -1 if node.is_left else 1
         x, y = self.hub
         at_hub = (x + side * _edge_of_hub(node.y - y), y + _side_of_hub(node.y - y))
@@ -111,7 +111,7 @@ def _column(keys: Sequence[Key], height: int, *, is_left: bool) -> list[Node[Key
 def best_connected(
     weights: Mapping[Key, int], links: Collection[tuple[Key, Key]], *, at_most: int
 ) -> list[Key]:
-    """The `at_most` with the most said of them, those that are linked with each other together."""
+    """The `at_most` keys of the largest weight, linked ones next to each other."""
     best = sorted(weights, key=lambda key: -weights[key])[:at_most]
     beside: dict[Key, list[Key]] = {key: [] for key in best}
     for one, other in links:

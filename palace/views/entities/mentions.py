@@ -1,4 +1,4 @@
-"""Where somebody or something is named, with a few words around the name."""
+"""The mentions of an entity, with a few words around the name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MentionRow:
 
 
 def mentions_of(entity: Entity) -> QuerySet[Mention]:
-    """The first in each kept drawer, what was said last at the top; each with words around it."""
+    """The first mention in each drawer outside the trash, the latest drawer first."""
     own = Mention.objects.filter(palace=entity.palace_id, entity=entity)
     earlier = Mention.objects.filter(
         palace=entity.palace_id,
@@ -50,7 +50,7 @@ def mentions_of(entity: Entity) -> QuerySet[Mention]:
 
 
 def mention_rows(mentions: Sequence[Any]) -> list[MentionRow]:
-    """Of rows that `mentions_of` found."""
+    """Rows of what `mentions_of` finds."""
     return [_row(mention) for mention in mentions]
 
 

@@ -1,4 +1,4 @@
-"""People, places and things: who and what is spoken of, and what is known of each."""
+"""Entities: the list by kind, and one entity with its facts, connections and mentions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class KindGroup:
 
 @signed_in_page
 def entities(request: PageRequest) -> HttpResponse:
-    """By kind; `?kind=` shows one kind, `?q=` those of a name, `?after=` goes on behind one."""
+    """By kind; `?kind=` filters by kind, `?q=` by name, `?after=` is the cursor."""
     palace = Palace.objects.own(request.user)
     words, kind = storable_label(request.GET.get("q", "")), request.GET.get("kind", "")
     kind = kind if kind in Entity.Kind else ""
@@ -73,7 +73,7 @@ def entities(request: PageRequest) -> HttpResponse:
 
 @signed_in_page
 def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """What is known of one of them; `?as_of=` a day."""
+    """One entity, as known today or `?as_of=` a day."""
     palace = Palace.objects.own(request.user)
     entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
     lists = {"story": _story, "mentions": _mentions}
@@ -106,13 +106,13 @@ def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
 
 
 def _tabs(words: str, kind: str) -> list[tuple[str, str, bool]]:
-    """Label and question of each, and whether it is the one that is shown."""
+    """Label, query string, and whether it is the current one."""
     named = [("", "All"), *((str(name), label) for name, label in KINDS.items())]
     return [(label, query_string(q=words, kind=name) or "?", name == kind) for name, label in named]
 
 
 def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]:
-    """Those of a name or kind, in the order of kind and slug, which an index has."""
+    """Entities of a name or kind, by kind and slug, which an index supports."""
     found = _behind(palace, _named(palace, words, kind), after)
     rows = UncountedPage(found.order_by("kind", "slug"))
     following = str(rows.rows[-1].uuid) if rows.has_next else ""
@@ -136,7 +136,7 @@ def _behind(palace: Palace, found: QuerySet[Entity], uuid: str) -> QuerySet[Enti
 
 
 def _overview(palace: Palace) -> list[KindGroup]:
-    """The first of each kind that there is."""
+    """The first entities of each kind."""
     named = Entity.objects.filter(palace=palace).order_by("slug")
     first, *others = [named.filter(kind=kind)[: OF_A_KIND + 1] for kind in KINDS]
     found = list(first.union(*others, all=True))
@@ -150,7 +150,7 @@ def _overview(palace: Palace) -> list[KindGroup]:
 
 
 def _rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
-    """With their counts, which take three queries for all of them."""
+    """With their counts, in three queries for all of them."""
     facts = Fact.objects.within(palace).active().order_by()
     about = _counts(facts.filter(subject__in=listed).values_list("subject"))
     ending = _counts(
@@ -181,7 +181,7 @@ def _day(text: str) -> tuple[date | None, str]:
 
 
 def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
-    """What is said of it and lasts; first that of which there is one at a time.
+    """Lasting facts about it; those with one value at a time come first.
 
     Events are in the timeline.
     """
@@ -190,7 +190,7 @@ def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
 
 
 def _story(entity: Entity, number: str | None) -> dict[str, Any]:
-    """All that was ever so, the latest first, a year at a time."""
+    """All facts that were ever true, the latest first, by year."""
     ever = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
     rows = NumberedPage(
         with_quotes(ever, at_most=1).order_by(F("valid_from").desc(nulls_last=True), "-pk"),

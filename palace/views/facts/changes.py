@@ -1,4 +1,4 @@
-"""All that was learnt, changed and dropped: the histories of all facts, in one list."""
+"""The changes of all facts, in one list."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """What the page's address asks for; everything empty asks for all.
+    """The filters in the page's address; without any, all changes.
 
     Attributes:
         about: A part of the name of whom or what the fact is about, or another name of theirs.
@@ -99,7 +99,7 @@ class ChangeFilter:
 
     @property
     def is_folded(self) -> bool:
-        """Whether nothing beyond the kind and whom it is about is asked for."""
+        """Whether only the kind and the entity are filtered."""
         return not (self.about or self.predicate or any(text for _, text in self.texts))
 
     @property
@@ -107,7 +107,7 @@ class ChangeFilter:
         return self.is_folded and not self.kind and self.entity is None
 
     def query(self, **more: str) -> str:
-        """As the address has it, from its question mark on; empty where nothing is asked."""
+        """The query string, with `more`; empty without filters."""
         asked = {
             "kind": self.kind,
             "about": self.about,
@@ -150,7 +150,7 @@ _TEXTS = ("kind", "about", "entity", "predicate", "since", "until")
 
 @signed_in_page
 def fact_changes(request: PageRequest) -> HttpResponse:
-    """The newest comes first; `?after=` goes on behind a change."""
+    """The newest first; `?after=` is the cursor."""
     palace = Palace.objects.own(request.user)
     asked = ChangeFilter.read(palace, request.GET)
     found = _behind(palace, asked.events(palace), request.GET.get("after", ""))
@@ -168,7 +168,7 @@ def fact_changes(request: PageRequest) -> HttpResponse:
 
 
 def _behind(palace: Palace, found: QuerySet[FactEvent], uuid: str) -> QuerySet[FactEvent]:
-    """What comes after a change in the order of the list; all of it where there is none such."""
+    """The changes after one in the order of the list; all if there is no such change."""
     mark = find_by_uuid(FactEvent.objects.filter(palace=palace), uuid)
     if mark is None:
         return found
@@ -176,7 +176,7 @@ def _behind(palace: Palace, found: QuerySet[FactEvent], uuid: str) -> QuerySet[F
 
 
 def _tabs(asked: ChangeFilter) -> list[tuple[str, str, bool]]:
-    """Label and question of each, and whether it is the one that is shown."""
+    """Label, query string, and whether it is the current one."""
     named = [("", "All"), *((str(kind), label) for kind, label in CHANGES.items())]
     return [(label, asked.of_kind(kind).query(), kind == asked.kind) for kind, label in named]
 
@@ -191,7 +191,7 @@ def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
 
 
 def _version(event: FactEvent, versions: Iterable[Fact]) -> Fact | None:
-    """Of those there were by then, the latest; of several of one moment, the one that says so."""
+    """The latest version by the time of the event; of several, the one with its text."""
     known = [fact for fact in versions if fact.recorded_at <= event.at]
     said = event.new_text or event.old_text
     saying = [fact for fact in known if fact.text == said] or known

@@ -1,4 +1,4 @@
-"""Facts put right by hand: said differently, deleted, restored. Each can be undone at once."""
+"""A person edits, deletes and restores facts. Each can be undone at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INACTIVE = "This fact is inactive; restore it first."
 
 @signed_in_action
 def rewrite_fact(request: PageRequest, memory: UUID) -> HttpResponse:
-    """Corrects a memory's sentence; `version` is the row that its writer saw."""
+    """Correct a memory's sentence; `version` is the row that the form was made from."""
     palace = Palace.objects.own(request.user)
     active = _active(palace, memory)
     text = " ".join(request.POST.get("text", "").split())
@@ -56,7 +56,7 @@ def rewrite_fact(request: PageRequest, memory: UUID) -> HttpResponse:
 
 @signed_in_action
 def retire_fact(request: PageRequest, memory: UUID) -> HttpResponse:
-    """Deletes a memory, and its words where `words` is sent. Both can be restored."""
+    """Delete a memory, and its source drawers if `words` is sent. Both can be restored."""
     palace = Palace.objects.own(request.user)
     doors = None if request.POST.get("words") else ()
     gone: Forgotten | None = None
@@ -72,7 +72,7 @@ def retire_fact(request: PageRequest, memory: UUID) -> HttpResponse:
 
 @signed_in_action
 def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
-    """Holds a memory again: the version named, else its latest."""
+    """Restore a memory: the version named, else its latest."""
     palace = Palace.objects.own(request.user)
     version = _version(palace, memory, request.POST.get("version", ""))
     try:

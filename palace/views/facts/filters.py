@@ -1,4 +1,4 @@
-"""Which facts are looked for: what the form on their page says, made into a query."""
+"""The filters of the list of facts: from the address to a query."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class FactFilter:
 
     @property
     def is_folded(self) -> bool:
-        """Whether nothing beyond words and type is asked for."""
+        """Whether only words and type are filtered."""
         return self == FactFilter(type=self.type, words=self.words)
 
     def query(self, **more: str) -> str:
-        """As the address has it, from its question mark on; empty where nothing is asked."""
+        """The query string, with `more`; empty without filters."""
         asked = {
             "q": self.words,
             "type": self.type,

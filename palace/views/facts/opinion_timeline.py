@@ -1,4 +1,4 @@
-"""Opinions over time: a lane for each aspect, and on it the stances one after the other."""
+"""Opinions over time: a lane for each aspect, with its stances in order."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ CATEGORIES = sorted({predicate.category for predicate in PREDICATES.values()})
 
 @signed_in_page
 def facts(request: PageRequest) -> HttpResponse:
-    """What was learnt last comes first; `?after=` goes on behind a fact."""
+    """The latest first; `?after=` is the cursor."""
     palace = Palace.objects.own(request.user)
     asked = FactFilter.read(palace, request.GET)
     found = _behind(palace, asked.facts(palace), request.GET.get("after", ""))
@@ -57,7 +57,7 @@ def facts(request: PageRequest) -> HttpResponse:
 
 @signed_in_page
 def fact_detail(request: PageRequest, memory: UUID) -> HttpResponse:
-    """One memory: its versions, the words they rest on, and all that happened to it."""
+    """One memory: its versions, their sources, and its history."""
     return show_fact(request, memory)
 
 
@@ -97,7 +97,7 @@ def _waiting(palace: Palace, memory: UUID) -> list[Proposal]:
 
 
 def _behind(palace: Palace, found: FactQuerySet, uuid: str) -> FactQuerySet:
-    """What comes after a fact in the order of the list; all of it where there is no such fact."""
+    """The facts after one in the order of the list; all if there is no such fact."""
     mark = find_by_uuid(Fact.objects.within(palace), uuid)
     if mark is None:
         return found
@@ -106,7 +106,7 @@ def _behind(palace: Palace, found: FactQuerySet, uuid: str) -> FactQuerySet:
 
 
 def _tabs(asked: FactFilter) -> list[tuple[str, str, bool]]:
-    """Label and question of each, and whether it is the one that is shown."""
+    """Label, query string, and whether it is the current one."""
     named = [("", "All"), *((str(name), label) for name, label in TYPES.items())]
     return [(label, asked.of_type(name).query(), name == asked.type) for name, label in named]
 
@@ -125,7 +125,7 @@ def _versions(palace: Palace, memory: UUID) -> list[Fact]:
 
 
 def _arc(palace: Palace, fact: Fact) -> OpinionTimeline | None:
-    """Where the memory is an opinion, and not the only one: all on its matter that were ever so."""
+    """For an opinion with others on the same subject: all of them that were ever true."""
     if fact.type != Fact.Type.OPINION:
         return None
     matter = Fact.objects.within(palace).filter(
@@ -144,7 +144,7 @@ def _arc(palace: Palace, fact: Fact) -> OpinionTimeline | None:
 
 
 def _in_its_place(palace: Palace, fact: Fact) -> Fact | None:
-    """What is active of the same subject, where there can be one at a time."""
+    """The active fact in its place, if the predicate has one value at a time."""
     active = Fact.objects.within(palace).active().exclude(memory=fact.memory)
     return active.filter(
         subject=fact.subject_id,

@@ -1,4 +1,4 @@
-"""What the pages say of an import: its state, its figures, and where its messages went."""
+"""An import's state, figures, and the wings its messages went to."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class JobProgress:
 
     @property
     def is_moving(self) -> bool:
-        """Whether what the page says may change by itself."""
+        """Whether the page has to poll."""
         return self.job.status == ImportJob.Status.RUNNING
 
     @property

@@ -54,7 +54,7 @@ def import_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def import_start(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Start it, or go on after a pause; what runs or has ended is left as it is."""
+    """Start or resume the import; one that runs or has ended stays as it is."""
     job = _own_job(request, uuid)
     if import_jobs.start(job):
         _queue(request, job)
@@ -118,7 +118,7 @@ def _show_imports(request: PageRequest, palace: Palace, *, error: str = "") -> H
 
 
 def _look_into(request: PageRequest, palace: Palace) -> ImportJob:
-    """The job of the file that was sent along, ready to start.
+    """The job of the uploaded file, ready to start.
 
     Raises:
         BadImport: There is none, it did not arrive whole, or it is no export. Nothing is kept.
@@ -136,7 +136,7 @@ def _look_into(request: PageRequest, palace: Palace) -> ImportJob:
 
 
 def _why_no_file(request: PageRequest) -> str:
-    """What was cut off, for being too large or by a broken connection, counts as no file."""
+    """A truncated upload, too large or broken off, counts as no file."""
     length = request.META.get("CONTENT_LENGTH") or ""
     if length.isdigit() and int(length) > largest_request():
         return _too_large("The file")

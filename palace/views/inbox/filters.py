@@ -1,4 +1,4 @@
-"""Which proposals somebody wants to see, as the inbox's address says it, and in which order."""
+"""The filters of the inbox: from the address to a query, and the order of proposals."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ProposalFilter:
         return self.with_query()
 
     def with_query(self, **more: str) -> str:
-        """The question that asks for the same, as `?…`; with `more`, or what is empty left out."""
+        """The query string, with `more`; empty without filters."""
         asked = {
             "show": self.shelf,
             "kind": self.kind,
@@ -84,7 +84,7 @@ class ProposalFilter:
         return query_string(**asked)
 
     def shelves(self) -> Iterator[tuple[str, str, bool]]:
-        """Label and question of each, and whether it is the one that is shown."""
+        """Label, query string, and whether it is the current one."""
         for name, label in SHELVES.items():
             yield label, self.with_query(show=name), name == self.shelf
 
@@ -109,7 +109,7 @@ class ProposalFilter:
 
 
 def stale(palace: Palace) -> ProposalQuerySet:
-    """What was proposed and cannot be decided on any more, as what it rests on has changed."""
+    """Proposals that cannot be decided on any more, as their facts have changed."""
     rows = Proposal.objects.within(palace)
     undecided = rows.filter(status__in=(Proposal.Status.STALE, Proposal.Status.PROPOSED))
     return undecided.exclude(pk__in=rows.waiting().values("pk")).order_by("-made_at", "-pk")
@@ -121,7 +121,7 @@ def by_kind(rows: ProposalQuerySet) -> ProposalQuerySet:
 
 
 def behind(palace: Palace, rows: ProposalQuerySet, uuid: str) -> ProposalQuerySet:
-    """What comes after a proposal in the order of `by_kind`; all where there is no such one.
+    """The proposals after one in the order of `by_kind`; all if there is no such proposal.
 
     It need not wait any more: who has decided on all of a page goes on behind it.
     """

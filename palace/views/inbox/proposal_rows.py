@@ -1,4 +1,4 @@
-"""A proposal as the inbox shows it: before and after, with the words it rests on."""
+"""Proposals as rows of the inbox: before and after, with sources."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ProposalRow:
 
     @property
     def text(self) -> str:
-        """The statement that tells it from others of its kind."""
+        """The statement that identifies it among others of its kind."""
         pieces = self.after or (self.lines[0].text if self.lines else [])
         return "".join(piece.text for piece in pieces)
 
@@ -113,7 +113,7 @@ _NOTHING_AFTER = {
 def proposal_rows(
     palace: Palace, proposals: Sequence[Proposal], *, error: str = ""
 ) -> list[ProposalRow]:
-    """In the order given, in a number of queries that does not grow with them."""
+    """In the order given, in a constant number of queries."""
     if not proposals:
         return []
     facts, quotes = _facts(palace, proposals), _quotes(palace, proposals)
@@ -191,7 +191,7 @@ def _source(fact: Fact, after: After | None) -> Line:
 
 
 def _after(sources: Sequence[Fact], after: After | None) -> list[Piece]:
-    """Compared with the source that is worded most like it."""
+    """Compared with the most similar source."""
     if after is None:
         return []
     if not sources:

@@ -42,7 +42,7 @@ GONE = "This proposal is not here any more: words it rested on were deleted."
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Proposals of one kind that stand together.
+    """Proposals of one kind, listed together.
 
     Attributes:
         count: How many of the kind there are, on this page or not.
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class DecisionReport:
-    """What came of deciding on many.
+    """The result of deciding on several.
 
     Attributes:
         said: What was done; empty where nothing was.
@@ -70,7 +70,7 @@ class DecisionReport:
 
 @signed_in_page
 def inbox(request: PageRequest) -> HttpResponse:
-    """What waits, by kind (`?after=` goes on behind one); or what was decided on, or is stale."""
+    """Waiting proposals by kind (`?after=` is the cursor), or decided or stale ones."""
     palace = Palace.objects.own(request.user)
     asked = ProposalFilter.read(palace, request.GET)
     return _show(request, palace, asked)
@@ -93,7 +93,7 @@ def undo_proposal(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def decide_proposals(request: PageRequest) -> HttpResponse:
-    """Accepts, rejects or undoes those that were chosen; each is done or not by itself."""
+    """Accept, reject or undo the chosen ones; each succeeds or fails by itself."""
     palace = Palace.objects.own(request.user)
     asked = ProposalFilter.read(palace, request.GET)
     decision = request.POST.get("decision", "")
@@ -130,7 +130,7 @@ def _show(
 
 
 def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict[str, Any]:
-    """What the shelf that is asked for holds: waiting by kind, else the newest first."""
+    """The proposals of a shelf: waiting ones by kind, others the newest first."""
     every = asked.proposals(palace)
     rows = asked.of_kind(every).select_related("dream")
     if asked.shelf != WAITING:
@@ -164,7 +164,7 @@ def _groups(rows: Sequence[ProposalRow], counts: dict[str, int]) -> Iterator[Gro
 
 
 def _tabs(asked: ProposalFilter, counts: dict[str, int]) -> Iterator[tuple[str, str, int, bool]]:
-    """Label, question and count of each kind there is, and whether it is the one shown."""
+    """Label, query string and count of each kind, and whether it is the current one."""
     if len(counts) > 1 or asked.kind:
         yield "All", asked.with_query(kind=""), sum(counts.values()), not asked.kind
         for kind in KINDS:
@@ -197,7 +197,7 @@ def _decide(
 def _in_place(
     request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: Proposal, error: str
 ) -> HttpResponse:
-    """The row as it is now, and how many of each kind wait still."""
+    """The row as it is now, and the counts of those that wait."""
     every = Proposal.objects.within(palace).select_related("dream")
     rows = proposal_rows(palace, list(every.filter(pk=proposal.pk)), error=error)
     context = {
@@ -220,7 +220,7 @@ def _say(request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: 
 
 
 def _chosen(palace: Palace, sent: Sequence[str]) -> list[UUID]:
-    """Those that are in this palace; a value may hold several, with room between them.
+    """The chosen proposals of this palace; a value may have several ids, separated by spaces.
 
     Raises:
         Http404: what was sent is none of them.

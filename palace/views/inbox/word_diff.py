@@ -1,4 +1,4 @@
-"""What differs between two wordings, word by word."""
+"""The differences between two texts, word by word."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_WORDS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Words in a row that are all in both wordings, or all in one of them."""
+    """Consecutive words that are all in both texts, or all in one of them."""
 
     text: str
     changed: bool
 
 
 def changes(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
-    """The old wording with what goes, and the new one with what comes, marked.
+    """The old text with deletions marked, and the new one with insertions marked.
 
     The pieces of either, put together, are that wording to the byte.
     """
@@ -38,7 +38,7 @@ def changes(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def likeness(one: str, other: str) -> float:
-    """How much of two wordings is the same, 0 to 1; of long ones whatever their words' order."""
+    """The similarity of two texts, 0 to 1; of long ones, regardless of word order."""
     words = _stripped(_WORD.findall(one)), _stripped(_WORD.findall(other))
     matcher = SequenceMatcher(None, *words, autojunk=False)
     return matcher.ratio() if _are_few(*words) else matcher.quick_ratio()
@@ -81,7 +81,7 @@ def _leading(text: str) -> Iterator[Piece]:
 
 
 def _pieces(words: Sequence[str], *, changed: bool) -> Iterator[Piece]:
-    """The room after the last word is no part of a change."""
+    """Space after the last word is not part of a change."""
     text = "".join(words)
     kept = text.rstrip()
     if kept:

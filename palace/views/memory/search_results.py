@@ -1,4 +1,4 @@
-"""How a recall's hits are shown: a snippet with the question's words, and a bar a signal."""
+"""The hits of a search as rows: a snippet, and a bar for each signal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HitRow:
 
     @property
     def moved(self) -> str:
-        """What a model did with it, in a sentence; empty where none was asked."""
+        """How a reranking model moved it, in a sentence; empty without one."""
         before = self.hit.place_before
         return "" if before is None else move_told(before, self.place)
 

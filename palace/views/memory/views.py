@@ -69,7 +69,7 @@ def memory(request: PageRequest) -> HttpResponse:
 
 
 def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResponse:
-    """The page with the outcome of a search, if there was one; `error` goes beside the field."""
+    """The page with the results of a search, or its `error`."""
     wings = wing_rows(palace)
     context = {
         **search,
@@ -92,7 +92,7 @@ def _by_pointer(palace: Palace, query: str) -> Drawer | None:
 
 @dataclass(frozen=True, slots=True)
 class ActivityLine:
-    """One activity, or a run of minings that nothing else came between.
+    """One activity, or several minings in a row.
 
     Attributes:
         folded: The summaries of the run, newest first and at most `UNFOLDED`; empty for one alone.

@@ -1,4 +1,4 @@
-"""A drawer: the words as they were said, and where they stand."""
+"""A drawer: its text with links to facts, its place, neighbours and recalls."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_page
 def pointer(request: PageRequest, text: str = "") -> HttpResponse:
-    """Leads to the drawer of a pointer given in the address or as `?p=`."""
+    """Redirect to the drawer of a pointer, from the path or `?p=`."""
     palace = Palace.objects.own(request.user)
     text = text or request.GET.get("p", "")
     try:
@@ -108,7 +108,7 @@ def _neighbours(drawer: Drawer) -> tuple[Drawer | None, Drawer | None]:
 
 
 def _passage(drawer: Drawer, asked: str) -> tuple[int, int]:
-    """Where the passage `START-END` begins and ends; nothing where that is none."""
+    """Start and end of the passage `START-END`; zeros if it is none."""
     span = _SPAN.fullmatch(asked)
     start, end = map(int, span.groups()) if span else (0, 0)
     if start >= end or (start == 0 and end >= len(drawer.text)):
@@ -124,7 +124,7 @@ def _entities(drawer: Drawer) -> list[Entity]:
 
 
 def _traces(drawer: Drawer) -> list[RecollectionTrace]:
-    """The recalls that lately brought it up, newest first, each question once."""
+    """Recent recalls with this drawer among their hits, newest first, each question once."""
     traces = RecollectionTrace.objects.filter(palace=drawer.palace_id)
     lately = traces.order_by("-created_at", "-pk").values("pk")[:TRACES_SEARCHED]
     with_it: list[dict[str, Any]] = [{"drawer": str(drawer.uuid)}]

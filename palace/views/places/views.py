@@ -66,7 +66,7 @@ def closet_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_form
 def wing_edit(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """The name and kind of a wing, and the way to merge it with another."""
+    """Edit the name and kind of a wing, or choose another to merge it with."""
     wing = _own_wing(request, uuid)
     if wing.number == Wing.UNSORTED:
         messages.error(request, UNSORTED_STAYS)
@@ -87,7 +87,7 @@ def wing_edit(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_form
 def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Asks before a wing becomes part of another, then merges them."""
+    """Confirm, then merge a wing into another."""
     wing = _own_wing(request, uuid)
     chosen = (request.POST if request.method == "POST" else request.GET).get("into", "")
     if not chosen:

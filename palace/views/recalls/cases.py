@@ -1,4 +1,4 @@
-"""The owner's cases: questions whose right drawers are known, and how recall does on them."""
+"""The owner's test cases: questions with expected drawers, and recall's scores on them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def recall_cases(request: PageRequest) -> HttpResponse:
 
 @signed_in_action
 def try_cases(request: PageRequest) -> HttpResponse:
-    """Asks the questions again, with the usual recipe and no model."""
+    """Run recall on the questions again, with the default recipe and no model."""
     palace = Palace.objects.own(request.user)
     tried = try_now(palace, at_most=TRIED_AT_ONCE, seconds=TRYING_S)
     left = RecallCase.objects.within(palace).count() - tried
@@ -90,7 +90,7 @@ def try_cases(request: PageRequest) -> HttpResponse:
 
 @signed_in_action
 def delete_case(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Deletes a case, or takes only `drawer` out of it; without its last drawer a case goes too."""
+    """Delete a case, or only `drawer` from it; without its last drawer a case is deleted too."""
     palace = Palace.objects.own(request.user)
     case = get_object_or_404(RecallCase.objects.within(palace).select_related("palace"), uuid=uuid)
     if "drawer" not in request.POST:

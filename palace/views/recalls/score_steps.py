@@ -1,4 +1,4 @@
-"""How a score comes about: each signal's share, drawn as a step from nothing to the score."""
+"""The steps of a score: each signal's share begins where the one before it ended."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ScoreAccount:
 
 
 class Scale:
-    """From the lowest to the highest that any of these scores reaches on its way."""
+    """The scale from the lowest to the highest partial sum of these scores."""
 
     def __init__(self, scored: Iterable[tuple[float, Mapping[str, float]]]) -> None:
         reached = {0}
@@ -88,7 +88,7 @@ def explained(accounts: Iterable[ScoreAccount]) -> list[tuple[str, str]]:
 
 
 def _in_order(score: float, signals: Mapping[str, float]) -> list[tuple[str, int]]:
-    """In hundredths, what speaks for it first, the most first; together they are the score."""
+    """In hundredths, the largest share first; together they are the score."""
     known = all_shares(score, signals)
     shares = _rounded([(name, share * SHOWN) for name, share in known.items()], score * SHOWN)
     return sorted(((n, s) for n, s in shares if s), key=lambda each: -each[1])

@@ -1,4 +1,4 @@
-"""A recall's trace as its page shows it: what came, what was cut and why, how it was read."""
+"""A recall's trace as rows: hits, rejected candidates by reason, and the parsed question."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class CutGroup:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of an expected drawer in this recall, in a sentence."""
+    """The outcome for an expected drawer in this recall, in a sentence."""
 
     drawer: Drawer
     sentence: str
@@ -257,7 +257,7 @@ def _fate(drawer: Drawer, rows: Sequence[TraceRow]) -> Fate:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the question was read, in words for people; what it says nothing of is empty."""
+    """The parsed question in words for people; parts that it lacks are empty."""
 
     words: list[str]
     names: list[str]
@@ -312,7 +312,7 @@ def _stretch(start: datetime, end: datetime) -> str:
 
 
 def floor_sentence(trace: RecollectionTrace) -> str:
-    """How close the closest came, where the floor refused; empty where it did not."""
+    """How close the best candidate was, if the floor rejected all; else empty."""
     floor = trace.figures.get("floor") or {}
     if not floor.get("refused"):
         return ""
@@ -326,14 +326,14 @@ def floor_sentence(trace: RecollectionTrace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How many drawers were left, and what they had done to be so."""
+    """A stage of retrieval, and how many drawers reached it."""
 
     number: int
     what: str
 
 
 def stages(trace: RecollectionTrace) -> list[Stage]:
-    """From all that were looked at to those a model was given; empty for traces without figures."""
+    """From candidates to injected drawers; empty for traces without figures."""
     figures = trace.figures
     if not figures:
         return []

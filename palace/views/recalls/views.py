@@ -1,4 +1,4 @@
-"""One recall whole: what was asked, what came, what was cut, and why. And what should have come."""
+"""One recall: its question, hits and rejected candidates, and the drawers it should have found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NoSuchDrawer(PalaceError):
 
 @signed_in_form
 def recall_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """The page of a recall; posted to, it saves or takes back a drawer that should have come.
+    """The page of a recall; POST adds or removes an expected drawer.
 
     That is named by `drawer`, its id, as the buttons do, or by `pointer`, as people do.
     """
@@ -48,7 +48,7 @@ def recall_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _mark(request: PageRequest, trace: RecollectionTrace, drawer: Drawer) -> HttpResponse:
-    """One of the rows was marked, or its mark taken away."""
+    """Mark or unmark a row as expected."""
     wanted, error = "take_back" not in request.POST, ""
     try:
         if wanted:
@@ -135,7 +135,7 @@ class GivenFacts:
 
 
 def given_facts(trace: RecollectionTrace) -> GivenFacts:
-    """Each in the version that was known when it was given."""
+    """Each in the version that was known at the time of the recall."""
     memories = [given["memory"] for given in trace.facts]
     if not memories:
         return GivenFacts([], 0)

@@ -1,4 +1,4 @@
-"""The counts that stand on a page, for when one drawer leaves it or comes back in place."""
+"""The counts on a page that htmx updates when a drawer is trashed or restored in place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PlaceCount:
 
 
 def counts_beside(request: PageRequest, drawer: Drawer) -> list[PlaceCount]:
-    """The counts on the page which htmx asks from that this drawer is part of."""
+    """The counts on the requesting page that include this drawer."""
     reach = REACH.get(_page_name(request), 0)
     counts = []
     if drawer.closet and reach >= 1:

@@ -17,7 +17,7 @@ WORD = re.compile(r"\w+(?:['’]\w+)*")
 def snippet_of(
     text: str, passage: tuple[int, int], terms: set[str]
 ) -> tuple[tuple[str, bool], ...]:
-    """Pieces of the passage's best stretch; True marks a word of the question."""
+    """The best stretch of the passage, in pieces; True marks a word of the question."""
     matches = [m.span() for m in WORD.finditer(text, *passage) if terms & analyze(m[0]).keys()]
     start, end = _stretch(text, passage, matches)
     pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
@@ -46,7 +46,7 @@ def _stretch(
 
 
 def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """Moved inwards to white space, unless that is far away, as in text without spaces."""
+    """Move both ends inwards to white space, unless that is far away."""
     if start > 0 and not text[start - 1].isspace():
         gap = re.search(r"\s", text[start : min(start + 30, end)])
         start += gap.end() if gap else 0

@@ -1,4 +1,4 @@
-"""The trash: how drawers get there, what is in it, and the two ways out."""
+"""The trash: move drawers there, list them, restore them, delete them for good."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BatchRow:
 
 @signed_in_page
 def trash(request: PageRequest) -> HttpResponse:
-    """What is in the trash, newest first, by what went there together."""
+    """The trash, newest first, in batches that went there together."""
     palace = Palace.objects.own(request.user)
     drawers = CountedPage(_shown(palace), request.GET.get("page"))
     context = {"drawers": drawers, "batches": _batches(palace, drawers.rows)}
@@ -77,7 +77,7 @@ def trash(request: PageRequest) -> HttpResponse:
 
 @signed_in_form
 def trash_place(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
-    """Asks before a place with all its drawers goes to the trash, and moves it there."""
+    """Confirm, then move a place with all its drawers to the trash."""
     place = _own_place(request, kind, uuid)
     if request.method != "POST":
         return _ask(request, kind, place)
@@ -93,7 +93,7 @@ def trash_place(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def restore_batch(request: PageRequest, key: int) -> HttpResponse:
-    """Undoes a move to the trash: exactly what went there then comes back."""
+    """Undo a move to the trash: restore exactly its drawers."""
     palace = Palace.objects.own(request.user)
     at = moment_of(key)
     if at is None or not was_batch(palace, at):
@@ -141,7 +141,7 @@ def purge_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_form
 def empty_trash(request: PageRequest, key: int) -> HttpResponse:
-    """Asks, then deletes for good what went into the trash up to a batch.
+    """Confirm, then delete for good what went to the trash up to a batch.
 
     What goes there after the question was shown stays.
     """
@@ -258,14 +258,14 @@ def _queue_the_rest(request: PageRequest, palace: Palace, key: int) -> None:
 
 
 def _way_back(request: PageRequest) -> str:
-    """Where the form said it was; empty unless that is a page of ours."""
+    """The page to return to, from the form; empty unless it is on this site."""
     address = request.POST.get("next", "")
     ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
     return address if ours and address.startswith("/") else ""
 
 
 def _nearest(place: Place) -> str:
-    """The closest place around that still holds something, at last the whole palace."""
+    """The closest place around that is not empty, else the whole palace."""
     around: list[Place] = []
     if isinstance(place, Drawer):
         around += [place.closet] if place.closet else []
