@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 # Drawers that one transaction purges, and the characters it holds in memory; at least one drawer.
 BATCH = 500
 BATCH_CHARS = 4_000_000
+# A request purges for so long; a worker does the rest.
+PURGE_IN_REQUEST_S = 3
 
 
 class Purge:

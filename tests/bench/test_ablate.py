@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from bench.schema import drop_schema, schemas
 from palace.models import Drawer
+from palace.queries.signals import SIGNALS
 from palace.recall.recipes import RECIPES
-from palace.views.hits import SIGNALS
 from tests.bench.conversations import LOCOMO
 
 METRICS = {

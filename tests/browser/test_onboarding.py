@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, Wing
-from palace.views.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.sign_in import one_time_link
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
@@ -27,7 +27,9 @@ def search(page, question):
 def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     page = signed_in(viewport={"width": 1280, "height": 900})
     expect(page.get_by_text(re.compile(r"10 drawers, each holding one message"))).to_be_visible()
-    expect(page.get_by_role("region", name="Lately").get_by_role("listitem").first).to_be_visible()
+    expect(
+        page.get_by_role("region", name="Recent activity").get_by_role("listitem").first
+    ).to_be_visible()
 
     page.evaluate("window.sameDocument = true")
     search(page, QUESTION)

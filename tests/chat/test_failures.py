@@ -12,7 +12,7 @@ from django.urls import reverse
 from chat import live, replies, reply_ending, tasks
 from chat.errors import NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Message
-from chat.writing import BROKEN
+from chat.reply_writer import BROKEN
 from llm.models import Usage
 from palace.models import Palace
 from tests.chat.conftest import current, finished, let_threads_end, say, start

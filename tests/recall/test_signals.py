@@ -10,6 +10,7 @@ import pytest
 from language.english.message_traits import read_traits
 from palace.models import Drawer
 from palace.pipeline.mine import mine
+from palace.queries.signals import SIGNALS
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
@@ -18,7 +19,6 @@ from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
-from palace.views.hits import SIGNALS
 from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
 
 QUESTIONS = (

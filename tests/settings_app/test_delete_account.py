@@ -27,14 +27,14 @@ from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.transfer.import_jobs.spools import new_spool
-from palace.views import account_deletion
+from palace.views import account
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
+from settings_app.account_closure import Receipt
 from settings_app.api_keys import issue, key_of
-from settings_app.belongings import rows_of
-from settings_app.closing import Receipt
 from settings_app.models import MemorySettings
+from settings_app.owned_rows import rows_of
 from settings_app.secrets import seal
 from settings_app.sign_in import LinkRefused, one_time_link, redeem
 from tests.conversations import SOURDOUGH, transcript
@@ -181,7 +181,7 @@ def test_what_was_broken_off_between_palaces_goes_on(client, alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_much_is_left_to_the_worker(client, alice, palace, queued, monkeypatch):
-    monkeypatch.setattr(account_deletion, "AT_ONCE", 3)
+    monkeypatch.setattr(account, "AT_ONCE", 3)
     mine(palace, SOURDOUGH)
     client.force_login(alice)
     page = client.post(PAGE, {"password": "alice-password"}, follow=True)

@@ -73,14 +73,14 @@ def test_a_fact_is_deleted_stays_on_record_and_is_restored(alices, fact):
     assert listed(alices.get(FACTS)) == []
     assert listed(alices.get(FACTS, {"state": "dropped"})) == [fact.text]
     back = post(alices, fact, "restore_fact", version=fact.uuid)
-    assert "It is held again." in back.text
+    assert "Fact restored." in back.text
     assert listed(alices.get(FACTS)) == [fact.text]
 
 
 def test_an_earlier_version_can_be_held_again(alices, palace, fact):
     rewrite(palace, fact.memory, "User lives in Belém", BY_PERSON)
     delete(palace, fact.memory, BY_PERSON)
-    assert "Hold “User lives in Lisbon” again" in alices.get(address(fact)).text
+    assert "Restore “User lives in Lisbon”" in alices.get(address(fact)).text
     post(alices, fact, "restore_fact", version=fact.uuid)
     assert Fact.objects.active().get(memory=fact.memory).text == "User lives in Lisbon"
 
@@ -101,7 +101,7 @@ def test_doing_it_twice_is_told_and_does_nothing(alices, fact):
     post(alices, fact, "retire_fact")
     events = FactEvent.objects.count()
     assert "There was nothing to delete" in post(alices, fact, "retire_fact").text
-    assert "This is held no longer" in post(alices, fact, "rewrite_fact", text="New").text
+    assert "This fact is inactive" in post(alices, fact, "rewrite_fact", text="New").text
     assert FactEvent.objects.count() == events
     post(alices, fact, "restore_fact")
     assert post(alices, fact, "restore_fact").status_code == 400
@@ -128,15 +128,15 @@ def undo_of(response):
 
 
 def test_a_fact_is_deleted_with_its_words_and_undo_brings_back_both(alices, fact, said):
-    assert "Also move the message it rests on to the trash" in alices.get(address(fact)).text
+    assert "Also move the message it comes from to the trash" in alices.get(address(fact)).text
     response = post(alices, fact, "retire_fact", words="1")
-    assert "Deleted, and 1 message that it rested on moved to the trash." in response.text
+    assert "Fact deleted, and 1 message it came from moved to the trash." in response.text
     assert fact.text in alices.get(reverse("trash")).text
     said.refresh_from_db()
     assert said.trashed_at is not None
     where, fields = undo_of(response)
     back = alices.post(where, fields, follow=True)
-    assert "It is held again, and 1 message restored from the trash." in back.text
+    assert "Fact restored, and 1 message with it from the trash." in back.text
     said.refresh_from_db()
     assert said.trashed_at is None
     assert Fact.objects.active().get(memory=fact.memory).evidence.get().drawer == said

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 from pydantic import Field
 
 from api.mcp.callers import Caller
@@ -22,6 +22,7 @@ from palace.knowledge.facts.history import with_words
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
+from palace.queries.facts import in_category
 from palace.sdk.arguments import statement_of
 from palace.sdk.fact_search import find
 from palace.sdk.shown import UNREAD, kept_words
@@ -95,18 +96,13 @@ def facts_as_of(caller: Caller, asked: FactsAsked) -> FactsTold:
     if palace is None:
         return FactsTold(facts=[])
     held = Fact.objects.within(palace).as_of(true_at=asked.true_at, known_at=asked.known_at)
-    wanted = _within(asked.category)
+    wanted = in_category(asked.category or "")
     if asked.query is None:
         newest = held.filter(wanted).order_by("-recorded_at", "-pk")[: asked.limit]
         return FactsTold(facts=facts_told(newest))
     closest = [fact.pk for fact, _ in find(palace, asked.query, held, wanted, limit=asked.limit)]
     told = with_words(Fact.objects.within(palace).filter(pk__in=closest)).in_bulk()
     return FactsTold(facts=[fact_told(told[key]) for key in closest if key in told])
-
-
-def _within(category: str | None) -> Q:
-    path = (category or "").strip("/")
-    return Q(category=path) | Q(category__startswith=f"{path}/") if path else Q()
 
 
 class TimelineAsked(OfSomebody):
