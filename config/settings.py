@@ -125,6 +125,8 @@ DATABASE["OPTIONS"] = {
     "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
     "-c max_parallel_workers_per_gather=0",
 }
+# How long a command waits for a database of one's own to answer.
+DB_START_WAIT_S = env_number("LOCI_DB_START_WAIT_S", 30)
 # Of the web, so many for all of its requests together: a hundred at once, each with its own, are
 # more than a server takes. A worker forks, which a pool does not survive; it has one a process.
 DB_POOL = int(env_number("LOCI_DB_POOL", 30))
