@@ -153,7 +153,13 @@ if not 0 < READ_UPLOAD_S < 2**31:
 
 REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"serializer": "config.cache_serializer.JsonSerializer"},
+        # Counted up when values are written in another way: old ones are not read any more.
+        "VERSION": 2,
+    }
 }
 
 # How long a conversation's fields, and an entry, are kept after their last use.
