@@ -125,6 +125,8 @@ DATABASE["OPTIONS"] = {
     "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
     "-c max_parallel_workers_per_gather=0",
 }
+# How long a command waits for a database of one's own to answer.
+DB_START_WAIT_S = env_number("LOCI_DB_START_WAIT_S", 30)
 # Of the web, so many for all of its requests together: a hundred at once, each with its own, are
 # more than a server takes. A worker forks, which a pool does not survive; it has one a process.
 DB_POOL = int(env_number("LOCI_DB_POOL", 30))
@@ -151,7 +153,13 @@ if not 0 < READ_UPLOAD_S < 2**31:
 
 REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"serializer": "config.cache_serializer.JsonSerializer"},
+        # Counted up when values are written in another way: old ones are not read any more.
+        "VERSION": 2,
+    }
 }
 
 # How long a conversation's fields, and an entry, are kept after their last use.
