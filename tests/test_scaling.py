@@ -43,8 +43,8 @@ from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
 from palace.views.inbox.word_diff import changes
 from palace.views.shared.snippets import snippet_of
-from tests.hostile import texts, times_slower
-from tests.importers.exports import (
+from tests.slow_texts import texts, times_slower
+from tests.transfer.importers.exports import (
     chatgpt,
     claude,
     claude_message,

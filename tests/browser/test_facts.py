@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from palace.models import Drawer, Fact
 from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.sign_in import one_time_link
-from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from palace.models import Drawer, Fact
 from palace.recall.carried_context import of_fact
 from palace.working.ledger import Entry, Ledger
 from settings_app.models import MemorySettings
-from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.chat.conftest import finished, let_threads_end
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 

@@ -22,10 +22,10 @@ from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from palace.working.ledger import Entry, Ledger
 from tests.chat.conftest import current, finished, let_threads_end, say, start
-from tests.chat.mishaps import Gate
+from tests.chat.failures import Gate
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.model_server import Status
-from tests.waiting import until
+from tests.polling import until
 
 POINTER = re.compile(r"^\[(§ [^\]]+)\]", re.MULTILINE)
 # Asked about by turns, so that each comes up again within the window and beyond it.

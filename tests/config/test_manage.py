@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.config.conftest import PROJECT
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 
 def test_a_command_brings_its_own_services_and_takes_them_away(house):

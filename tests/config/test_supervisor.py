@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from config.supervisor import Program, Supervisor
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 

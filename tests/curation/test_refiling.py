@@ -13,9 +13,9 @@ from palace.queries.places import find_by_pointer
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import unsorted_wing
+from tests.conversations import START, transcript
 from tests.curation.test_purge import words_in_the_database
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
-from tests.talk import START, transcript
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
-from tests.talk import BATTERY, EVERYTHING
-from tests.waiting import somebody_waits_for_us
+from tests.conversations import BATTERY, EVERYTHING
+from tests.polling import somebody_waits_for_us
 
 REFERENCES = [
     ("palace_wingalias", "wing_id", "palace_wing"),

@@ -16,7 +16,7 @@ from palace.recall.semantic import by_meaning
 from palace.recall.signals import answers, exchange_words, room_best
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.traits import Trait
-from tests.talk import EVERYTHING, START, transcript
+from tests.conversations import EVERYTHING, START, transcript
 
 TALK = transcript(
     "Where do they sell violins?",

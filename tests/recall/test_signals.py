@@ -19,7 +19,7 @@ from palace.recall.semantic import by_meaning
 from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.traits import read_traits
-from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
+from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
 
 QUESTIONS = (
     "silicone wire overheated",

@@ -37,10 +37,10 @@ from settings_app.models import MemorySettings
 from settings_app.owned_rows import rows_of
 from settings_app.secrets import seal
 from settings_app.sign_in import LinkRefused, one_time_link, redeem
-from tests.curation.test_leaving import refused
+from tests.conversations import SOURDOUGH, transcript
+from tests.curation.test_palace_deletion import refused
 from tests.curation.test_purge import words_in_the_database
 from tests.settings_app.conftest import sign_in, signed_in_as
-from tests.talk import SOURDOUGH, transcript
 
 PAGE = "/settings/account/delete/"
 WORDS = ("alice", "sourdough", "vinegar", "walnut", "loaves", "marzipan", "anna")

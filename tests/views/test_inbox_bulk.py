@@ -11,8 +11,8 @@ from django.urls import reverse
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.models import Proposal
 from palace.views.inbox import views as inbox
-from tests.dreaming.conftest import held, proposed
 from tests.factories import FactFactory
+from tests.knowledge.dreaming.conftest import held, proposed
 from tests.views.conftest import BY_PERSON
 
 INBOX = "/memory/inbox/"

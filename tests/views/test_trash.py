@@ -16,6 +16,7 @@ from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from palace.views.shared.pagination import PAGE_SIZE
 from palace.views.trash.views import NOTHING_TO_UNDO
+from tests.conversations import BATTERY
 from tests.factories import (
     ClosetFactory,
     DrawerFactory,
@@ -25,7 +26,6 @@ from tests.factories import (
     RoomFactory,
     WingFactory,
 )
-from tests.talk import BATTERY
 
 TRASH = "/memory/trash/"
 HTMX = {"HX-Request": "true"}

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from language.english.facts.sentences import BLOT, Sentence, sentences_of
-from palace.knowledge.episodes.material import Material, Said
-from palace.knowledge.episodes.summary import Summary
+from palace.knowledge.episodes.material import Material, Said, Summary
 from palace.storage.indexing.vector_index import Vector
 
 MOST_SENTENCES = 3
