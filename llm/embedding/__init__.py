@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +19,7 @@ from llm.commits import commit_without_waiting
 from llm.embedding import build
 from llm.embedding import cache as _cache
 from llm.embedding.cache import forget, prune
+from llm.embedding.model import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from llm.models import Usage
 
@@ -40,20 +40,6 @@ SETTINGS_HINT = (
 
 # Little-endian half precision: what is kept, and what everyone gets.
 _STORED = np.dtype("<f2")
-
-
-@dataclass(frozen=True)
-class EmbeddingModel:
-    """Which model makes the vectors. Two that compare equal make the same ones."""
-
-    provider: str
-    name: str
-    dimensions: int
-    api_key: str = field(default="", repr=False, compare=False)
-
-    @property
-    def is_local(self) -> bool:
-        return self.provider == providers.LOCAL
 
 
 def deployment_model() -> EmbeddingModel:

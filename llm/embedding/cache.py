@@ -11,7 +11,6 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import psycopg
@@ -19,10 +18,8 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+from llm.embedding.model import EmbeddingModel
 from llm.models import CachedEmbedding
-
-if TYPE_CHECKING:
-    from llm.embedding import EmbeddingModel
 
 _TABLE = CachedEmbedding._meta.db_table
 

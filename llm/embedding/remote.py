@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import openai
 from numpy.typing import NDArray
 
 from llm import client, providers
+from llm.embedding.model import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
 from llm.usage import Meter
-
-if TYPE_CHECKING:
-    from llm.embedding import EmbeddingModel
 
 # Gemini takes 100 at most, and a failed request should not cost much.
 BATCH_TEXTS = 64

@@ -21,7 +21,7 @@ from palace.sdk import arguments, by_id, ingestion, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import translate_errors
 from palace.sdk.episodes import EpisodicMemory
-from palace.sdk.fact_search import find
+from palace.sdk.fact_search import search_facts
 from palace.sdk.owners import account_of
 from palace.sdk.results import (
     AddResults,
@@ -171,7 +171,7 @@ class Memory:
         self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
-        pairs = find(palace, query, facts, wanted, limit=limit)
+        pairs = search_facts(palace, query, facts, wanted, limit=limit)
         items = shown.items(palace, [fact for fact, _ in pairs])
         for item, (_, cosine) in zip(items, pairs, strict=True):
             item["score"] = shown.score_of(cosine)

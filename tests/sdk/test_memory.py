@@ -23,9 +23,7 @@ from palace.sdk import (
     VectorStoreError,
     WrongPalace,
 )
-from palace.sdk.fact_search import named_in
 from palace.storable import ID_LENGTH
-from tests.factories import EntityFactory
 from tests.model_server import CHAT, Status
 from tests.sdk.played import stated
 from tests.sdk.test_contract import NEEDED, add_one, texts
@@ -202,14 +200,6 @@ def test_a_history_tells_who_and_why(plain, alice):
     assert {record["by"] for record in plain.history(key)} == {"sdk"}
     palace = Palace.objects.get(owner=alice, subject="alice")
     assert {event.agent for event in history(palace, Fact.objects.get().memory)} == {"helper"}
-
-
-def test_names_are_found_in_questions(palace):
-    google = EntityFactory(palace=palace, kind="organisation", name="Google", slug="google")
-    jo = EntityFactory(palace=palace, name="Jo Ann Li", slug="jo-ann-li", aliases=["Jojo"])
-    assert named_in(palace, "What is Google's food like?") == {google.pk}
-    assert named_in(palace, "Was jo ann li there?") == named_in(palace, "And Jojo?") == {jo.pk}
-    assert named_in(palace, "Is Ann Li there?") == named_in(palace, "?!") == set()
 
 
 @pytest.mark.parametrize(

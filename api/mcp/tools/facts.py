@@ -23,7 +23,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.sdk.arguments import statement_of
-from palace.sdk.fact_search import find
+from palace.sdk.fact_search import search_facts
 from palace.sdk.shown import UNREAD, kept_words
 
 BY = "mcp"
@@ -99,7 +99,8 @@ def facts_as_of(caller: Caller, asked: FactsAsked) -> FactsTold:
     if asked.query is None:
         newest = held.filter(wanted).order_by("-recorded_at", "-pk")[: asked.limit]
         return FactsTold(facts=facts_told(newest))
-    closest = [fact.pk for fact, _ in find(palace, asked.query, held, wanted, limit=asked.limit)]
+    pairs = search_facts(palace, asked.query, held, wanted, limit=asked.limit)
+    closest = [fact.pk for fact, _ in pairs]
     told = with_words(Fact.objects.within(palace).filter(pk__in=closest)).in_bulk()
     return FactsTold(facts=[fact_told(told[key]) for key in closest if key in told])
 
