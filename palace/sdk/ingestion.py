@@ -1,4 +1,4 @@
-"""Adding: what a program tells, checked, kept word by word, and read for memories."""
+"""Add messages: validate them, file them verbatim, extract memories."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class IngestionRequest:
     """
     Attributes:
-        name: Told again under the same name, messages are filed once, and what was not read of
-            them is read; it is also their conversation's, where no run is named.
+        name: Makes the call idempotent: repeated under the same name, it files nothing twice and
+            extracts only what is missing. Also the conversation's id if there is no run.
     """
 
     scope: CallScope
@@ -51,10 +51,10 @@ class Told:
         timestamp: Moment | None = None,
         name: str = "",
     ) -> Self:
-        """Arguments as `Memory.add`.
+        """Validate the arguments of `Memory.add`.
 
         Raises:
-            BadInput: something cannot be kept; BadFilter.
+            BadInput: an argument cannot be stored; BadFilter.
         """
         said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
         name = name or str(uuid4())
@@ -67,24 +67,24 @@ class Told:
         )
 
 
-def add(palace: Palace, told: Told) -> AddResults:
-    """`Memory.add`, in a palace; call it outside of a transaction."""
+def add(palace: Palace, request: IngestionRequest) -> AddResults:
+    """Implements `Memory.add` for a palace; call it outside of a transaction."""
     lines = remember(
         palace,
-        told.turns,
-        agent=told.scope.agent,
-        run=told.scope.run,
-        conversation=told.name,
-        metadata=told.metadata,
-        options=told.options,
+        request.turns,
+        agent=request.scope.agent,
+        run=request.scope.run,
+        conversation=request.name,
+        metadata=request.metadata,
+        options=request.options,
         source=BY,
     )
-    _have_mined(palace, told.turns)
+    _have_mined(palace, request.turns)
     return {"results": [shown.event(line) for line in lines]}
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
-    """Leave the drawers to the worker; where none can be told, its sweep finds them."""
+    """Queue mining of the drawers; if the queue is unavailable, the periodic sweep finds them."""
     waiting = Drawer.objects.within(palace).unmined().filter(source=BY)
     ids = [turn.external_id for turn in turns]
     room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()
@@ -93,4 +93,4 @@ def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
     try:
         mine_room.delay(room)
     except QueueAway as error:
-        logger.warning("The queue is away, so messages are mined later: %s", error)
+        logger.warning("The queue is unavailable; messages will be mined later: %s", error)

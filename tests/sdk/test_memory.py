@@ -314,7 +314,7 @@ def test_a_connection_that_was_lost_is_an_error_once(plain):
     with other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
     other.close()
-    with pytest.raises(VectorStoreError, match="The database does not answer") as caught:
+    with pytest.raises(VectorStoreError, match="The database does not respond") as caught:
         plain.get(key)
     assert caught.value.code == "vector_store_error"
     assert plain.get(key)
