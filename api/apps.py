@@ -1,4 +1,4 @@
-"""The doors for programs."""
+"""The APIs for programs: REST, MCP and the OpenAI proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of all programs' doors but MCP, which is an ASGI app of its own."""
+"""URLs of the REST API and the proxy; MCP is an ASGI app of its own."""
 
 from __future__ import annotations
 

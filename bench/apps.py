@@ -1,4 +1,4 @@
-"""Measuring recall with the code that serves users."""
+"""Benchmarks of the production code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asked again: what one's own earlier questions do to recall.
+"""Repeated questions: the effect of a user's earlier questions on recall.
 
 Every question is asked once, and each becomes a chat of its own in the palace: the question, and
 the reply that quotes what was found, as the product writes it without a model. Then all of them are
@@ -29,17 +29,17 @@ from palace.recall.request import RecallRequest
 
 _CHAT = "asked before: "
 _QUESTION, _REPLY = "question", "reply"
-# How far down places are looked at.
+# The deepest rank considered.
 PLACES = 10
 _COMPARED = ("turn_recall@10", "session_recall@10")
 
 
 def asked_again(case: Case, palace: Palace, recipe: str, log: Log) -> Case:
-    """The same person with a chat for each question, and the questions to ask a second time.
+    """The case with a chat added for each question, and the questions to repeat.
 
     Args:
-        palace: That person's, in which nothing was asked: the replies quote it.
-        log: Says whether the chats are in a palace already; then they are not made.
+        palace: That person's palace without those chats: the replies quote it.
+        log: Records whether the chats were added already; then they are not created.
     """
     again = dataclasses.replace(
         case,
@@ -82,10 +82,10 @@ def _chat(palace: Palace, question: Question, now: datetime, recipe: str) -> Tra
 def asked_again_report(
     first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Both askings compared, for each half and overall.
+    """Compare both runs, for each half and overall.
 
     Args:
-        first: Lines of the log of the first asking; likewise `second`. Pure: no database.
+        first: Log lines of the first run; likewise `second`.
     """
     before = {line["id"]: line for line in first}
     pairs = [(before[line["id"]], line) for line in second]
@@ -123,7 +123,7 @@ def _compared(
 
 
 def _own(hit: Mapping[str, Any]) -> str:
-    """Which part of a chat of the first asking it is; empty for any other."""
+    """Which part of an added chat a message is; empty for others."""
     return str(hit["turn"]).rpartition("/")[2] if hit["session"].startswith(_CHAT) else ""
 
 

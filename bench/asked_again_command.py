@@ -13,7 +13,7 @@ from bench.runs import ask, palace_of, take_in
 
 
 class AskedAgainCommand(BenchmarkCommand):
-    """A benchmark that can ask its questions a second time, once they are in the palace."""
+    """A benchmark that can repeat its questions once they are in the palace."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -39,7 +39,7 @@ class AskedAgainCommand(BenchmarkCommand):
         return {**report, "asked_again": asked_again_report(folder.retrieval.lines(), second)}
 
     def _ask_again(self, run: Run) -> None:
-        """Goes on where an earlier process was stopped."""
+        """Resumes where an earlier process was stopped."""
         folder = run.folder.again
         for log in (folder.ingest, folder.retrieval):
             log.mend()

@@ -1,4 +1,4 @@
-"""Calls to a model, one question after the other: metered, logged, and to be gone on with."""
+"""Call a model for each question: metered, logged and resumable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from llm.models import Usage
 from llm.providers import Endpoint, deployment_endpoint
 from llm.usage import OK
 
-# After so many failures in a row it is the model that fails, not a question.
+# After this many consecutive failures the model is assumed down.
 MOST_IN_A_ROW = 3
 NO_MODEL = (
     "This step asks a chat model, and none is set: set LOCI_LLM_PROVIDER, LOCI_LLM_MODEL and "
@@ -27,7 +27,7 @@ def endpoint(model: str | None) -> Endpoint:
     """The operator's model, or another one of the same provider.
 
     Raises:
-        BadRun: none is set, or it cannot work as it is set.
+        BadRun: no model is configured, or its settings are invalid.
     """
     try:
         found = deployment_endpoint()
@@ -55,10 +55,10 @@ def ask_each(
     failed: Log,
     total: int,
 ) -> None:
-    """Log what `ask` gives for each item; a failed call is noted in a log of its own.
+    """Log the result of `ask` for each item; failed calls have a separate log.
 
     Raises:
-        BadRun: several failed in a row, so that the rest would too.
+        BadRun: several calls failed in a row.
     """
     in_a_row = 0
     for item in tqdm(items, total=total, desc=step, unit="question", disable=None):
@@ -67,8 +67,8 @@ def ask_each(
             line = ask(item)
         except LLMError as error:
             in_a_row += 1
-            told = {"step": step, "question_id": item.id, "error": error.code, "said": str(error)}
-            failed.append({**told, "usage": _calls_since(before)})
+            entry = {"step": step, "question_id": item.id, "error": error.code, "said": str(error)}
+            failed.append({**entry, "usage": _calls_since(before)})
             if in_a_row == MOST_IN_A_ROW:
                 raise BadRun(
                     f"{in_a_row} questions in a row failed. {error} The same command goes on with "
@@ -84,7 +84,7 @@ def _last_call() -> int:
 
 
 def _calls_since(last: int) -> dict[str, Any]:
-    """What the calls to chat models since then came to. Embedding the question is left out."""
+    """Usage of chat model calls since then, without embeddings."""
     calls = Usage.objects.filter(pk__gt=last).exclude(purpose=Usage.Purpose.MEMORY_EMBED)
     used = Q(tokens_in__gt=0) | Q(tokens_out__gt=0)
     found = calls.aggregate(
@@ -106,7 +106,7 @@ def _calls_since(last: int) -> dict[str, Any]:
 
 
 def spent(*logs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sum of what the lines' calls came to.
+    """The total usage of the lines.
 
     `cost_usd` is that of the calls whose price is known; `unpriced` counts the others.
     """

@@ -1,8 +1,8 @@
-"""Charts as SVG text, of lists of figures. Needs no library and no database.
+"""Render charts as SVG text, without libraries or database.
 
-Each has a title and a description for those who do not see it, prints its values, tells series
-apart by place, outline or shape as well as by colour, and brings a background of its own: where a
-page's theme is not the reader's system's, ink would else stand on ink.
+Each has a title and a text alternative, prints its values, distinguishes series
+by position, outline or shape as well as by colour, and has its own background: if a
+page's theme differs from the system's, text would otherwise be unreadable.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Bar:
     """
     Attributes:
         value: From 0 to 1, as are the ends of the interval.
-        ours: Shown filled, others outlined.
+        ours: Drawn filled; others are outlined.
     """
 
     label: str
@@ -78,8 +78,8 @@ class Speed:
     """Of recall in a palace of `drawers`; milliseconds.
 
     Attributes:
-        bare: The plain comparison of the same vectors.
-        embedding: Of the question alone.
+        bare: Brute-force search over the same vectors.
+        embedding: Embedding the question alone.
     """
 
     drawers: int
@@ -90,17 +90,17 @@ class Speed:
 
 
 def fraction(value: float) -> str:
-    """As statisticians write them: `.814`, `1.000`."""
+    """Three decimals without a leading zero: `.814`, `1.000`."""
     return f"{value:.3f}".removeprefix("0")
 
 
 def milliseconds(value: float) -> str:
-    """Two figures that count: `0.02`, `8.4`, `106`."""
+    """Two significant digits: `0.02`, `8.4`, `106`."""
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
 def points(value: float) -> str:
-    """Hundredths with a sign that is as wide as a digit: `+2.1`, `−0.3`."""
+    """Percentage points with a sign as wide as a digit: `+2.1`, `−0.3`."""
     return f"{100 * value:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
 
 
@@ -122,8 +122,8 @@ def _rect(x: float, y: float, width: float, height: float, kind: str) -> str:
 def _chart(title: str, said: str, more: str, height: float, parts: Iterator[str]) -> str:
     """
     Args:
-        said: Below the title, for all.
-        more: All values in words, for those who do not see the chart.
+        said: The subtitle.
+        more: All values as text, for screen readers.
     """
     size = f'width="{WIDTH}" height="{height:.0f}" viewBox="0 0 {WIDTH} {height:.0f}"'
     body = [
@@ -156,14 +156,14 @@ def beside_peers(panels: Mapping[str, Sequence[Bar]]) -> str:
                 MARGIN + across * (PANEL + MARGIN + 12), TOP + down * deep, name, bars
             )
 
-    told = ". ".join(
+    description = ". ".join(
         f"{name}: " + ", ".join(f"{bar.label} {fraction(bar.value)}" for bar in bars)
         for name, bars in panels.items()
     )
     return _chart(
         "The same questions, the same embedding model",
         "Share of what was looked for that is among the first k; lines are 95 % intervals.",
-        f"{told}.",
+        f"{description}.",
         TOP + rows * deep + 8,
         parts(),
     )
@@ -190,7 +190,7 @@ NAMES, SPACE, GIVEN = 120, 16, 54
 
 
 def what_signals_give(columns: Mapping[tuple[str, str], Mapping[str, float]]) -> str:
-    """Bars to the right for what would be lost without a signal, to the left for what is gained.
+    """Bars to the right for losses without a signal, to the left for gains.
 
     Args:
         columns: By data set and metric, of each signal how much lower the metric is without it;
@@ -212,21 +212,21 @@ def what_signals_give(columns: Mapping[tuple[str, str], Mapping[str, float]]) ->
             yield _text(x, TOP + 34, head[1], "soft")
             yield from _column(x - lowest * scale, first, scale, [column[name] for name in names])
 
-    told = ". ".join(
+    description = ". ".join(
         f"{', '.join(head)}: " + ", ".join(f"{name} {points(column[name])}" for name in names)
         for head, column in columns.items()
     )
     return _chart(
         "What each signal gives",
         "Points of a hundred that are lost without it; an empty bar to the left is a gain.",
-        f"{told}.",
+        f"{description}.",
         first + len(names) * ROW + 16,
         parts(),
     )
 
 
 def by_what_they_give(columns: Mapping[tuple[str, str], Mapping[str, float]]) -> list[str]:
-    """The signals, those first that give most in all."""
+    """The signals, by total contribution, largest first."""
     total: dict[str, float] = {}
     for column in columns.values():
         for name, value in column.items():
@@ -286,7 +286,7 @@ def speed_by_size(speeds: Sequence[Speed]) -> str:
         yield from _recalls(plane, speeds)
         yield from _ends(plane, speeds[-1])
 
-    told = ". ".join(
+    description = ". ".join(
         f"{s.drawers:,} drawers: recall p50 {milliseconds(s.p50)}, p95 {milliseconds(s.p95)}, "
         f"NumPy {milliseconds(s.bare)}, embedding {milliseconds(s.embedding)}"
         for s in speeds
@@ -294,7 +294,7 @@ def speed_by_size(speeds: Sequence[Speed]) -> str:
     return _chart(
         "How recall slows as a palace grows",
         "Milliseconds without the question's embedding; dots are p50, caps p95. Logarithmic axes.",
-        f"{told}.",
+        f"{description}.",
         TOP + TALL + 66,
         parts(),
     )
@@ -337,7 +337,7 @@ def _recalls(plane: Plane, speeds: Sequence[Speed]) -> Iterator[str]:
 
 
 def _ends(plane: Plane, last: Speed) -> Iterator[str]:
-    """What each line is, beside its end, and never one upon another."""
+    """Labels at the lines' ends, without overlaps."""
     ends = sorted(
         [
             (plane.y(last.p50), "Loci's recall", "the whole of it", "line"),

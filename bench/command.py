@@ -1,4 +1,4 @@
-"""What the benchmark commands have in common."""
+"""The base of the benchmark commands."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from llm.errors import LLMError
 from palace.errors import UnknownRecipe
 from palace.recall.recipes import recipe_named
 
-# Of a smoke test: so many questions, of as few people as have them.
+# Questions of a smoke test, of as few people as possible.
 SMOKE_QUESTIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for on the command line.
+    """The command line's options.
 
     Attributes:
-        limit: Only the first so many cases.
-        questions: Only the first so many questions.
-        more: Options of one data set's command alone.
+        limit: Only that many cases.
+        questions: Only that many questions.
+        more: Options of one data set's command.
     """
 
     step: str
@@ -58,7 +58,7 @@ class Wanted:
 
 
 class BenchmarkCommand(BaseCommand):
-    """Conversations in, questions asked, one JSON line on standard output."""
+    """Ingest conversations, ask questions, print one JSON line to standard output."""
 
     help = "Measure recall. Progress goes to standard error, one JSON line to standard output."
     dataset: ClassVar[str]
@@ -78,8 +78,8 @@ class BenchmarkCommand(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add = parser.add_argument
-        told = "; ".join(f"{step}: {what}" for step, what in self.steps.items())
-        add("step", choices=self.steps, help=f"{told}.")
+        steps = "; ".join(f"{step}: {what}" for step, what in self.steps.items())
+        add("step", choices=self.steps, help=f"{steps}.")
         add("--data", type=Path, help="The data set's file or folder.")
         add("--limit", type=int, help="Only the first so many cases.")
         add("--recipe", default="default", help="A recipe of recall.")
@@ -142,7 +142,7 @@ class BenchmarkCommand(BaseCommand):
             raise BadRun(f"Run {run.id} has nothing taken in; run `{how}` first.")
         forget = ("retrieval",) if wanted.fresh else ()
         with self.at_work(run, forget=forget):
-            asked = self.asked(run)
+            asked = self.questions_done(run)
             for case in _bar(run.cases, "retrieve"):
                 palace = palace_taken_in(case, run.folder.ingest, how)
                 for line in ask(case, palace, run.recipe, asked):
@@ -153,7 +153,7 @@ class BenchmarkCommand(BaseCommand):
         run = self.run(wanted)
         forget = ALL if wanted.fresh else ()
         with self.at_work(run, forget=forget, drop=not wanted.keep):
-            asked = self.asked(run)
+            asked = self.questions_done(run)
             for case in _bar(run.cases, wanted.step):
                 palace = take_in(case, run.folder.ingest)
                 for line in ask(case, palace, run.recipe, asked):
@@ -197,7 +197,7 @@ class BenchmarkCommand(BaseCommand):
         sha256 = sha256_of(wanted.data)
         run_id = self.run_id(wanted, sha256)
         dataset = self.read(wanted.data, wanted.step)
-        cases = list(_told_apart(_limited(dataset, wanted)))
+        cases = list(_with_unique_ids(_limited(dataset, wanted)))
         if not any(case.questions for case in cases):
             raise BadData(f"{wanted.data} holds no question that can be asked.")
         return Run(
@@ -217,7 +217,7 @@ class BenchmarkCommand(BaseCommand):
         return self.load(data)
 
     def run_id(self, wanted: Wanted, sha256: str) -> str:
-        """The one given, or one that no other data, recipe, limit or embedder has."""
+        """The given run id, or one derived from data, recipe, limit and embedder."""
         if wanted.run_id:
             return wanted.run_id
         parts = [re.sub(r"[^a-z0-9]", "_", wanted.recipe.lower())[:14], sha256[:8]]
@@ -228,7 +228,7 @@ class BenchmarkCommand(BaseCommand):
         return "_".join(parts)
 
     def folder(self, wanted: Wanted) -> Folder:
-        """The folder of a run that there is; the data need not be."""
+        """The folder of an existing run; its data may be missing."""
         runs = wanted.out / self.dataset
         if wanted.run_id:
             folder = Folder(runs / wanted.run_id)
@@ -245,12 +245,12 @@ class BenchmarkCommand(BaseCommand):
     def at_work(
         self, run: Run, *, forget: Sequence[str] = (), drop: bool = False
     ) -> Iterator[None]:
-        """Alone in the run's folder and schema.
+        """Exclusive access to the run's folder and schema.
 
         Args:
-            forget: Parts of the run to throw away first; `run` is its schema.
-            drop: Drop the schema once all has gone well. Else it stays: it is what the same
-                command goes on with.
+            forget: Parts of the run to delete first; `run` is its schema.
+            drop: Drop the schema after success. Otherwise it stays, so that the same
+                command can resume.
         """
         with run.folder.alone(), alone_in(run.schema):
             run.folder.forget(*forget)
@@ -268,8 +268,8 @@ class BenchmarkCommand(BaseCommand):
             if drop:
                 drop_schema(run.schema)
 
-    def asked(self, run: Run) -> set[str]:
-        """The questions an unfinished log has already; one that is finished is begun anew."""
+    def questions_done(self, run: Run) -> set[str]:
+        """The questions in an unfinished log; a finished log is restarted."""
         folder, code = run.folder, code_of_recall()
         folder.begin("retrieval", {"recipe": run.recipe})
         before = folder.made_with("retrieval").get("code", code)
@@ -288,7 +288,7 @@ class BenchmarkCommand(BaseCommand):
         return report
 
     def report(self, folder: Folder) -> dict[str, Any]:
-        """The figures, from the logs alone."""
+        """The figures, computed from the logs only."""
         return _report(folder)
 
 
@@ -297,7 +297,7 @@ ALL = ("run", "retrieval", "generation", "judged")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run that has its data before it."""
+    """A run with its data."""
 
     id: str
     dataset: str
@@ -320,7 +320,7 @@ class Run:
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """What must be the same when the run goes on."""
+        """What must be unchanged when the run resumes."""
         return {
             **self.head,
             "--limit": self.limit,
@@ -335,7 +335,7 @@ def _embedder() -> str:
 
 
 def _logs() -> Path:
-    """In the project's own folder, unless that is read-only, as in a container."""
+    """The default folder: in the project, unless that is read-only, as in a container."""
     home = settings.BASE_DIR if os.access(settings.BASE_DIR, os.W_OK) else settings.LOCI_HOME
     return Path(home) / "data"
 
@@ -370,8 +370,8 @@ def _limited(dataset: Dataset, wanted: Wanted) -> Iterator[Case]:
             break
 
 
-def _told_apart(cases: Iterator[Case]) -> Iterator[Case]:
-    """A name that comes again stands for somebody else, with questions of their own."""
+def _with_unique_ids(cases: Iterator[Case]) -> Iterator[Case]:
+    """Give repeated names unique ids: they are different people with different questions."""
     seen: Counter[str] = Counter()
     for case in cases:
         seen[case.id] += 1
@@ -385,7 +385,7 @@ def _bar(cases: Sequence[Case], step: str) -> Iterator[Case]:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file's bytes; of a folder, of its files' names and bytes in order."""
+    """A digest of a file's bytes; of a folder, of its files' names and bytes in order."""
     digest = hashlib.sha256()
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     for name in files:

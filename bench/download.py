@@ -1,4 +1,4 @@
-"""LongMemEval's published files: fetched whole, checked, and only once."""
+"""Download LongMemEval's published files, once, and verify them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from bench.logs import BadRun, only_one
 
-# A revision, not "main": the files that were checked are the ones that are fetched.
+# A fixed revision, not "main", so that the checksums match.
 ADDRESS = (
     "https://huggingface.co/datasets/xiaowu0162/longmemeval-cleaned/resolve/"
     "98d7416c24c778c2fee6e6f3006e7a073259d48f/"
@@ -24,8 +24,8 @@ _TIMEOUT_S = 30
 class Published:
     """
     Attributes:
-        sha256: Empty where it is not known.
-        size: Bytes; 0 where it is not known.
+        sha256: Empty if unknown.
+        size: Bytes; 0 if unknown.
     """
 
     name: str
@@ -58,8 +58,8 @@ FILES = {
 class Fetched:
     """
     Attributes:
-        was_there: Nothing had to be fetched.
-        checked: Against a checksum known before; False where it was only written down.
+        was_there: The file existed already.
+        checked: It was verified against a known checksum; False if that was only recorded.
     """
 
     path: Path
@@ -70,7 +70,7 @@ class Fetched:
 
 
 def fetch(file: Published, folder: Path, address: str = ADDRESS) -> Fetched:
-    """Have the file in `folder`, whole and checked. Killed, it goes on where it was.
+    """Download the file to `folder` and verify it; resumes interrupted downloads.
 
     A file of no known checksum is fetched in one go; its checksum is written beside it, as
     `<name>.sha256`, and holds from then on.
@@ -102,13 +102,13 @@ def _note(path: Path) -> Path:
 
 
 def _noted(path: Path) -> str:
-    """The checksum that was written down when the file was first fetched; empty before."""
+    """The checksum recorded at the first download; empty before."""
     note = _note(path)
     return note.read_text(encoding="utf-8")[:64] if note.exists() else ""
 
 
 def _fetch(url: str, part: Path, file: Published, path: Path) -> None:
-    # Without a checksum nobody would notice that two halves are of different files.
+    # Without a checksum, two halves of different files would go unnoticed.
     if not file.sha256:
         part.unlink(missing_ok=True)
     try:
@@ -118,7 +118,7 @@ def _fetch(url: str, part: Path, file: Published, path: Path) -> None:
 
 
 def _continue(url: str, part: Path) -> None:
-    """Fetch what is missing of `part`; all of it where the server does not do parts."""
+    """Fetch the missing rest of `part`, or all if the server does not support ranges."""
     there = part.stat().st_size if part.exists() else 0
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={there}-"} if there else {})
     with httpx2.stream(
@@ -153,7 +153,7 @@ def _by_hand(url: str, file: Published, path: Path, error: Exception) -> str:
 
 
 def _check_fetched(part: Path, wanted: str, url: str) -> None:
-    """What is not as published is deleted: nobody goes on with it, nor measures by it."""
+    """Delete a file that differs from the published one."""
     found = sha256(part)
     if wanted and found != wanted:
         part.unlink()

@@ -1,4 +1,4 @@
-"""From the JSON lines of the benchmark commands to the tables of docs/benchmarks.md."""
+"""Build the tables of docs/benchmarks.md from the benchmark commands' JSON lines."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPEEDS = (
     *("recall_p50_ms", "recall_p95_ms", "recall_cpu_p50_ms", "with_embedding_p50_ms"),
     *("with_embedding_p95_ms", "numpy_p50_ms", "embedding_p50_ms"),
 )
-# What a file must have to be read, by the beginning of its name.
+# The required fields of a result file, by the prefix of its name.
 NEEDED = {
     "peers": ("dataset", "sha256", "systems"),
     "scale": ("palaces", "clients", "intake", "bytes_a_drawer"),
@@ -52,7 +52,7 @@ NAMES = (*SHOWN, *(f"peers-{name}" for name in SHOWN), "scale", "ablate")
 
 
 class BadResults(Exception):
-    """A file of results that is none; the words are for people."""
+    """A result file is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ class Result:
 
 
 def read_results(folder: Path) -> tuple[dict[str, Result], list[str]]:
-    """By name, and the names of those that are not there.
+    """Results by name, and the names of missing ones.
 
     Raises:
-        BadResults: A file is there and is not what its name says.
+        BadResults: A file is not what its name says.
     """
     paths = {name: folder / f"{name}.json" for name in NAMES}
     found = {name: _read(name, path) for name, path in paths.items() if path.is_file()}
@@ -120,7 +120,7 @@ def learnt_from() -> Report:
 def _rows(head: Sequence[str], rows: Iterator[Sequence[str]], *, words: int = 1) -> str:
     """
     Args:
-        words: So many columns from the left hold words; the others numbers, to the right.
+        words: The number of left-aligned text columns; the others are numbers.
     """
     rule = ["---" if place < words else "---:" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

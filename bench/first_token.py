@@ -1,8 +1,8 @@
-"""Until the first word of a reply is there, beside the bare model's own first word.
+"""Measure the time to a reply's first token, compared to the bare model's.
 
-The model is played by a server of this process, which speaks the OpenAI protocol and thinks for as
-long as it is told. So the difference is what Loci adds: a request, recall, the prompt, the thread,
-and the way back through the event stream.
+The model is a server in this process, which speaks the OpenAI protocol and pauses for as
+long as configured. So the difference is what Loci adds: a request, recall, the prompt, the thread,
+and the event stream.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from llm.models import Usage
 
 HOST = "127.0.0.1"
 MODEL = "played"
-# A name that a server always answers to, and a token that needs only to be the same twice.
+# An allowed host name, and any CSRF token.
 TOKEN = "t" * 32
 WORDS = 40
 
 
 class _Model(BaseHTTPRequestHandler):
-    """A chat model that says the same few words, one event each, after a while."""
+    """A chat model that sends the same few words after a pause, one event each."""
 
     protocol_version = "HTTP/1.1"
     thinks_s: ClassVar[float] = 0
@@ -66,7 +66,7 @@ class _Model(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, format: str, *_args: object) -> None:
-        """Nothing."""
+        """Do not log requests."""
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def played_model(thinks_s: float) -> Iterator[str]:
 
 @contextmanager
 def web_server() -> Iterator[tuple[str, int]]:
-    """The product's own, in a thread of this process; its host and port."""
+    """Run the production server in a thread; yields its host and port."""
     config = uvicorn.Config(
         "config.asgi:application", lifespan="off", log_level="warning", access_log=False
     )
@@ -102,8 +102,8 @@ def web_server() -> Iterator[tuple[str, int]]:
             thread.join()
 
 
-class Talker:
-    """Somebody signed in who talks through the door that browsers use."""
+class ChatUser:
+    """A signed-in user who chats as a browser does."""
 
     def __init__(self, user: User, address: tuple[str, int]) -> None:
         client = Client()
@@ -118,7 +118,7 @@ class Talker:
         }
 
     def first_word_ms(self, conversation: Conversation, text: str) -> float:
-        """Say something and read the reply to its end; milliseconds until its first words."""
+        """Send a message and read the whole reply; returns milliseconds to its first words."""
         body = urlencode({"key": uuid.uuid4(), "text": text})
         started = time.perf_counter()
         said = self._ask("POST", reverse("say", args=[conversation.uuid]), body)

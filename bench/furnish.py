@@ -1,4 +1,4 @@
-"""A palace as after years of use: mined talk, and all the rows that gather beside it."""
+"""Fill a palace as after years of use: mined conversations and all other rows."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ from palace.recall.request import RecallRequest
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000
 CONVERSATIONS, IMPORTS = 200, 60
-# As pile up when nobody has looked into the inbox for months.
+# Proposals that accumulate in an unattended inbox.
 PROPOSALS = 200
-# One of so many drawers is in the trash, names somebody new, and brought a recall.
+# One in this many drawers is in the trash, names a new person, and has a recall.
 TRASHED, NAMING, RECALLING = 50, 8, 10
-# Recalls that are really made; the other traces are copies of theirs.
+# Real recalls; other traces are copies.
 RECALLS = 250
-# So many months of use are on record.
+# Months of usage records.
 MONTHS = 24
 _SYLLABLES = ("ka", "lo", "mi", "ren", "ta", "vo", "shi", "dan", "el", "pu", "gar", "ny")
 
 
 def furnish(palace: Palace, drawers: int) -> None:
-    """Fill an empty palace, with the same every time."""
-    talk = list(conversations(drawers))
-    mine_many(palace, tqdm(talk, desc=f"{palace.owner} in", leave=False, disable=None))
+    """Fill an empty palace deterministically."""
+    transcripts = list(conversations(drawers))
+    mine_many(palace, tqdm(transcripts, desc=f"{palace.owner} in", leave=False, disable=None))
     _name_people(palace)
     _throw_away(palace)
-    traces = _recall(palace, talk, drawers // RECALLING)
-    _chat(palace, talk, traces)
+    traces = _recall(palace, transcripts, drawers // RECALLING)
+    _chat(palace, transcripts, traces)
     _import(palace)
     _propose(palace)
     _spend(palace, drawers)
 
 
-def questions(talk: Sequence[Transcript]) -> Iterator[str]:
-    """What was said first in each conversation, asked for again, without end."""
-    return cycle([f"{one.turns[0].text.partition('.')[0]}?" for one in talk])
+def questions(conversations: Sequence[Transcript]) -> Iterator[str]:
+    """Endless questions: the first sentence of each conversation."""
+    return cycle([f"{one.turns[0].text.partition('.')[0]}?" for one in conversations])
 
 
 def _name_people(palace: Palace) -> None:
-    """As many as real talk names; the sample knows a handful."""
+    """As many entities as in real conversations; the sample has only a few."""
     draw = random.Random(1)  # noqa: S311 - made-up people, no secret.
     keys = list(Drawer.objects.within(palace).order_by("pk").values_list("pk", flat=True))
     names = {
@@ -80,9 +80,9 @@ def _throw_away(palace: Palace) -> None:
     drawers.filter(rest=0).update(trashed_at=BEGAN)
 
 
-def _recall(palace: Palace, talk: Sequence[Transcript], number: int) -> list[UUID]:
+def _recall(palace: Palace, conversations: Sequence[Transcript], number: int) -> list[UUID]:
     """The keys of about `number` traces, newest last."""
-    for question in islice(questions(talk), min(number, RECALLS)):
+    for question in islice(questions(conversations), min(number, RECALLS)):
         recall(palace, RecallRequest(question, recipe="default", rerank=False))
     made = list(RecollectionTrace.objects.filter(palace=palace))
     copies = [_copy(trace) for trace in islice(cycle(made), number - len(made))]
@@ -103,10 +103,10 @@ def _copy(trace: RecollectionTrace) -> RecollectionTrace:
     )
 
 
-def _chat(palace: Palace, talk: Sequence[Transcript], traces: Sequence[UUID]) -> None:
-    """Many conversations and a very long one, each reply with the recall before it."""
+def _chat(palace: Palace, conversations: Sequence[Transcript], traces: Sequence[UUID]) -> None:
+    """Many conversations and a very long one, with a recall for each reply."""
     agent = Agent.objects.create(palace=palace, name=Agent.FIRST_NAME)
-    texts = cycle([turn.text for one in talk for turn in one.turns])
+    texts = cycle([turn.text for one in conversations for turn in one.turns])
     remembered = cycle(traces) if traces else cycle([None])
     for number in range(CONVERSATIONS):
         conversation = Conversation.objects.create(
@@ -187,7 +187,7 @@ def _spend(palace: Palace, calls: int) -> None:
         ),
         batch_size=2000,
     )
-    # The time of a row is set when it is made, so it is moved afterwards.
+    # Creation times are set automatically, so they are updated afterwards.
     for place, row in enumerate(rows):
         row.created_at = BEGAN + timedelta(days=30 * MONTHS * place / max(calls, 1))
     Usage.objects.bulk_update(rows, ["created_at"], batch_size=2000)

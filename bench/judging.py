@@ -1,7 +1,7 @@
-"""Judging answers by LongMemEval's rules: a model says whether an answer is right.
+"""Judge answers with a model, by LongMemEval's rules.
 
 The rules are those of the published evaluation, a prompt for each type of question and one for
-those that cannot be answered; the words are ours.
+those that cannot be answered; the wording is ours.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class _Answer:
 
 
 def judge_all(folder: Folder, endpoint: Endpoint) -> None:
-    """Have those answers judged that have not been.
+    """Judge the answers that are not judged yet.
 
     Raises:
-        BadRun: the model fails again and again; or an answer is to a question of no known type.
+        BadRun: the model keeps failing; or a question's type is unknown.
     """
     judged = {line["question_id"] for line in folder.judged.lines()}
     answers = asking.missing(map(_Answer, folder.generation.lines()), judged)
@@ -103,7 +103,7 @@ def _judge(answer: _Answer, endpoint: Endpoint) -> dict[str, Any]:
 
 
 def judge_prompt(answer: Mapping[str, Any]) -> str:
-    """What a judge is asked of an answer, which is a line of the generation log.
+    """The judge's prompt for an answer, a line of the generation log.
 
     Raises:
         BadRun: there is no rule for this type of question.

@@ -1,4 +1,4 @@
-"""What a run leaves in files: logs that outlive a killed process, and what they were made with."""
+"""A run's files: crash-safe logs, and the parameters they were made with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class BadRun(Exception):
-    """A run that cannot go on as asked; the message says why and what to do."""
+    """The run cannot continue; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Log:
     def lines(self) -> list[dict[str, Any]]:
         """
         Raises:
-            BadRun: something else than a run has written into it.
+            BadRun: it contains something else.
         """
         if not self.path.exists():
             return []
@@ -42,14 +42,14 @@ class Log:
         return found
 
     def mend(self) -> None:
-        """Cut half a line off, so that the next one does not continue it."""
+        """Truncate an incomplete last line."""
         if self.path.exists():
             content = self.path.read_bytes()
             if not content.endswith(b"\n"):
                 os.truncate(self.path, content.rfind(b"\n") + 1)
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """In the operating system's hands when this returns: a killed process loses nothing."""
+        """Append a line and flush it, so that a killed process loses nothing."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
             file.write(json.dumps(line, ensure_ascii=False).encode(errors="replace") + b"\n")
@@ -67,7 +67,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """All of it or nothing."""
+    """Write atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f"{path.name}.part")
     half.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -76,10 +76,10 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextmanager
 def only_one(lock: Path, busy: str) -> Iterator[None]:
-    """Hold the file's lock for the length of the block; it ends with the process.
+    """Lock the file during the block; the lock ends with the process.
 
     Raises:
-        BadRun: another process holds it; says `busy`.
+        BadRun: another process has locked it; says `busy`.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as file:
@@ -122,12 +122,12 @@ class Folder:
 
     @property
     def failed(self) -> Log:
-        """One line a call to a model that came to nothing."""
+        """One line a failed model call."""
         return Log(self.path / "failed.jsonl")
 
     @property
     def again(self) -> Folder:
-        """Of the questions asked a second time."""
+        """The log of repeated questions."""
         return Folder(self.path / "asked-again")
 
     @property
@@ -151,20 +151,20 @@ class Folder:
         return only_one(self.path / ".lock", busy)
 
     def made_with(self, part: str) -> dict[str, Any]:
-        """What a part of the run was begun with; empty where it was not."""
+        """The parameters a part was started with; empty before."""
         return dict(self._all().get(part, {}))
 
     def begin(self, part: str, asked: Mapping[str, Any]) -> None:
-        """Note what a part is made with; the same again goes on with it.
+        """Record a part's parameters; the same parameters resume it.
 
         Raises:
-            BadRun: it was begun with something else.
+            BadRun: it was started with other parameters.
         """
         before = self._all()
         for name, wanted in asked.items():
             had = before.get(part, {}).get(name, wanted)
             if had != wanted:
-                what = _TOLD.get(name, name)
+                what = _PARAMETER_LABELS.get(name, name)
                 raise BadRun(
                     f"Run {self.path.name} was begun with {what} {_shown(had)}, and is now asked "
                     f"for {what} {_shown(wanted)}; choose another --run-id, or throw away what "
@@ -197,7 +197,7 @@ class Folder:
             raise BadRun(f"{self._made_with} is not JSON; delete the run's folder.") from None
 
 
-_TOLD = {"sha256": "data whose SHA-256 is", "questions": "questions, at most:"}
+_PARAMETER_LABELS = {"sha256": "data whose SHA-256 is", "questions": "questions, at most:"}
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Pages: every one that a person can open, and how long the real handler takes for each."""
+"""Find all pages that a person can open, and measure the handler's time for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.metrics import percentile
 from chat.models import Agent, Conversation
 from palace.models import Closet, Drawer, ImportJob, Palace, RecollectionTrace, Room, Wing
 
-# A server always answers to this name.
+# An allowed host name.
 HOST = "localhost"
 SEARCH = "memory, searched"
 
@@ -30,8 +30,8 @@ SEARCH = "memory, searched"
 class Page:
     """
     Attributes:
-        queries: Of the last request, the session's and the account's included.
-        size: Bytes of the last answer.
+        queries: SQL queries of the last request, including session and account.
+        size: Bytes of the last response.
     """
 
     name: str
@@ -50,19 +50,19 @@ class Page:
 
 
 class Browser:
-    """Somebody signed in, whose requests go through all of the handler but the network."""
+    """A signed-in user whose requests go through the whole handler without the network."""
 
     def __init__(self, user: User) -> None:
         self._client = Client(SERVER_NAME=HOST)
         self._client.force_login(user)
 
     def shows(self, address: str) -> bool:
-        """Whether there is a page for people."""
+        """Whether the URL is a page for people."""
         response = self._client.get(address)
         return response.status_code == 200 and response["Content-Type"].startswith("text/html")
 
     def measure(self, page: Page, address: str) -> None:
-        # As on the server, where each request makes a connection of its own.
+        # As on the server, where each request opens a connection.
         connection.close()
         started = time.perf_counter()
         response = self._client.get(address)
@@ -78,11 +78,11 @@ class Browser:
 def pages_of(browser: Browser, palace: Palace) -> list[Page]:
     """One for each address that shows this person a page; the largest of its kind where it can.
 
-    Found by asking, so that a page that is new is measured too.
+    Found by requesting each URL, so that new pages are measured too.
     """
     keys = list(_largest(palace))
     pages = []
-    logging.disable(logging.WARNING)  # Most of what is asked is not there, and each is logged.
+    logging.disable(logging.WARNING)  # Most requests are 404s, which are logged.
     try:
         for pattern in _patterns():
             addresses = filter(browser.shows, _addresses(pattern, keys))
@@ -120,9 +120,9 @@ def _largest(palace: Palace) -> Iterator[UUID]:
     wings = Wing.objects.within(palace).annotate(size=Count("rooms__drawers"))
     rooms = Room.objects.within(palace).annotate(size=Count("drawers"))
     closets = Closet.objects.within(palace).annotate(size=Count("drawers"))
-    talks = Conversation.objects.within(palace).annotate(size=Count("messages"))
+    conversations = Conversation.objects.within(palace).annotate(size=Count("messages"))
     drawers = Drawer.objects.within(palace)
-    for rows in (wings, rooms, closets, talks):
+    for rows in (wings, rooms, closets, conversations):
         yield rows.order_by("-size", "pk").values_list("uuid", flat=True)[0]
     yield drawers.kept().order_by("-mentions", "pk").values_list("uuid", flat=True)[0]
     yield drawers.trashed().values_list("uuid", flat=True)[0]

@@ -1,4 +1,4 @@
-"""Answers from memory: each question goes to a model with what recall gives, as in the chat."""
+"""Answer questions with a model and recall's context, as in the chat."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _PendingQuestion:
     palace: Palace
     question: Question
 
@@ -55,15 +55,15 @@ class _Asked:
 
 
 def answer_all(cases: Sequence[Case], reader: Reader, folder: Folder) -> None:
-    """Ask what has no answer yet, after taking in what has not been.
+    """Answer the remaining questions, after ingesting the remaining cases.
 
     Raises:
-        BadRun: the model fails again and again.
+        BadRun: the model keeps failing.
     """
     done = {line["question_id"] for line in folder.generation.lines()}
     asking.ask_each(
         _questions(cases, reader.recipe, folder, done),
-        lambda asked: _answer(asked, reader),
+        lambda pending: _answer(pending, reader),
         step="qa",
         log=folder.generation,
         failed=folder.failed,
@@ -73,17 +73,17 @@ def answer_all(cases: Sequence[Case], reader: Reader, folder: Folder) -> None:
 
 def _questions(
     cases: Sequence[Case], recipe: str, folder: Folder, done: Collection[str]
-) -> Iterator[_Asked]:
+) -> Iterator[_PendingQuestion]:
     for case in cases:
         waiting = [question for question in case.questions if question.id not in done]
         if waiting:
             palace = take_in(case, folder.ingest)
             prepare(palace, recipe)
-            yield from (_Asked(palace, question) for question in waiting)
+            yield from (_PendingQuestion(palace, question) for question in waiting)
 
 
-def _answer(asked: _Asked, reader: Reader) -> dict[str, Any]:
-    palace, question = asked.palace, asked.question
+def _answer(pending: _PendingQuestion, reader: Reader) -> dict[str, Any]:
+    palace, question = pending.palace, pending.question
     found = recall(
         palace,
         RecallRequest(

@@ -1,4 +1,4 @@
-"""Rewording: a question in other words, by rules. The same question always gets the same words.
+"""Paraphrase questions by rules, deterministically.
 
 Three things change, as when somebody asks a second time: a few words give way to others of the same
 meaning, a time or condition at the end moves to the front, and the whole is framed as a request.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 
-# Whole words, each way round.
+# Synonyms, replaced in both directions.
 _PAIRS = {
     "kids": "children",
     "mom": "mother",
@@ -75,7 +75,7 @@ _FRAMES_OF_OTHERS = ("One more thing: {}?", "Just wondering: {}?", "Quick questi
 
 
 def reword(question: str) -> str:
-    """`question` in other words; never the same text."""
+    """A paraphrase of `question`; never the same text."""
     text = _WORD.sub(lambda found: _OTHER_WORD[found[0]], question.strip())
     text, front = _without_tail(text)
     asked = _lowered(text.rstrip("?.! "))
@@ -97,7 +97,7 @@ def _without_tail(text: str) -> tuple[str, str]:
 
 
 def _lowered(text: str) -> str:
-    """Without the capital of a first word that is no name."""
+    """Lower-case the first word, unless it is a name."""
     first = text.split(" ", 1)[0]
     return text[:1].lower() + text[1:] if first.lower() in _OPENS else text
 

@@ -1,4 +1,4 @@
-"""A run's work: conversations in through mining, questions through recall."""
+"""A run: ingest conversations through mining, ask questions through recall."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOP_K = 100
 
 
 def take_in(case: Case, log: Log) -> Palace:
-    """File and mine what an earlier run, kept or killed, has not already; note how long it took.
+    """File and mine what earlier runs have not; record the time.
 
     Raises:
         EmbedderUnavailable: what lacks a vector could not be found; doing it again goes on.
@@ -57,13 +57,13 @@ def take_in(case: Case, log: Log) -> Palace:
 
 
 def palace_taken_in(case: Case, log: Log, how: str) -> Palace:
-    """The palace of a case that has been taken in whole.
+    """The palace of a completely ingested case.
 
     Args:
-        how: The command that would take it in.
+        how: The command that ingests it.
 
     Raises:
-        BadRun: it has not been; says what to do.
+        BadRun: it is not ingested; says what to do.
     """
     if not is_taken_in(case, log):
         raise BadRun(f"{case.id} is not taken in, or only in part; run `{how}` first.")
@@ -73,7 +73,7 @@ def palace_taken_in(case: Case, log: Log, how: str) -> Palace:
 def ask(
     case: Case, palace: Palace, recipe: str, asked: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """A line for the log of each question that is not among the `asked`."""
+    """A log line for each question that is not in `asked`."""
     questions = [question for question in case.questions if question.id not in asked]
     prepare(palace, recipe)
     for question in tqdm(questions, desc=f"{case.id} ?", leave=False, disable=None):
@@ -100,13 +100,13 @@ def reranks(recipe: str) -> bool:
 
 
 def prepare(palace: Palace, recipe: str) -> None:
-    """Let recall ask the operator's model where the recipe has one put the hits in order."""
+    """Allow recall to use the operator's model, if the recipe reranks."""
     here = MemorySettings.OF_THIS_SERVER if reranks(recipe) else MemorySettings.NO_MODEL
     _choose_model(palace, here)
 
 
 def _choose_model(palace: Palace, provider: str) -> None:
-    """Conversations are taken in by the local rules, whatever model the operator has set."""
+    """Ingest conversations with the local rules, ignoring the operator's model."""
     MemorySettings.objects.update_or_create(
         owner_id=palace.owner_id, defaults={"provider": provider}
     )
@@ -135,7 +135,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
 
 
 def palace_of(case: Case) -> Palace:
-    """Each case is a person of its own."""
+    """A user for each case."""
     owner, _ = get_user_model().objects.get_or_create(username="bench")
     palace, _ = Palace.objects.get_or_create(owner=owner, subject=storable_id(case.id))
     return palace
@@ -150,7 +150,7 @@ def _taken_in(palace: Palace) -> set[str]:
 
 
 def is_taken_in(case: Case, log: Log) -> bool:
-    """Whether the palace of a case has been taken in whole."""
+    """Whether a case is completely ingested."""
     return _is_logged(palace_of(case), case, log)
 
 

@@ -1,4 +1,4 @@
-"""Conversations made up from a seed, for measuring speed where no data set is at hand."""
+"""Generate conversations from a seed, to measure speed without a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed and size of recall, beside what limits both."""
+"""Measure recall's speed and size against their limits."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import model_of
 
-# What is asked before the clock runs.
+# Warm-up questions.
 WARMING_UP = 15
-# How many of the closest the bare comparison looks for.
+# The number of neighbours in the brute-force search.
 CLOSEST = 100
 # Conversations measured in turn, so that a machine that slows down slows both alike.
 ROUND = 10

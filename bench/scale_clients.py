@@ -1,4 +1,4 @@
-"""Many people at once: recalls a second, by threads of one process and by processes."""
+"""Measure concurrent recalls per second, with threads and with processes."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def _rates(clients: Executor, palaces: Sequence[int], questions: Sequence[str]) 
 def _busy(clients: Executor, ask: Ask, palaces: Sequence[int], questions: Sequence[str]) -> float:
     """Seconds until the last client is done."""
     started = time.perf_counter()
-    list(clients.map(_asked, repeat(ask), palaces, repeat(questions)))
+    list(clients.map(_ask_all, repeat(ask), palaces, repeat(questions)))
     return time.perf_counter() - started
 
 
-def _asked(ask: Ask, palace: int, questions: Sequence[str]) -> None:
+def _ask_all(ask: Ask, palace: int, questions: Sequence[str]) -> None:
     try:
         ask(palace, questions)
     finally:

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from tqdm import tqdm
 
-from bench.scale_talk import Messages, Talk, Vectors
+from bench.scale_talk import MessageGenerator, Messages, Vectors
 from language.analyzer import analyze
 from language.english.preference import preference_strength
 from llm.embedding import max_passage_chars
@@ -43,7 +43,7 @@ def palace_named(name: str) -> Palace:
     return Palace.objects.own(owner)
 
 
-def fill(palace: Palace, space: EmbeddingSpace, talk: Talk, drawers: int) -> None:
+def fill(palace: Palace, space: EmbeddingSpace, talk: MessageGenerator, drawers: int) -> None:
     """Fill an empty palace; killed in between, it is left empty."""
     said: dict[int, Counter[str]] = {}
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Made-up talk for palaces of any size: words as unevenly used as real ones, vectors in clusters.
+"""Generate messages for palaces of any size: Zipf-distributed words, clustered vectors.
 
 All of it comes from a seed, so that a run can be repeated.
 """
@@ -57,8 +57,8 @@ class Messages:
     vectors: Vectors
 
 
-class Talk:
-    """What people say, made up; `space` must be the local model's."""
+class MessageGenerator:
+    """A generator of messages; `space` must be the local model's."""
 
     def __init__(self, space: EmbeddingSpace, seed: int = 1, subjects: int = SUBJECTS) -> None:
         self._space, self._number = space, subjects
@@ -75,7 +75,7 @@ class Talk:
 
     @cached_property
     def _shares(self) -> npt.NDArray[np.float64]:
-        """How much of all talk is a word of this rank or a lower one."""
+        """The cumulative frequency of words by rank."""
         frequencies = 1 / (np.arange(VOCABULARY) + 1 + SHIFT) ** SLOPE
         shares = np.full(len(_EMPTY), EMPTY / len(_EMPTY))
         telling = frequencies * ((1 - EMPTY) / frequencies.sum())

@@ -1,4 +1,4 @@
-"""A database schema of a run's own: the user's palace is never touched."""
+"""A separate database schema for each run: user data is never touched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg import sql
 
 @contextmanager
 def own_schema(name: str, *, keep: bool, data: str = "") -> Iterator[None]:
-    """Everything inside the block reads and writes schema `name`.
+    """Use schema `name` within the block.
 
     Dropped at the end unless `keep`; a schema kept by an earlier run, or left by one that was
     killed, is used as it is.
@@ -42,12 +42,12 @@ def own_schema(name: str, *, keep: bool, data: str = "") -> Iterator[None]:
 
 @contextmanager
 def alone_in(name: str) -> Iterator[None]:
-    """Keep other processes out of schema `name`, on whatever machine, for the length of the block.
+    """Lock schema `name` against other processes, on any machine, during the block.
 
     The lock has a connection of its own: the other is opened anew within `own_schema`.
 
     Raises:
-        CommandError: another process is in it.
+        CommandError: another process is using it.
     """
     beside = connection.copy()
     try:

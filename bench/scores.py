@@ -1,4 +1,4 @@
-"""From the lines of a retrieval log to figures. Needs no database."""
+"""Compute figures from a retrieval log. Needs no database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's wiring: settings, services, processes, addresses."""
+"""The project's wiring: settings, services, processes, URLs."""
 
 from config.celery import app as celery_app
 

@@ -1,7 +1,7 @@
-"""Addresses of programs: one means the same with the slash at its end or without.
+"""API URLs work with and without a trailing slash.
 
-Django would send whoever left it out elsewhere, and clients follow that with a GET: what was posted
-would be lost. People's browsers are still sent to the one address that a page has.
+Django would redirect clients that omit it, and they would follow with a GET: the posted body
+would be lost. Browsers are still redirected to a page's canonical URL.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.urls import is_valid_path
 
-# Below these there is nothing for people, but for what they ask for as pages.
+# Only programs use paths below these, except for the pages among them.
 _PREFIXES = ("/v1/", "/api/")
 
 
 def is_programs(request: HttpRequest) -> bool:
-    """Whether a program asks, which wants JSON also where something went wrong."""
+    """Whether a program sent the request, which expects errors as JSON."""
     accepted = request.headers.get("Accept", "")
     return (
         request.path_info.startswith(_PREFIXES)

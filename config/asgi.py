@@ -1,4 +1,4 @@
-"""The ASGI door, served by uvicorn."""
+"""The ASGI application, served by uvicorn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ role.serves_web = True
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 _django = get_asgi_application()
 
-# Tables can be imported only from here on.
+# Models can be imported only after the setup.
 from api.mcp.http import with_mcp  # noqa: E402
 from config.bodies import limited  # noqa: E402
 

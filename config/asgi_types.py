@@ -1,4 +1,4 @@
-"""What ASGI applications are given and give."""
+"""Types of ASGI applications."""
 
 from __future__ import annotations
 

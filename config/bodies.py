@@ -1,6 +1,6 @@
-"""How much a request may bring along: every door has a limit, before anything is kept of it.
+"""Limit the size of request bodies, for each API, before anything is stored.
 
-Django writes a whole body to the disk before it looks at who sends it, and whether it is wanted.
+Django spools a whole body to disk before it checks the sender.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from palace.transfer.importers.uploads import BESIDES_THE_FILE
 from settings_app.headers import POLICY
 
 UPLOADS = "imports"
-# How long what is not wanted is still taken in, and thrown away: whoever sends without a break
-# reads the answer only then.
+# Seconds for which a refused body is still read and discarded: many clients read the response
+# only after sending everything.
 LINGER_S = 10
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Connection": "close"}
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where a request comes in.
+    """An entry point and its limits.
 
     Attributes:
-        most_bytes: Of a body.
-        sentence: What is answered to a larger one.
-        answer: In the shape that is read there; None where it depends on who asks.
-        on_page: What the page for people says, if not the usual.
+        most_bytes: The largest body.
+        sentence: The error for a larger one.
+        answer: Builds the error in this API's format; None if it depends on the client.
+        on_page: The error page's text, if not the default.
     """
 
     most_bytes: int
@@ -60,11 +60,11 @@ def _of_programs(most_bytes: int, answer: Callable[[Problem], HttpResponse]) -> 
 
 
 _SIGN_IN = "Sign in first, then send the file again. Nothing of it was kept."
-# By the name of what is asked for, or by the namespace of that.
+# By URL name or namespace.
 _DOORS = {
     "api": _of_programs(parsing.MOST_BYTES, as_json),
     "proxy": _of_programs(chat_request.MOST_BYTES, as_openai),
-    # Of whoever is not signed in.
+    # For anonymous requests.
     UPLOADS: Door(BESIDES_THE_FILE, _SIGN_IN, on_page=_SIGN_IN),
 }
 
@@ -108,7 +108,7 @@ def _pages() -> Door:
 
 
 def _declared_length(scope: Scope) -> int | None:
-    """0 where there is no body; None where its length will be known at its end only."""
+    """0 without a body; None if the length is unknown in advance."""
     headers = dict(scope.get("headers", ()))
     if b"transfer-encoding" in headers:
         return None
@@ -117,7 +117,7 @@ def _declared_length(scope: Scope) -> int | None:
 
 
 class _Limit:
-    """Counts what comes in, and answers in the application's place as soon as it is too much."""
+    """Counts received bytes, and responds in the application's place once there are too many."""
 
     def __init__(self, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
         self._door, self._scope = door, scope
@@ -126,7 +126,7 @@ class _Limit:
         self._receive, self._send = receive, send
 
     async def is_lifted(self) -> bool:
-        """Whether it is an upload of somebody who is signed in."""
+        """Whether it is an upload by a signed-in user."""
         if self._door is not _DOORS[UPLOADS]:
             return False
         try:
@@ -142,7 +142,7 @@ class _Limit:
         return not self._refused
 
     async def receive(self) -> Message:
-        """To the application a refused request looks as if its sender had hung up."""
+        """Make a refused request look like a disconnect to the application."""
         if self._refused:
             return {"type": "http.disconnect"}
         message = await self._receive()
@@ -159,11 +159,11 @@ class _Limit:
             await self._send(message)
 
     async def finish(self) -> None:
-        """After a refusal: throw away what still comes, for a while, and hang up."""
+        """After a refusal, discard further data for a while, then disconnect."""
         if not self._refused:
             return
         expects = dict(self._scope["headers"]).get(b"expect", b"")
-        if expects.lower() != b"100-continue":  # Who was not asked yet sends nothing.
+        if expects.lower() != b"100-continue":  # That client has sent nothing yet.
             await _thrown_away(self._receive)
         await self._send({"type": "http.response.body", "body": b""})
 
@@ -173,8 +173,10 @@ class _Limit:
     async def _refuse(self, problem: Problem) -> None:
         self._refused = True
         response = _response(self._scope, self._door, problem)
-        told = {**response.headers, **_HEADERS, "Content-Length": str(len(response.content))}
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in told.items()]
+        named = {**response.headers, **_HEADERS, "Content-Length": str(len(response.content))}
+        headers = [
+            (name.lower().encode(), value.encode("latin-1")) for name, value in named.items()
+        ]
         start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
         await self._send(start)
         body = {"type": "http.response.body", "body": response.content, "more_body": True}

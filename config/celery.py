@@ -7,7 +7,7 @@ import warnings
 
 from celery import Celery
 
-# It warns of root because its messages may be pickles, which can run code. Ours are JSON.
+# Celery warns of root because pickled messages can run code. Ours are JSON.
 warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

@@ -1,7 +1,7 @@
-"""Start and stop the Postgres and Redis that come as wheels, in a folder of our own.
+"""Start and stop the embedded Postgres and Redis, which come as wheels.
 
-Any number of processes may use the services at once. Each holds a shared lock on `users.lock`
-while it does; whoever lets go last stops them. If that one was killed, the guardian does.
+Any number of processes may share the services. Each takes a shared lock on `users.lock`
+meanwhile; the last one stops them. If that was killed, the guardian does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from config import guardian, unprivileged
 
 START_TIMEOUT_S = 60
 MIN_FREE_BYTES = 300 * 2**20
-# A log that has grown beyond this is put aside at the next start; the one before it goes.
+# A larger log is rotated at the next start; one old log is retained.
 MAX_LOG_BYTES = 5 * 2**20
 # A Unix socket's path must fit 108 bytes; Postgres and Redis add a name to the folder.
 MAX_SOCKET_DIR_LENGTH = 80
@@ -46,7 +46,7 @@ POSTGRES_OPTIONS = {
     "log_checkpoints": "off",
 }
 
-# Started by this process, by home folder, so that it can reap them once they have ended.
+# Child processes by home folder, so that this process can reap them.
 _children: defaultdict[Path, list[subprocess.Popen[bytes]]] = defaultdict(list)
 _guardians: dict[Path, subprocess.Popen[bytes]] = {}
 
@@ -57,7 +57,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie below the home folder (`.loci/` by default)."""
+    """Paths below the home folder (`.loci/` by default)."""
 
     home: Path
 
@@ -91,9 +91,9 @@ class Layout:
 
     @property
     def sockets(self) -> Path:
-        """Beside the data, or in /tmp where that path would be too long.
+        """Next to the data, or in /tmp if that path would be too long.
 
-        Not in the temporary folder: processes of one Loci may have different ones, as the web does.
+        Not in TMPDIR, which differs between processes of one Loci.
         """
         preferred = self.home / "run"
         if len(os.fsencode(preferred)) <= MAX_SOCKET_DIR_LENGTH:
@@ -125,19 +125,19 @@ class Layout:
         for folder in (self.redis_data, self.logs, self.locks):
             folder.mkdir(exist_ok=True)
         self.sockets.mkdir(mode=0o700, exist_ok=True)
-        # In the shared temporary folder somebody else may have made it before us.
+        # Another user may have created it in the shared folder.
         ours = {0, unprivileged.fallback_ids()[0]} if os.geteuid() == 0 else {os.geteuid()}
         _check_owner(self.sockets, ours)
 
     def secret_key(self) -> str:
-        """The signing key, made on first use and kept readable by its owner only."""
+        """The signing key, created on first use, readable only by its owner."""
         path = self.home / "secret_key"
         if not path.exists():
             self.home.mkdir(parents=True, mode=0o700, exist_ok=True)
             scratch = path.with_name(f"secret_key.{os.getpid()}")
             scratch.touch(mode=0o600)
             scratch.write_text(secrets.token_urlsafe(50))
-            # A hard link never replaces: of two first starts, one wins and both read its key.
+            # A hard link never overwrites: concurrent first starts all read the winner's key.
             with contextlib.suppress(FileExistsError):
                 path.hardlink_to(scratch)
             scratch.unlink()
@@ -155,12 +155,12 @@ def _check_owner(folder: Path, allowed: set[int]) -> None:
 
 @contextlib.contextmanager
 def services(layout: Layout) -> Iterator[int]:
-    """Postgres and Redis are up inside this block; started if need be, stopped by the last user.
+    """Run Postgres and Redis within this block; the last user stops them.
 
-    Yields the lock that says so, as an open file: a program that inherits it counts as a user.
+    Yields the file descriptor of the lock: a program that inherits it counts as a user.
 
     Raises:
-        ServiceError: one of them could not start; the message says why and what to do.
+        ServiceError: a service could not start; the message says what to do.
     """
     layout.create()
     with layout.users_lock.open("a") as users:
@@ -174,15 +174,15 @@ def services(layout: Layout) -> Iterator[int]:
 
 
 def revive(layout: Layout) -> None:
-    """For a process inside `services`: start again what has died meanwhile.
+    """Within `services`, restart services that have died.
 
     Raises:
-        ServiceError: it could not be started, perhaps not yet.
+        ServiceError: a service could not start, perhaps not yet.
     """
     _watch(layout)
     if layout.postgres.pid() is None or layout.redis.pid() is None:
         for child in _children[layout.home]:
-            child.poll()  # What has died must be reaped, or its number seems to be in use.
+            child.poll()  # Reap it, or its process id seems to be in use.
         with _turn(layout):
             _start_redis(layout)
             _start_postgres(layout)
@@ -190,7 +190,7 @@ def revive(layout: Layout) -> None:
 
 @contextlib.contextmanager
 def _turn(layout: Layout) -> Iterator[None]:
-    """One at a time starts services."""
+    """The lock for starting services."""
     with (layout.locks / "services.lock").open("a") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield
@@ -200,14 +200,14 @@ def _start(layout: Layout) -> None:
     if _postgres_answers(layout) and _redis_answers(layout):
         return
     _check_disk(layout)
-    # First of all, so that a start that is killed half-way leaves nothing running either.
+    # First, so that nothing stays running if this start is killed.
     _watch(layout)
     _start_redis(layout)
     _start_postgres(layout)
 
 
 def _watch(layout: Layout) -> None:
-    """Have a guardian, unless the one this process started is still there."""
+    """Start a guardian, unless this process's is still running."""
     running = _guardians.get(layout.home)
     if running is None or running.poll() is not None:
         command = guardian.command(layout.users_lock, [layout.redis, layout.postgres])
@@ -218,7 +218,7 @@ def _leave(layout: Layout, users: IO[str]) -> None:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        # Somebody still needs them, or the guardian is stopping them: then wait until it has.
+        # Other users remain, or the guardian is stopping them: then wait for it.
         fcntl.flock(users, fcntl.LOCK_SH)
         return
     layout.redis.stop()
@@ -226,7 +226,7 @@ def _leave(layout: Layout, users: IO[str]) -> None:
     if layout.home in _guardians:
         _children[layout.home].append(_guardians.pop(layout.home))
     for child in _children.pop(layout.home, []):
-        # Left are the guardian, which has nothing to do now, and what failed to start.
+        # What remains: the guardian, now idle, and services that failed to start.
         child.kill()
         child.wait()
 
@@ -247,11 +247,11 @@ def _start_postgres(layout: Layout) -> None:
     if not (layout.postgres_data / "PG_VERSION").exists():
         _init_postgres(layout, prefix)
     if layout.postgres.pid() is None:
-        # Left by a crash. If their number is in use again, Postgres thinks that it runs already.
+        # Left by a crash. If the process id is reused, Postgres assumes that it runs already.
         for left in (layout.postgres.pid_file, layout.sockets / ".s.PGSQL.5432.lock"):
             left.unlink(missing_ok=True)
     options = {**POSTGRES_OPTIONS, "unix_socket_directories": str(layout.sockets)}
-    if os.environ.get("LOCI_EMBEDDED_FSYNC") == "off":  # For tests: their data need not survive.
+    if os.environ.get("LOCI_EMBEDDED_FSYNC") == "off":  # For tests, whose data need not survive.
         options["fsync"] = "off"
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     _spawn(
@@ -265,8 +265,8 @@ def _start_postgres(layout: Layout) -> None:
 
 
 def _init_postgres(layout: Layout, prefix: list[str]) -> None:
-    # Made aside and renamed, so that a killed first start leaves no half-made cluster behind. Its
-    # initdb may still be at work there: each attempt has a folder of its own.
+    # Created elsewhere and renamed, so that a killed first start leaves no partial cluster. Its
+    # initdb may still be running, so each attempt has its own folder.
     for left in layout.home.glob("postgres.new.*"):
         shutil.rmtree(left, ignore_errors=True)
     scratch = Path(tempfile.mkdtemp(prefix="postgres.new.", dir=layout.home))
@@ -286,7 +286,7 @@ def _init_postgres(layout: Layout, prefix: list[str]) -> None:
 
 
 def _as_ordinary_user(layout: Layout) -> list[str]:
-    """What to put before Postgres's commands, which refuse to run as root."""
+    """The prefix of Postgres's commands, which refuse to run as root."""
     if os.geteuid() != 0:
         return []
     how = unprivileged.how_for(layout.postgres_data)
@@ -344,7 +344,7 @@ def _redis_answers(layout: Layout) -> bool:
 def _spawn(
     command: list[str], layout: Layout, log: Path, *, until: Callable[[Layout], bool], name: str
 ) -> None:
-    """Start a service and wait until it answers."""
+    """Start a service and wait until it responds."""
     if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
         log.replace(log.with_suffix(".log.old"))
     with log.open("ab") as output:
@@ -360,7 +360,7 @@ def _spawn(
 
 
 def _detached(command: list[str], output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own: Ctrl-C is not for it."""
+    """Start a program in its own session, so that Ctrl-C does not reach it."""
     return subprocess.Popen(  # noqa: S603 - our own programs, no shell.
         command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
     )
@@ -375,7 +375,7 @@ def _postgres_bin() -> Path:
 
 
 def _package_folder(name: str) -> Path:
-    """Found without importing: these packages do work at import that is not wanted here."""
+    """Locate a package without importing it: imports of these have side effects."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
         raise ServiceError(f"The package {name} is missing. Run `make setup`.")

@@ -1,7 +1,7 @@
-"""The pages for what is too much, not there, not allowed, or broken; for programs as JSON.
+"""Error pages (400, 403, 404, 413, 500), or JSON for programs.
 
-Under ASGI Django makes them in a thread that belongs to no request. Whatever they ask the database
-there, such as who is signed in, would leave a connection open that nobody closes.
+Under ASGI Django renders them in a thread without a request. Their database queries, such as
+for the signed-in user, would leave a connection open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_ADDRESS = "There is no such address. /api/docs/ has all there are."
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Too much at once is not damaged: the page says so, and htmx leaves what was typed alone."""
+    """An oversized request gets its own page, and htmx leaves the form's text alone."""
     if is_programs(request):
         return as_json(_large(exception) or Problem(400, "bad_input", DAMAGED))
     if isinstance(exception, RequestDataTooBig):
@@ -49,7 +49,7 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """What was not foreseen; or something that Loci needs is away, wherever that was noticed."""
+    """An unexpected error, or an unavailable service."""
     error = sys.exc_info()[1]
     problem = problem_of(error) if isinstance(error, Exception) else None
     if problem is None or problem.status_code != 503:
@@ -67,6 +67,6 @@ def _large(exception: Exception) -> Problem | None:
 
 
 def _let_go() -> None:
-    # Within a transaction somebody else still holds the connection.
+    # Within a transaction the connection is still in use.
     if not connection.in_atomic_block:
         close_old_connections()

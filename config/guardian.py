@@ -1,9 +1,9 @@
-"""Stop the embedded services once nobody uses them any more, even if the last user was killed.
+"""Stop the embedded services when their last user is gone, even if it was killed.
 
-Each user of the services holds a shared lock on a file; a lock dies with its process. The
-guardian waits until it can have that lock for itself, stops the services, and ends.
+Each user of the services has a shared lock on a file, which ends with its process. The
+guardian waits for the exclusive lock, stops the services, and ends.
 
-Used as a program, with the standard library only, so that it stays small:
+Run as a program, with the standard library only, so that it stays small:
 `python guardian.py LOCK PID_FILE MARK SIGNAL [PID_FILE MARK SIGNAL ...]`.
 """
 
@@ -23,11 +23,11 @@ STOP_TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class Service:
-    """A running service, known by the file it writes its process number to.
+    """A running service, identified by its PID file.
 
     Attributes:
-        mark: What its command line contains: after a crash the number may be somebody else's.
-        stop_with: The signal on which it writes everything down and ends.
+        mark: A part of its command line: after a crash the PID may be reused.
+        stop_with: The signal for a clean shutdown.
     """
 
     pid_file: Path
@@ -35,7 +35,7 @@ class Service:
     stop_with: signal.Signals
 
     def pid(self) -> int | None:
-        """Its process, if it is running."""
+        """Its process id, if it is running."""
         try:
             pid = int(self.pid_file.read_text().split("\n", 1)[0])
             os.kill(pid, 0)
@@ -48,11 +48,11 @@ class Service:
         try:
             return os.fsencode(self.mark) in command_line.read_bytes()
         except OSError:
-            # Gone meanwhile, or a system without /proc, where the number alone must do.
+            # Ended meanwhile, or a system without /proc, where the PID alone must suffice.
             return not Path("/proc/self").exists()
 
     def stop(self) -> None:
-        """Returns when it has ended; after `STOP_TIMEOUT_S` it is killed, which loses no data."""
+        """Stop it and wait; kill it after `STOP_TIMEOUT_S`, which loses no data."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         pid = self.pid()
         if pid is None:
@@ -67,7 +67,7 @@ class Service:
 
 
 def command(lock: Path, services: list[Service]) -> list[str]:
-    """How to start the guardian of these services."""
+    """The command that starts the guardian of these services."""
     words = [[str(s.pid_file), s.mark, str(int(s.stop_with))] for s in services]
     return [
         sys.executable,

@@ -1,8 +1,8 @@
-"""The web's connections to Postgres: a few for all requests, and quick to notice that it is away.
+"""The connection pool of web processes, which quickly detects an unavailable Postgres.
 
-Left alone, a pool without a server tries ever more seldom, for minutes, and lets everybody wait.
-Here it is given up as soon as it has no connection left: whoever waits is told so, and the next
-request begins with a new one.
+By default, a pool without a server retries with growing pauses, for minutes, while requests wait.
+This one is closed as soon as it has no connection left: waiting requests fail, and the next
+request opens a new pool.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg_pool import ConnectionPool
 
-# Requests that wait for a connection; whoever comes beyond is told at once.
+# The most requests that may wait for a connection; more fail at once.
 MOST_WAITING = 500
-# A connection that cannot be made is tried for so long.
+# Seconds for which connecting is retried.
 TRIED_S = 1
 
 _giving_up = threading.Lock()
@@ -25,7 +25,7 @@ def options(size: int, wait_s: float) -> dict[str, Any]:
     """For Django's `OPTIONS["pool"]`.
 
     Args:
-        size: Connections at most.
+        size: The maximum number of connections.
         wait_s: How long a request waits for one before it is refused.
     """
     return {
@@ -39,17 +39,17 @@ def options(size: int, wait_s: float) -> dict[str, Any]:
 
 
 def _could_not_connect(pool: ConnectionPool[Any]) -> None:
-    # It has others: the server is there, and only does not take more.
+    # It has others, so the server is up, and only refuses more.
     if pool.get_stats()["pool_size"] == 0:
-        # Not in this thread, which is one of the pool's own and would wait for itself.
+        # In another thread: this one belongs to the pool and would wait for itself.
         threading.Thread(target=give_up, args=[pool], daemon=True).start()
 
 
 def give_up(pool: ConnectionPool[Any]) -> None:
-    """Whoever waits for it is refused; connections in use are closed when they are given back."""
+    """Close the pool: waiting requests fail; connections in use are closed when returned."""
     with _giving_up:
-        # Its stubs do not know of it.
+        # Missing in its stubs.
         pools = DatabaseWrapper._connection_pools  # type: ignore[attr-defined]
-        for alias in [alias for alias, held in pools.items() if held is pool]:
+        for alias in [alias for alias, shared in pools.items() if shared is pool]:
             del pools[alias]
     pool.close(timeout=0)

@@ -1,4 +1,4 @@
-"""What is done every few seconds, mostly for nothing, is not worth four lines each time."""
+"""Silence the log lines of frequent periodic tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OFTEN = ("palace.tasks.deliver_webhooks",)
 
 
 class Quiet(logging.Filter):
-    """Keeps out what clock and worker say of such tasks, unless something went wrong."""
+    """Filters the scheduler's and worker's lines about such tasks, except for errors."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno > logging.INFO or not record.name.startswith("celery"):

@@ -1,6 +1,6 @@
-"""What this process is for, as far as the settings want to know; said before they are read."""
+"""The role of this process, set before the settings are loaded."""
 
 from __future__ import annotations
 
-# Many requests at once, each in a thread of its own: they share a few connections.
+# A web process: many threads share a few connections.
 serves_web = False

@@ -1,4 +1,4 @@
-"""Make `.venv` from the lock and build the embedding model; what is done already is left alone.
+"""Create `.venv` from the lock and build the embedding model; skips what is done already.
 
 Standard library only, because it runs before anything is installed:
 `python3 -I config/setup.py [--dev]`. Any number may be started at once; they take turns.
@@ -21,12 +21,12 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent
 VENV = PROJECT / ".venv"
 PYTHON = VENV / "bin" / "python"
-# Where .venv was made: its programs name that place, and are lost when it moves.
+# Records where .venv was created: its scripts contain that path and break when it moves.
 PLACE = VENV / ".loci-place"
 HOME = Path(os.environ.get("LOCI_HOME") or PROJECT / ".loci").absolute()
 MODELS = Path(os.environ.get("LOCI_MODELS_DIR") or HOME / "models").absolute()
 OLDEST_PYTHON = (3, 11)
-# A new .venv with the tools for tests, the built model and pip's unpacking beside them.
+# Space for a new .venv with test tools, the built model and pip's temporary files.
 NEEDED_BYTES = 1500 * 2**20
 
 
@@ -118,7 +118,7 @@ def _check_disk() -> None:
 
 
 def _venv_works() -> bool:
-    """Whether .venv is whole, of a suitable Python, and was made in this folder."""
+    """Whether .venv is complete, has a suitable Python, and was created in this folder."""
     if not PYTHON.exists() or not PLACE.is_file() or PLACE.read_text() != str(VENV):
         return False
     check = f"import sys, pip; sys.exit(sys.version_info < {OLDEST_PYTHON})"
@@ -126,7 +126,7 @@ def _venv_works() -> bool:
 
 
 def _make_venv() -> None:
-    # Run by .venv's own Python, this must still use the one below it: .venv is emptied first.
+    # If .venv's Python runs this, use its base Python, because .venv is cleared first.
     base = getattr(sys, "_base_executable", "") or sys.executable
     _run([base, "-m", "venv", "--clear", str(VENV)])
     PLACE.write_text(str(VENV))
@@ -142,7 +142,7 @@ def _build_model() -> None:
 
 
 def _progress() -> Callable[[str], None]:
-    """Show each package pip comes to; its other lines matter only if it fails."""
+    """Show the packages that pip installs; its other lines matter only if it fails."""
     seen = 0
     live = sys.stdout.isatty()
 

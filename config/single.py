@@ -1,4 +1,4 @@
-"""What must hold before Loci starts here: no other one, and a free port."""
+"""Preconditions of a start: no other Loci on this home folder, and a free port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# How long a predecessor that was killed may take to close its doors.
+# Seconds for a killed predecessor to release its port.
 PORT_PATIENCE_S = 5
 
 
@@ -22,10 +22,10 @@ class CannotStart(Exception):
 
 @contextlib.contextmanager
 def only_one(home: Path, address: str) -> Iterator[bool]:
-    """Nobody else runs Loci on `home` while inside this block; yields if the last one was killed.
+    """Ensure that no other Loci runs on `home`; yields whether the last one was killed.
 
     Raises:
-        CannotStart: somebody does.
+        CannotStart: another Loci runs.
     """
     home.mkdir(parents=True, mode=0o700, exist_ok=True)
     with (home / "run.lock").open("a+") as lock:
@@ -44,7 +44,7 @@ def only_one(home: Path, address: str) -> Iterator[bool]:
 
 def _already_running(home: Path, written: str) -> str:
     who, where = "another process", "ADDRESS"
-    # Whoever has just taken the lock may not have written yet.
+    # The lock's owner may not have written yet.
     with contextlib.suppress(ValueError):
         found = json.loads(written)
         who, where = f"process {found['pid']}", found["address"]
@@ -71,7 +71,7 @@ def check_port(host: str, port: int, *, patience_s: float) -> None:
 
 def _bind_error(host: str, port: int) -> OSError | None:
     with socket.socket() as probe:
-        # As the web server will ask for it: a port that is only cooling down counts as free.
+        # With the web server's options: a port in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

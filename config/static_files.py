@@ -11,7 +11,7 @@ from whitenoise.responders import StaticFile
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise brings no types.
-    """Sends a file whole: streamed by ordinary code, each would make Django warn, and wait."""
+    """Sends files unstreamed: sync streaming under ASGI makes Django warn and buffer."""
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:

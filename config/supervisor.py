@@ -1,8 +1,8 @@
-"""Keep a few programs running, their output in one terminal, until told to stop.
+"""Keep several programs running, with their output in one terminal.
 
-A program that ends by itself is started again, after a pause that doubles each time it ends soon.
-On Linux every program ends with the supervisor, even if that is killed: the kernel asks it to, and
-the watchman kills what does not.
+A program that ends is restarted, after a pause that doubles if it ended soon.
+On Linux all programs end with the supervisor, even if it is killed: the kernel asks them to end,
+and the watchman kills those that do not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from config import watchman
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
-# A program that ran this long was in order: its next pause is short again.
+# A program that ran this many seconds was healthy: its next pause is short.
 STEADY_S = 60.0
 LOG_INTERVAL_S = 0.5
 _PR_SET_PDEATHSIG = 1
@@ -36,7 +36,7 @@ class Program:
     """A command to keep running.
 
     Attributes:
-        end_with: The signal that asks it to end, keeping what it has in hand.
+        end_with: The signal for a clean shutdown.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Program:
 
 
 class Supervisor:
-    """Runs `programs` and tells `say` each line of theirs, and of the files in `logs` (by name).
+    """Runs `programs` and passes their lines, and those of the files in `logs`, to `say`.
 
     Args:
-        inherited: Open files every program shares, such as a lock to be held until the last ends.
-        grace_s: How long a program has to end by itself before it is killed.
+        inherited: File descriptors that all programs inherit, such as a lock's.
+        grace_s: Seconds for a clean shutdown before a program is killed.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class Supervisor:
         self._colour = dict(zip(names, _COLOURS, strict=False)) if _wants_colour() else {}
 
     def stop(self) -> None:
-        """Ask everything to end; asking again changes nothing."""
+        """Request shutdown; idempotent."""
         self._stop.set()
 
     async def run(self, *beside: Coroutine[None, None, None]) -> None:
-        """Keep the programs running until `stop`; returns when all of them have ended.
+        """Keep the programs running until `stop`; returns when all have ended.
 
-        What is to be done `beside` them ends with them; an error in it stops them and is passed on.
+        The coroutine `beside` ends with them; its error stops them and is raised.
         """
         with self._watched():
             await self._run(*beside)
@@ -172,7 +172,7 @@ class Supervisor:
         stopping.cancel()
         if not ended.done():
             await self._end(process, program.end_with, ended)
-        # Whatever it left in its own group goes with it.
+        # Also kill its remaining process group.
         _signal_group(process.pid, signal.SIGKILL)
         self._note("-", process.pid)
         return await ended
@@ -181,7 +181,7 @@ class Supervisor:
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for.
         reading = asyncio.create_task(self._show_lines(name, process.stdout))
         code = await process.wait()
-        # A grandchild may hold the pipe open for good: do not wait for its end.
+        # A grandchild may hold the pipe open forever: do not wait for EOF.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(reading, 1)
         return code
@@ -206,12 +206,12 @@ class Supervisor:
             _signal_group(process.pid, signal.SIGKILL)
 
     def _end_with_parent(self, how: signal.Signals) -> None:
-        """In the new process: let the kernel end it when the supervisor's thread is gone."""
+        """In the new process: have the kernel kill it when the supervisor's thread ends."""
         if self._prctl is not None:
             self._prctl(_PR_SET_PDEATHSIG, int(how))
 
     async def _follow(self, name: str, path: Path) -> None:
-        """Show what is added to a log from now on; a file that shrank is read from its start."""
+        """Follow a log from its end; after truncation, from its start."""
         position = path.stat().st_size if path.exists() else 0
         while True:
             await asyncio.sleep(LOG_INTERVAL_S)

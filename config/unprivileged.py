@@ -1,11 +1,11 @@
-"""Run a program as somebody other than root, opening no folder to others.
+"""Run a program without root privileges, without opening folders to other users.
 
-PostgreSQL refuses to run as root. On Linux a user namespace settles it: inside, the program is
-user 1000 and holds no privilege; outside, its files still belong to whoever started it. Where
+PostgreSQL refuses to run as root. On Linux a user namespace solves this: inside, the program is
+user 1000 without privileges; outside, its files still belong to the user who started it. Where
 namespaces are forbidden, as in most containers, it becomes `nobody` and keeps of root's powers
-only that of passing closed folders, so that it reaches its data wherever they lie.
+only that of traversing closed folders, so that it can access its data anywhere.
 
-Used as a program, `python unprivileged.py namespace|nobody COMMAND [ARGUMENT ...]` becomes COMMAND.
+Run as a program, `python unprivileged.py namespace|nobody COMMAND [ARGUMENT ...]` becomes COMMAND.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CAPABILITY_VERSION_3 = 0x20080522
 
 
 def how_for(data: Path) -> str:
-    """`namespace` or `nobody`: the one whose data these are already, else the better possible."""
+    """`namespace` or `nobody`: the owner of the existing data, else the best available."""
     nobody, _ = fallback_ids()
     if data.exists() and data.stat().st_uid == nobody:
         return "nobody"
@@ -38,7 +38,7 @@ def how_for(data: Path) -> str:
 
 
 def command(how: str) -> list[str]:
-    """What to put before a command so that it runs unprivileged."""
+    """The prefix of a command that is to run unprivileged."""
     return [sys.executable, "-I", __file__, how]
 
 
@@ -56,7 +56,7 @@ def _enter_namespace() -> None:
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{INNER_ID} {outer_user} 1")
     Path("/proc/self/gid_map").write_text(f"{INNER_ID} {outer_group} 1")
-    # Only now is the program user 1000; had the mapping failed, it would be nobody at all.
+    # Only now is the program user 1000; without the mapping it would have no user.
     if os.geteuid() != INNER_ID:
         raise PermissionError("The user could not be mapped.")
 
@@ -68,8 +68,8 @@ def _become_nobody() -> None:
     os.setgroups([])
     os.setgid(group)
     os.setuid(user)
-    # A container may have taken this power from root too. Then the program does without, and
-    # says itself which folder it could not enter.
+    # A container may lack this capability. Then the program runs without it, and
+    # reports itself which folder it could not enter.
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     effective_permitted_inheritable = (ctypes.c_uint32 * 6)(*[1 << CAP_DAC_OVERRIDE] * 3, 0, 0, 0)
     if libc.capset(header, effective_permitted_inheritable) == 0:

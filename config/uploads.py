@@ -1,4 +1,4 @@
-"""How much of an upload is kept: a server without a limit has its disk filled by anyone."""
+"""Limit the stored size of uploads, so that they cannot fill the disk."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from config.asgi_types import Message, Receive, Scope
 from palace.transfer.importers.uploads import BESIDES_THE_FILE, largest_request
 from settings_app.sessions import SessionStore
 
-# Of an upload there are two copies at once, as it came and taken out of its form, and a third as
+# An upload has two copies at once, the raw body and the extracted file, and a third when
 # it is prepared for filing.
 COPIES = 3
 
 
 def is_signed_in(scope: Scope) -> bool:
-    """Whether a request comes from a browser in which an active user is signed in."""
+    """Whether the request has an active user's session."""
     request = ASGIRequest(dict(scope), BytesIO())
     request.session = SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     return get_user(request).is_authenticated
 
 
 def shortened(receive: Receive, declared: int | None) -> Receive:
-    """Let too much arrive, but keep only its beginning.
+    """Accept an oversized upload, but store only its beginning.
 
-    A server that hangs up amid an upload is shown by browsers as a broken connection. So the page
-    is asked all the same: it sees by the length that was declared, or by what is missing at the
-    end of the form, that it has not got everything, and can say so.
+    Browsers show an aborted upload as a connection error. So the view
+    runs all the same: it detects by the declared length, or the missing
+    end of the form, that the upload is incomplete, and can say so.
     """
     left = _room_for(declared)
 
@@ -48,7 +48,7 @@ def shortened(receive: Receive, declared: int | None) -> Receive:
 
 
 def _room_for(declared: int | None) -> int:
-    """How much of a request that declares this length is kept; both in bytes."""
+    """The stored size of a request of this declared length, in bytes."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     most = min(largest_request(), free // COPIES)
     return most if (declared or 0) <= most else BESIDES_THE_FILE

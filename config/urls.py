@@ -1,4 +1,4 @@
-"""Every address."""
+"""All URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models were called, how long it took and what it cost; never what was said."""
+"""The admin page of model usage; read-only."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from llm.models import Usage
 
 if TYPE_CHECKING:
     UsageAdminBase = admin.ModelAdmin[Usage]
-else:  # Only the type checker's version of the class says whose it is.
+else:  # Only the stubs make the class generic.
     UsageAdminBase = admin.ModelAdmin
 
 
 @admin.register(Usage)
 class UsageAdmin(UsageAdminBase):
-    """To be looked at only."""
+    """A read-only list of calls."""
 
     list_display = (
         "created_at",

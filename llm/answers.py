@@ -1,4 +1,4 @@
-"""Data out of what a chat model wrote, however sloppily it was written."""
+"""Parse structured data from a chat model's answer, tolerating sloppy JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TOO_DEEP = "It is nested too deeply."
 def parse(completion: Completion, schema: type[Answer]) -> Answer:
     """
     Raises:
-        ValueError: nothing in the text fits; says what is wrong, quoting it.
+        ValueError: nothing in the text fits the schema; the message quotes it.
     """
     text = _without_thoughts(completion.text).strip()
     try:
-        # What is JSON already is taken as it is; mending it would make something up.
+        # Valid JSON is taken as it is; repairing it could invent values.
         values = _unwrapped(_loaded(text))
     except ValueError:
-        # Half an answer can be mended into a whole one with the rest silently missing.
+        # Repairing a truncated answer would silently drop the rest.
         if completion.finish_reason == "length":
             raise
         values = list(_found_within(text))
@@ -52,7 +52,7 @@ def _loaded(text: str) -> Any:
 
 
 def _without_thoughts(text: str) -> str:
-    """Each from where it begins to the first end after it; what has no end stays."""
+    """Remove each thought up to its first closing tag; an unclosed one stays."""
     kept: list[str] = []
     at, begun = 0, -1
     for mark in _THOUGHT.finditer(text):
@@ -65,7 +65,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _found_within(text: str) -> Iterator[Any]:
-    """JSON values in a text that is not all JSON, the likeliest last."""
+    """JSON values within other text, the likeliest last."""
     for candidate in [_braced(text), *reversed(_FENCE.findall(text))]:
         value = _mended(candidate) if candidate else None
         if isinstance(value, list) and not candidate.lstrip().startswith("["):
@@ -83,12 +83,12 @@ def _mended(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> list[Any]:
-    """With what a list of one holds. Of a longer list nothing may be dropped."""
+    """The value, preceded by its element if it is a list of one."""
     return [value[0], value] if isinstance(value, list) and len(value) == 1 else [value]
 
 
 def _braced(text: str) -> str:
-    """From the first opening bracket to the last closing one, or to the end where none closes."""
+    """From the first opening bracket to the last closing one, or to the end if none closes."""
     starts = [place for place in (text.find("{"), text.find("[")) if place >= 0]
     if not starts:
         return ""
@@ -97,7 +97,7 @@ def _braced(text: str) -> str:
 
 
 def _storable(value: Any) -> Any:
-    """The same without NUL and halves of surrogate pairs, which Postgres cannot store."""
+    """The value without NUL and lone surrogates, which Postgres cannot store."""
     if isinstance(value, str):
         return value.replace("\x00", "").encode("utf-8", "replace").decode()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Everything that talks to a model; it knows nothing of palaces."""
+"""Calls to chat models, embedders and rerankers; independent of palaces."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class LlmConfig(AppConfig):
     name = "llm"
 
     def ready(self) -> None:
-        # Registers the system checks; it needs the models, which are not there before.
+        # Registers the system checks; imported here because they need the models.
         from llm import checks  # noqa: F401, PLC0415

@@ -1,9 +1,9 @@
 """Ask a chat model: `complete()` for text, `stream()` for text as it is written, `structured()`
-for data. All are retried and metered; call them outside of a transaction, as a rollback would
-take the meter's row along.
+for data. All are retried and metered; call them outside of a transaction, because a rollback would
+delete the meter's row.
 
-The calls themselves are imported when the first is made: the openai library takes half a second
-and 30 MB, and a house without a chat model never needs it.
+`llm.chat_calls` is imported at the first call: the openai library takes half a second and 30 MB,
+and an installation without a chat model never needs it.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ def complete(
     temperature: float | None = 0,
     timeout_s: float | None = None,
 ) -> Completion:
-    """The model's answer, whole.
+    """Ask for a complete answer.
 
     Args:
         purpose: One of `Usage.Purpose`.
-        temperature: None leaves it to the provider.
-        timeout_s: The longest silence to bear; LOCI_LLM_TIMEOUT_S unless given.
+        temperature: None for the provider's default.
+        timeout_s: The longest silence of the server; by default LOCI_LLM_TIMEOUT_S.
 
     Raises:
         ModelUnavailable: down, slow or busy, also after retries.
         ModelRefused: a wrong key, an unknown model, a request it does not take.
-        BadModelOutput: it answered without a word.
+        BadModelOutput: the answer is empty.
     """
-    from llm.asking import ask  # noqa: PLC0415 - see the top of this module.
+    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
 
     how = Ask(endpoint, purpose, owner_id, max_tokens, temperature, timeout_s)
     return ask(messages, how)
@@ -60,16 +60,16 @@ def stream(
     temperature: float | None = 0,
     timeout_s: float | None = None,
 ) -> Generator[str]:
-    """Pieces of the answer as they come. Metered at the end, also when closed early.
+    """Yield the answer's pieces as they arrive. Metered at the end, also if closed early.
 
-    Nothing is asked before the first piece is. Close it (or use it up) in the thread that reads
-    it: the meter writes to the database then.
+    The call starts when the first piece is requested. Close or exhaust it in the thread that reads
+    it: the meter then writes to the database.
 
     Raises:
-        ModelUnavailable: as `complete()`; also in the middle, where the answer breaks off.
+        ModelUnavailable: as `complete()`; also if the answer stops in the middle.
         ModelRefused, BadModelOutput: as `complete()`.
     """
-    from llm.asking import ask_for_stream  # noqa: PLC0415 - see the top of this module.
+    from llm.chat_calls import ask_for_stream  # noqa: PLC0415 - see the top of this module.
 
     how = Ask(endpoint, purpose, owner_id, max_tokens, temperature, timeout_s)
     return ask_for_stream(messages, how)
@@ -87,19 +87,19 @@ def structured(
     timeout_s: float | None = None,
     max_retries: int | None = None,
 ) -> Answer:
-    """The answer as an instance of `schema`.
+    """Ask for an answer that fits `schema`.
 
-    Sloppy JSON is mended: fences, prose around it, trailing commas, missing quotes. An answer
-    that still does not fit is shown to the model with what is wrong, once. Both calls are metered.
+    Sloppy JSON is repaired: fences, prose around it, trailing commas, missing quotes. An answer
+    that still does not fit is returned to the model with the error, once. Both calls are metered.
 
     Args:
-        max_retries: How often a call that failed is made again; LOCI_LLM_MAX_RETRIES unless given.
+        max_retries: Retries of a failed call; by default LOCI_LLM_MAX_RETRIES.
 
     Raises:
         BadModelOutput: neither answer fits, or it was cut off by `max_tokens`.
         ModelUnavailable, ModelRefused: as `llm.chat.complete()`.
     """
-    from llm.asking import ask  # noqa: PLC0415 - see the top of this module.
+    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
 
     how = Ask(
         endpoint=endpoint,
@@ -115,29 +115,29 @@ def structured(
             "strict": True,
         },
     )
-    asked = _instructed(messages, schema)
-    first = ask(asked, how)
+    prompt = _instructed(messages, schema)
+    first = ask(prompt, how)
     try:
         return parse(first, schema)
     except ValueError as error:
         _refuse_if_cut_off(first, how)
-        asked += _correction(first, error)
-    second = ask(asked, how)
+        prompt += _correction(first, error)
+    second = ask(prompt, how)
     try:
         return parse(second, schema)
     except ValueError:
         _refuse_if_cut_off(second, how)
-    # Raised outside of the handler: the error's own text quotes what the model wrote.
+    # Raised outside of the handler: the original error quotes the model's text.
     raise BadModelOutput(
-        f"{endpoint} did not answer in the form it was asked for, also when told what was wrong; "
+        f"{endpoint} did not answer in the requested format, even after a correction; "
         "try another model."
     )
 
 
 def _instructed(messages: Sequence[Message], schema: type[BaseModel]) -> list[Message]:
-    """With the schema in the system message: some servers take a response format and ignore it.
+    """Put the schema into the system message: some servers accept a response format but ignore it.
 
-    There is one system message and it comes first, as some models' templates demand.
+    There is exactly one system message, and it comes first, as some models' templates require.
     """
     instruction = (
         "Answer with one JSON value that fits this JSON schema, and nothing else:\n"
@@ -164,12 +164,12 @@ def _refuse_if_cut_off(answer: Completion, how: Ask) -> None:
     if answer.finish_reason == "length":
         raise BadModelOutput(
             f"{how.endpoint} ran out of tokens in the middle of its answer; "
-            "allow it more, or send it less at once."
+            "raise its limit, or send less at once."
         ) from None
 
 
 def strict_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """Every property required and no others allowed; nothing beside a reference; no defaults.
+    """The schema in strict form: all properties required, no others, no defaults.
 
     Rules: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
     """

@@ -1,5 +1,4 @@
-"""Before anything starts: can the models work as they are set? Nobody is called to find out;
-only this server's own reranker, where there is one, is tried, as nothing else tells."""
+"""System checks of the model settings. No provider is called; only the local reranker is tried."""
 
 from __future__ import annotations
 

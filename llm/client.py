@@ -1,4 +1,4 @@
-"""The `openai` library's client for an endpoint, and its errors in our words."""
+"""The `openai` library's client for an endpoint, with its errors translated to ours."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from llm.providers import Endpoint
 from llm.transport import AddressRefused, guarded_client
 
 CONNECT_TIMEOUT_S = 10
-# Of what is asked when the deadline is over.
+# The timeout once the deadline has passed.
 SHORTEST_TIMEOUT_S = 0.001
 
-# At DEBUG these write requests whole, with everything a user said.
+# At DEBUG these log whole requests, with everything a user said.
 for _name in ("openai", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -31,13 +31,13 @@ _CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
 
 
 def connect(endpoint: Endpoint, *, max_retries: int | None = None) -> openai.OpenAI:
-    """A client that retries 408, 409, 429, 5xx and broken connections with growing pauses.
+    """A client that retries 408, 409, 429, 5xx and broken connections with backoff.
 
-    It waits as long as a Retry-After header says. Clients are kept, and their connections with
-    them, for each process: a forked child must not share its parent's.
+    It honours Retry-After. Clients and their connections are cached per process: a forked child
+    must not share its parent's.
 
     Args:
-        max_retries: LOCI_LLM_MAX_RETRIES unless given.
+        max_retries: By default LOCI_LLM_MAX_RETRIES.
     """
     return _client(
         os.getpid(),
@@ -60,25 +60,25 @@ def _client(
 ) -> openai.OpenAI:
     client = openai.OpenAI(
         base_url=base_url,
-        # The library insists on a key where a server of one's own needs none.
+        # The library requires a key, even if a self-hosted server needs none.
         api_key=api_key or "none",
         max_retries=max_retries,
         http_client=guarded_client() if guarded else None,
     )
-    # The library's own HTTP client, as that one closes its connections when it is forgotten.
-    client._client.event_hooks["response"].append(deadline.keep_to_it)
-    # Read from the environment, and no business of other providers.
+    # Use the library's own HTTP client, which closes its connections when collected.
+    client._client.event_hooks["response"].append(deadline.enforce_on_body)
+    # Read from the environment; other providers must not get them.
     client.organization = client.project = None
     if of_a_user:
-        # Likewise OPENAI_CUSTOM_HEADERS, which the operator may mean for providers of his own.
+        # Likewise OPENAI_CUSTOM_HEADERS, which may be meant for the operator's providers.
         client._custom_headers = {}
     return client
 
 
 def timeout(timeout_s: float | None) -> httpx2.Timeout:
-    """For connecting at most ten seconds; for each silence of the server the time given.
+    """At most ten seconds to connect, and the given time for each silence of the server.
 
-    Neither is more than a deadline leaves.
+    Both are limited by the current deadline.
     """
     seconds = settings.LLM_TIMEOUT_S if timeout_s is None else timeout_s
     if (limit := deadline.current()) is not None:
@@ -94,39 +94,39 @@ def translated(
     refused: type[LLMError] = ModelRefused,
     timeout_s: float | None = None,
 ) -> Iterator[None]:
-    """Raise the library's errors as ours.
+    """Translate the library's errors to ours.
 
-    The originals are not chained: their texts may quote the key or the conversation, and would
-    end up in a log.
+    The originals are not chained: they may quote the key or the conversation, which must not be
+    logged.
 
     Args:
-        timeout_s: As asked for; None where the setting counts, which the sentence then names.
+        timeout_s: The call's timeout; None for the setting, which the message then names.
     """
     try:
         yield
     except AddressRefused as error:
         raise refused(str(error)) from None
     except httpx2.InvalidURL:
-        raise refused(f"{providers.shown(endpoint.base_url)} is not an address.") from None
+        raise refused(f"{providers.shown(endpoint.base_url)} is not a valid URL.") from None
     except openai.APIStatusError as error:
-        kind = unavailable if _is_passing(error.status_code) else refused
+        kind = unavailable if _is_temporary(error.status_code) else refused
         raise kind(_status_sentence(error, endpoint)) from None
     except openai.APITimeoutError:
         raise unavailable(_late_sentence(endpoint, timeout_s)) from None
     except openai.APIConnectionError:
         raise unavailable(
-            f"The connection to {endpoint} failed or broke off; check that it runs and "
+            f"The connection to {endpoint} failed; check that it runs and "
             f"that {providers.shown(endpoint.base_url)} is its address."
         ) from None
     except openai.APIError as error:
-        raise unavailable(f"{endpoint} broke off with an error{_code(error)}.") from None
+        raise unavailable(f"{endpoint} stopped with an error{_code(error)}.") from None
     except (ValueError, openai.OpenAIError):
         raise unavailable(not_the_protocol(endpoint)) from None
 
 
 def not_the_protocol(endpoint: Endpoint) -> str:
     return (
-        f"{endpoint} gave an answer that is not in OpenAI's protocol; check that "
+        f"{endpoint} sent a response that is not in OpenAI's protocol; check that "
         f"{providers.shown(endpoint.base_url)} is the base URL of a compatible API."
     )
 
@@ -136,31 +136,31 @@ def _late_sentence(endpoint: Endpoint, timeout_s: float | None) -> str:
         timeout_s = limit.seconds
     if timeout_s is not None:
         return f"{endpoint} did not answer within {timeout_s:g} s."
-    return f"{endpoint} did not answer in time; try again, or allow it longer (LOCI_LLM_TIMEOUT_S)."
+    return f"{endpoint} did not answer in time; try again, or raise LOCI_LLM_TIMEOUT_S."
 
 
-def _is_passing(status: int) -> bool:
+def _is_temporary(status: int) -> bool:
     return status in {408, 409, 425, 429} or status >= 500
 
 
 def _status_sentence(error: openai.APIStatusError, endpoint: Endpoint) -> str:
     who, status = str(endpoint), error.status_code
     sentences = {
-        **dict.fromkeys((301, 302, 303, 307, 308), _elsewhere(who)),
+        **dict.fromkeys((301, 302, 303, 307, 308), _redirected(who)),
         401: f"{who} refused the API key; check the key.",
-        402: f"{who} wants to be paid; check the account's credit.",
+        402: f"{who} requires payment; check the account's credit.",
         403: f"{who} does not allow this API key to use the model; check the key's rights.",
         404: f"{who} was not found; check the model's name and the provider's address.",
-        413: f"{who} was sent more than it takes at once.",
+        413: f"{who} refused the request as too large.",
         429: f"{who} is busy or the account is over its limit{_code(error)}; try again later.",
     }
     failed = f"{who} failed with status {status}{_code(error)}; try again later."
-    turned_down = f"{who} turned the request down with status {status}{_code(error)}."
-    return sentences.get(status) or (failed if _is_passing(status) else turned_down)
+    turned_down = f"{who} refused the request with status {status}{_code(error)}."
+    return sentences.get(status) or (failed if _is_temporary(status) else turned_down)
 
 
-def _elsewhere(who: str) -> str:
-    return f"{who} only points to another address; set the address that it leads to."
+def _redirected(who: str) -> str:
+    return f"{who} redirects to another address; configure that address instead."
 
 
 def _code(error: openai.APIError) -> str:

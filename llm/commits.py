@@ -1,4 +1,4 @@
-"""When a commit need not wait for the disk."""
+"""Asynchronous commits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from django.db import connection
 
 
 def commit_without_waiting() -> None:
-    """Let this transaction, if it is the outermost, end before the disk has it.
+    """Commit the current transaction, if it is the outermost, without waiting for the disk.
 
-    Only for what is done again should a power cut take it, and never half: whatever is committed
-    later, and waits, takes everything before it to the disk. A caller's own transaction is left
-    alone.
+    Only for work that is repeated if a power cut loses it. It is never lost in part, and a later
+    synchronous commit also flushes it. An enclosing transaction is left alone.
     """
     if len(connection.atomic_blocks) == 1:
         with connection.cursor() as cursor:

@@ -1,7 +1,7 @@
-"""A deadline for calls that somebody waits for: all of them together, however they drag on.
+"""A deadline for all model calls within a block.
 
-A timeout bounds a server's silences only. One that sends blanks to keep the connection, as some
-do while a model thinks, or that wants to be asked twice, would be waited for all the same.
+A timeout limits only each silence of a server. It does not stop servers that send whitespace to
+keep the connection alive, nor repeated calls.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Calls in the block that are not answered by then are `ModelUnavailable`.
+    """Calls in the block that are unfinished by then raise `ModelUnavailable`.
 
-    Give them no retries: the pauses before these are not cut short.
+    Disable retries: their backoff does not observe the deadline.
     """
     before = _current.set(Deadline(seconds, time.monotonic() + seconds))
     try:
@@ -45,8 +45,8 @@ def current() -> Deadline | None:
     return _current.get()
 
 
-def keep_to_it(response: httpx2.Response) -> None:
-    """An event hook: the body is read until the deadline, if there is one."""
+def enforce_on_body(response: httpx2.Response) -> None:
+    """Event hook: stop reading the body at the deadline, if there is one."""
     deadline = current()
     if deadline is not None and isinstance(response.stream, httpx2.SyncByteStream):
         response.stream = _Body(response.stream, deadline)

@@ -1,8 +1,8 @@
-"""What an endpoint does not understand of OpenAI's protocol, learnt from its refusals.
+"""The parts of OpenAI's protocol that an endpoint supports, learnt from its refusals.
 
-Servers differ in small ways: some know `max_tokens` only by its newer name, some models allow no
-temperature, some servers have no JSON schemas. Rather than keep a list, we ask as the protocol
-says, and when a refusal names the parameter we ask again without it and remember.
+Servers differ: some know `max_tokens` only by its newer name, some models allow no temperature,
+some servers have no JSON schemas. Instead of a list, we send all parameters, and when a refusal
+names one, we repeat the call without it and remember that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Dialect:
     stream_usage: bool = True
 
     def after(self, refusal: openai.APIStatusError) -> Dialect | None:
-        """How to ask instead; None where the refusal is about something else."""
+        """The dialect to try next; None if the refusal has another cause."""
         words = f"{refusal.param or ''} {refusal.message}".lower()
         if "response_format" in words or "json_schema" in words or "json_object" in words:
             return self._with_less_format()
@@ -51,21 +51,21 @@ class Dialect:
         json_schema: dict[str, Any] | None,
         stream: bool,
     ) -> dict[str, Any]:
-        """Of the request, beside model and messages. `json_schema` as the protocol has it."""
-        asked: dict[str, Any] = {}
+        """The request's parameters besides model and messages."""
+        parameters: dict[str, Any] = {}
         if max_tokens is not None:
-            asked[self.max_tokens_name] = max_tokens
+            parameters[self.max_tokens_name] = max_tokens
         if temperature is not None and self.temperature:
-            asked["temperature"] = temperature
+            parameters["temperature"] = temperature
         if json_schema and self.response_format != "none":
-            asked["response_format"] = {"type": self.response_format}
+            parameters["response_format"] = {"type": self.response_format}
             if self.response_format == "json_schema":
-                asked["response_format"]["json_schema"] = json_schema
+                parameters["response_format"]["json_schema"] = json_schema
         if stream:
-            asked["stream"] = True
+            parameters["stream"] = True
             if self.stream_usage:
-                asked["stream_options"] = {"include_usage": True}
-        return asked
+                parameters["stream_options"] = {"include_usage": True}
+        return parameters
 
 
 # By address and model, for the life of the process. A lost update costs one refused request.

@@ -1,31 +1,31 @@
-"""What can go wrong with a model. Each message says what was wrong and what to do.
+"""Errors of model calls. Each message says what is wrong and what to do.
 
-No message ever holds an API key or any of the text that was sent.
+No message contains an API key or any of the text that was sent.
 """
 
 from __future__ import annotations
 
 
 class LLMError(Exception):
-    """A model could not do what was asked of it; `code` is stable, for programs and for `Usage`."""
+    """A model call failed; `code` is stable, for programs and for `Usage`."""
 
     code = "llm_error"
 
 
 class ModelUnavailable(LLMError):
-    """The model is down, slow or busy: the same call may work later."""
+    """The model is down, slow or busy; the same call may work later."""
 
     code = "model_unavailable"
 
 
 class ModelRefused(LLMError):
-    """The provider turned the call down: a wrong key, an unknown model, a bad setting."""
+    """The provider refused the call: a wrong key, an unknown model, a bad setting."""
 
     code = "model_refused"
 
 
 class BadModelOutput(LLMError):
-    """The model answered, but not with what was asked for, and a second try was no better."""
+    """The model's answer is unusable, also after a second try."""
 
     code = "bad_model_output"
 
@@ -37,18 +37,18 @@ class EmbedderUnavailable(LLMError):
 
 
 class EmbedderMisconfigured(LLMError):
-    """The embedding model cannot work as it is set up, and trying again would change nothing."""
+    """The embedding model is misconfigured; retrying does not help."""
 
     code = "embedder_misconfigured"
 
 
 class RerankerUnavailable(LLMError):
-    """The reranker was not done in time, or broke off: the same call may work later."""
+    """The reranker timed out or failed; the same call may work later."""
 
     code = "reranker_unavailable"
 
 
 class RerankerMisconfigured(LLMError):
-    """The reranker cannot work as it is set up, and trying again would change nothing."""
+    """The reranker is misconfigured; retrying does not help."""
 
     code = "reranker_misconfigured"

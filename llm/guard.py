@@ -1,12 +1,12 @@
-"""Where a user's own model may be.
+"""Which addresses a user's own model may have (protection from SSRF).
 
-A user names an address and this server calls it. Unguarded, that would let everybody who has an
-account ask whatever this server can reach: its database's port, the cloud's metadata service, the
-neighbours. So, unless LOCI_PRIVATE_PROVIDERS allows it, only public addresses are called.
+A user enters an address and this server calls it. Unguarded, any account could send requests to
+whatever this server can reach: its database, the cloud's metadata service, its network. So only
+public addresses are called, unless LOCI_PRIVATE_PROVIDERS is set.
 
-`check_address` refuses at once what can be told from the address itself, for a form to say so.
-What keeps the network closed is `llm.transport`: it looks the name up, checks every answer here,
-and connects to the very address that was checked, so a name that changes its mind gains nothing.
+`check_address` gives early feedback in forms, from the address alone. The protection itself is
+`llm.transport`: it resolves the name, checks every result here, and connects to the checked
+address, so that DNS rebinding does not work.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from django.conf import settings
 
 from llm.errors import ModelRefused
 
-# Behind these 96 bits a gateway between IPv6 and IPv4 puts the IPv4 address it leads to.
+# The prefix of IPv4 addresses behind a NAT64 gateway.
 _NAT64 = IPv6Network("64:ff9b::/96")
-# What Python's `is_global` lets through, or did in some version, and what is there.
+# Private networks that some version of Python's `is_global` accepts.
 _NOT_PUBLIC = [
-    ip_network("192.0.0.0/24"),  # A provider's own devices; a cloud's metadata among them.
-    ip_network("168.63.129.16/32"),  # Within Azure: the host's service for its machines.
-    ip_network("::ffff:0:0/96"),  # Any IPv4 address, written as one of IPv6,
-    ip_network("2002::/16"),  # or put into one by a way long given up.
-    ip_network("fec0::/10"),  # The old private networks of IPv6.
+    ip_network("192.0.0.0/24"),  # IETF protocol assignments; some clouds' metadata services.
+    ip_network("168.63.129.16/32"),  # Azure's host services.
+    ip_network("::ffff:0:0/96"),  # IPv4-mapped addresses.
+    ip_network("2002::/16"),  # 6to4.
+    ip_network("fec0::/10"),  # Deprecated site-local addresses.
     ip_network("3fff::/20"),  # Documentation.
 ]
 
@@ -35,7 +35,7 @@ _NOT_PUBLIC = [
 def check_address(url: str) -> None:
     """
     Raises:
-        ModelRefused: a user's model may not be there, as far as can be told without asking anyone.
+        ModelRefused: the address is private, as far as can be seen without resolving it.
     """
     if settings.PRIVATE_PROVIDERS:
         return
@@ -43,7 +43,7 @@ def check_address(url: str) -> None:
     if host == "localhost" or host.endswith(".localhost"):
         raise ModelRefused(not_allowed(host))
     try:
-        # Numbers in any of their spellings (127.1, 0x7f000001), and never a name.
+        # Accepts all numeric notations (127.1, 0x7f000001), never a name.
         found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         return
@@ -52,10 +52,10 @@ def check_address(url: str) -> None:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The host's addresses, as numbers, each once.
+    """Resolve the host to its distinct IP addresses.
 
     Raises:
-        OSError: it has none, or nobody could be asked.
+        OSError: it has none, or resolution failed.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -65,7 +65,7 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Whether the number leads out into the world, and not to this machine or its neighbours."""
+    """Whether the IP address is public, not this machine's or its network's."""
     number = ip_address(address)
     if isinstance(number, IPv6Address) and number in _NAT64:
         number = IPv4Address(int(number) & 0xFFFFFFFF)
@@ -76,6 +76,6 @@ def is_public(address: str) -> bool:
 
 def not_allowed(host: str) -> str:
     return (
-        f"{host} is within this server's own network, where a model of your own may not be. Use a "
+        f"{host} is in this server's own network, which is not allowed for your own models. Use a "
         "public address, or ask whoever runs Loci to allow it (LOCI_PRIVATE_PROVIDERS)."
     )

@@ -1,4 +1,4 @@
-"""What is said to a chat model, how, and what comes back."""
+"""Messages, options and results of chat model calls."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class Message(TypedDict):
 @dataclass(frozen=True)
 class Completion:
     text: str
-    # As the provider names it, which may say more than what was asked for.
+    # The provider's name of it, which may be more specific than the requested one.
     model: str
     tokens_in: int
     tokens_out: int
-    # "stop", or "length" where `max_tokens` cut the text short.
+    # "stop", or "length" if `max_tokens` truncated the text.
     finish_reason: str
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One call: to whom, for what, for whom, and how."""
+    """The options of one call."""
 
     endpoint: Endpoint
     purpose: str
     owner_id: int | None = None
     max_tokens: int | None = None
-    # None leaves it to the provider.
+    # None for the provider's default.
     temperature: float | None = 0
-    # The longest silence to bear; None for LOCI_LLM_TIMEOUT_S.
+    # The longest silence of the server; None for LOCI_LLM_TIMEOUT_S.
     timeout_s: float | None = None
     # None for LOCI_LLM_MAX_RETRIES.
     max_retries: int | None = None
-    # `name`, `schema` and `strict`, for an answer in JSON.
+    # `name`, `schema` and `strict`, for a JSON answer.
     json_schema: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""What is kept of model calls: what each cost, and the vectors of texts embedded before."""
+"""The usage log of model calls, and the cache of embeddings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import models
 
 
 class Usage(models.Model):
-    """One call to a model: what for, how large, how long, how it ended. Never what was said."""
+    """One call to a model: purpose, tokens, cost, duration, outcome; never its text."""
 
     class Purpose(models.TextChoices):
         MEMORY_EMBED = "memory_embed", "Embedding memories and questions"
@@ -50,9 +50,9 @@ class Usage(models.Model):
 
 
 class CachedEmbedding(models.Model):
-    """The vector of a text embedded lately, found by a keyed hash that does not give the text away.
+    """The cached vector of a text, under a keyed hash that does not reveal the text.
 
-    Written and read by `llm.embedding.cache` only.
+    Only `llm.embedding.cache` reads and writes it.
     """
 
     key = models.UUIDField(

@@ -1,4 +1,4 @@
-"""How models run on ONNX Runtime in this process, whatever they compute."""
+"""ONNX Runtime sessions and batches, shared by all local models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from llm.embedding.cores import available_cores
 
-# The library has no class that its errors have in common. A missing input is a ValueError.
+# The library's errors have no common base class. A missing input is a ValueError.
 ERRORS: tuple[type[Exception], ...] = (
     state.EPFail,
     state.Fail,
@@ -25,28 +25,28 @@ ERRORS: tuple[type[Exception], ...] = (
     RuntimeError,
     ValueError,
 )
-# More than errors: what is wrong comes back as an exception anyway.
+# Log only fatal messages: errors are raised as exceptions anyway.
 FATAL = 4
 
 
 def open_session(path: Path) -> onnxruntime.InferenceSession:
     """
     Raises:
-        one of ERRORS: the file is no model, or one that cannot be run here.
+        one of ERRORS: the file is not a model that can run here.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = available_cores()
     options.inter_op_num_threads = 1
     options.log_severity_level = FATAL
-    # Waiting threads that spin would take the time of the other processes on the machine.
+    # Spinning threads would take CPU time from other processes.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def batches(lengths: Sequence[int], most_tokens: int) -> Iterator[list[int]]:
-    """Places grouped by length, longest first, at most so many tokens a group with its padding.
+    """Group indices by length, longest first, with at most `most_tokens` a group, padding included.
 
-    What is longer than that alone is a group of its own.
+    A longer item is a group of its own.
     """
     batch: list[int] = []
     longest = 0

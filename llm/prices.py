@@ -1,4 +1,4 @@
-"""What a call costs, from a table kept as data in prices.json."""
+"""The price of a call, from the table in prices.json."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
 class Price(BaseModel):
-    """Of a million tokens, in US dollars, as published on `noted_on` for common prompts."""
+    """The price of a million tokens in US dollars, as published on `noted_on`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: Decimal = Field(ge=0)
     output: Decimal = Field(ge=0, default=Decimal(0))
     noted_on: date
-    # The last day of a price known to change; afterwards it is not known.
+    # The last day of a price that is known to end; afterwards it is unknown.
     until: date | None = None
 
     def of(self, tokens_in: int, tokens_out: int) -> Decimal:
@@ -41,7 +41,7 @@ class PriceTable(BaseModel):
     models: dict[str, Price]
 
     def find(self, model: str, day: date) -> Price | None:
-        """By name; failing that without its vendor (`openai/`) and without its date."""
+        """Look it up by name, then without its vendor (`openai/`), then without its date."""
         bare = model.rsplit("/", 1)[-1]
         for name in (model, bare, _DATE_SUFFIX.sub("", bare)):
             price = self.models.get(name)
@@ -56,6 +56,6 @@ def price_table() -> PriceTable:
 
 
 def cost_usd(model: str, tokens_in: int, tokens_out: int) -> Decimal | None:
-    """None where the table has no such model."""
+    """The cost, or None if the table has no such model."""
     price = price_table().find(model, timezone.now().date())
     return price.of(tokens_in, tokens_out) if price else None

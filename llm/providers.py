@@ -1,4 +1,4 @@
-"""Whom models are asked of: presets kept as data, or any base URL that speaks OpenAI's protocol."""
+"""Model providers: presets, or any base URL that speaks OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Preset:
 
     name: str
     label: str
-    # Empty where everyone has their own: `hint` says what to write instead of the name.
+    # Empty if each customer has their own: `hint` says what to enter instead of the name.
     base_url: str
     needs_key: bool = True
-    # Run on one's own machine: calls cost nothing.
+    # Runs on the operator's own machine: calls are free.
     self_hosted: bool = False
     hint: str = ""
-    # Quick and cheap, for ordering what was found; empty where the one that is set must do.
+    # A fast, cheap model for reranking; empty to use the configured one.
     small_model: str = ""
 
 
@@ -85,10 +85,10 @@ class Endpoint:
 
 
 def base_url(provider: str) -> str:
-    """Of a preset, or the provider itself where it is a URL.
+    """The base URL of a preset, or the provider itself if it is a URL.
 
     Raises:
-        ModelRefused: neither; or a preset where everyone has an address of their own.
+        ModelRefused: neither; or a preset without a common address.
     """
     preset = PRESETS.get(provider.lower())
     if preset and preset.base_url:
@@ -97,20 +97,20 @@ def base_url(provider: str) -> str:
         raise ModelRefused(f"{preset.label} has no one address: {preset.hint}.")
     if not _is_url(provider):
         raise ModelRefused(
-            f"The model provider {provider!r} is not known; use one of {', '.join(PRESETS)}, "
+            f"The model provider {provider!r} is unknown; use one of {', '.join(PRESETS)}, "
             "or a base URL that starts with http:// or https://."
         )
     return provider
 
 
 def endpoint(provider: str, model: str, api_key: str = "", *, of_a_user: bool = False) -> Endpoint:
-    """Checked as far as it can be without calling: address known, key and model present.
+    """Build and validate an endpoint, without calling it.
 
     Args:
         of_a_user: Chosen by a user, not by the operator.
 
     Raises:
-        ModelRefused: what is missing, or where a user's model may not be, in a sentence.
+        ModelRefused: something is missing, or the address is not allowed for users.
     """
     url = base_url(provider)
     if of_a_user:
@@ -125,17 +125,17 @@ def endpoint(provider: str, model: str, api_key: str = "", *, of_a_user: bool = 
     )
 
 
-def small_model(asked: Endpoint) -> str:
-    """The preset's quick and cheap model; the one that is set where there is no such."""
-    preset = PRESETS.get(asked.provider.lower())
-    return (preset.small_model if preset else "") or asked.model
+def small_model(endpoint: Endpoint) -> str:
+    """The preset's fast, cheap model, or else the configured one."""
+    preset = PRESETS.get(endpoint.provider.lower())
+    return (preset.small_model if preset else "") or endpoint.model
 
 
 def deployment_endpoint() -> Endpoint | None:
-    """The operator's choice (LOCI_LLM_*), or None where there is none and the local paths serve.
+    """The operator's model (LOCI_LLM_*), or None if none is configured.
 
     Raises:
-        ModelRefused: it cannot work as it is set; says what to set.
+        ModelRefused: the settings are invalid; the message says what to set.
     """
     if not settings.LLM_PROVIDER:
         return None
@@ -154,7 +154,7 @@ def is_self_hosted(provider: str) -> bool:
 
 
 def shown(provider: str) -> str:
-    """Fit to be stored and shown: a URL loses any user name, password and query."""
+    """The provider for display and storage: a URL without user name, password and query."""
     if not _is_url(provider):
         return provider
     parts = urlsplit(provider)

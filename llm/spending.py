@@ -1,4 +1,4 @@
-"""What a user's calls to models came to: reads what `llm.usage` keeps."""
+"""Reports of a user's model usage and costs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from llm.usage import CANCELLED, OK
 class Totals:
     """
     Attributes:
-        failed: How many of the calls came to nothing; those the user broke off are not among them.
-        cost_usd: Of the calls whose price is known.
-        unpriced: How many calls used tokens at a price that is not known.
+        failed: The number of failed calls, without those the user cancelled.
+        cost_usd: The total of the calls with a known price.
+        unpriced: The number of calls that used tokens at an unknown price.
     """
 
     calls: int = 0
@@ -46,13 +46,13 @@ class Totals:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the cost says nothing: no call of a known price cost anything, and others did."""
+        """Whether the cost is meaningless: zero, but with unpriced calls."""
         return self.unpriced > 0 and not self.cost_usd
 
 
 @dataclass(frozen=True, slots=True)
 class MonthlyUsage:
-    """The calls for one purpose in one month, which is given by its first day."""
+    """The calls for one purpose in one month, given by its first day."""
 
     month: date
     purpose: Usage.Purpose
@@ -60,7 +60,7 @@ class MonthlyUsage:
 
 
 def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
-    """By month, then by purpose; where there was no call there is no row.
+    """Totals by month, then purpose; none without calls.
 
     Months and the year are those of the current time zone. One query.
     """
@@ -103,7 +103,7 @@ def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
 
 
 def first_call(owner_id: int) -> datetime | None:
-    """When the user's first call was, in the current time zone; None before it."""
+    """The time of the user's first call in the current time zone, or None."""
     calls = Usage.objects.filter(owner_id=owner_id)
     first: datetime | None = calls.aggregate(first=Min("created_at"))["first"]
     return timezone.localtime(first) if first else None

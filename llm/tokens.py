@@ -1,4 +1,4 @@
-"""About how many tokens a chat model makes of a text, without asking it."""
+"""Estimate the number of a text's tokens, without calling a model."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from tokenizers import Tokenizer
 from llm.embedding.build import TOKENIZER_FILE
 from llm.embedding.weights import wheel_folder
 
-# Chat models cut differently: on English prose by up to a fifth more than WordPiece. Budgets must
-# not overflow, so we count a quarter more.
+# Chat models tokenize English prose into up to a fifth more tokens than WordPiece. Budgets must not
+# overflow, so we add a quarter.
 SAFETY_FACTOR = 1.25
-# A stretch that WordPiece cannot cut (a long number, a picture in base64, a script it was not
-# taught) is one [UNK] to it. Byte-level tokenizers make about a token of every two bytes.
+# WordPiece maps a string it cannot split (a long number, base64, an unknown script) to one [UNK].
+# Byte-level tokenizers make about one token of two bytes.
 BYTES_PER_UNKNOWN_TOKEN = 2
 _UNKNOWN = "[UNK]"
 
 
 def count_tokens(text: str) -> int:
-    """Rather too many than too few; 0 for an empty text. About 2 million characters a second."""
+    """An overestimate; 0 for an empty text. About 2 million characters a second."""
     if not text:
         return 0
     tokenizer, unknown = _tokenizer()
     readable = _readable(text)
-    # The faster way does not say where in the text a token is.
+    # The fast method gives no offsets.
     [encoding] = tokenizer.encode_batch_fast([readable], add_special_tokens=False)
     ids = encoding.ids
     count = len(ids) + text.count("\n")

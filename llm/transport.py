@@ -1,4 +1,4 @@
-"""How a user's own model is called where the server's network is closed to it: see `llm.guard`."""
+"""An HTTP transport for users' own models that cannot reach private networks: see `llm.guard`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import openai
 
 from llm import deadline, guard
 
-# Of one answer. A model writes a few hundred kilobytes at most; an endless answer fills the memory.
+# Limit of one response's size, so that an endless one does not fill the memory.
 MAX_ANSWER_BYTES = 64 * 2**20
-# A name may have any number of addresses, each of which could take its time.
+# A name may have any number of addresses, each of which may time out.
 ADDRESSES_TRIED = 4
 
 Resolve = Callable[[str, int], list[str]]
@@ -24,13 +24,13 @@ IsAllowed = Callable[[str], bool]
 
 
 class AddressRefused(openai.OpenAIError):
-    """Not an address to call. Of the library's kind: that is what it hands on without retries."""
+    """The address is not allowed. A subclass of the library's error, which it does not retry."""
 
 
 class GuardedTransport(httpx2.BaseTransport):
-    """Connects to public addresses only, directly: a proxy would look names up by itself.
+    """Connects to public addresses only, never through a proxy, which would resolve names itself.
 
-    Built from the libraries' public parts, so that a change within them fails rather than opens.
+    Uses only the libraries' public API, so that a change of internals fails closed.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class GuardedTransport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         url = request.url
-        asked = httpcore2.Request(
+        outgoing = httpcore2.Request(
             method=request.method,
             url=httpcore2.URL(
                 scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
@@ -56,7 +56,7 @@ class GuardedTransport(httpx2.BaseTransport):
             extensions=request.extensions,
         )
         with _as_httpx_errors():
-            answer = self._pool.handle_request(asked)
+            answer = self._pool.handle_request(outgoing)
         response = httpx2.Response(
             answer.status,
             headers=answer.headers,
@@ -65,7 +65,7 @@ class GuardedTransport(httpx2.BaseTransport):
         )
         if response.headers.get("Content-Encoding", "identity") != "identity":
             response.close()
-            # Not asked for, and a little of it unpacks to more than any memory holds.
+            # Not requested; and a decompression bomb could fill the memory.
             raise httpx2.DecodingError("The answer is compressed.", request=request)
         return response
 
@@ -74,7 +74,7 @@ class GuardedTransport(httpx2.BaseTransport):
 
 
 def guarded_client() -> httpx2.Client:
-    """Redirects are not followed: they would carry the question to an address nobody chose."""
+    """A client on the guarded transport. It does not follow redirects to unchecked addresses."""
     return openai.DefaultHttpxClient(
         transport=GuardedTransport(),
         follow_redirects=False,
@@ -104,8 +104,8 @@ class _GuardedBackend(httpcore2.NetworkBackend):
             if left is not None and left <= 0:
                 raise httpcore2.ConnectTimeout
             try:
-                # A number: nobody is asked again what it stands for.
-                return _Timely(
+                # An IP address, so that it is not resolved again.
+                return _DeadlineStream(
                     self._sockets.connect_tcp(address, port, left, local_address, socket_options)
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
@@ -113,7 +113,7 @@ class _GuardedBackend(httpcore2.NetworkBackend):
         raise failure
 
     def _addresses(self, host: str, port: int) -> list[str]:
-        """All of them public, or none is used: a mixed answer is no accident."""
+        """The host's addresses. One private address suffices to refuse the host."""
         try:
             found = self._resolve(host, port)
         except OSError as error:
@@ -123,8 +123,8 @@ class _GuardedBackend(httpcore2.NetworkBackend):
         return found
 
 
-class _Timely(httpcore2.NetworkStream):
-    """Keeps to the deadline, if there is one: a header that drips breaks no timeout otherwise."""
+class _DeadlineStream(httpcore2.NetworkStream):
+    """Enforces the deadline on each read and write; slowly sent headers break no timeout."""
 
     def __init__(self, stream: httpcore2.NetworkStream) -> None:
         self._stream = stream
@@ -145,7 +145,7 @@ class _Timely(httpcore2.NetworkStream):
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
         left = _left(timeout, httpcore2.ConnectTimeout)
-        return _Timely(self._stream.start_tls(ssl_context, server_hostname, left))
+        return _DeadlineStream(self._stream.start_tls(ssl_context, server_hostname, left))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
@@ -187,7 +187,7 @@ _CORE_ERRORS = (
 
 @contextmanager
 def _as_httpx_errors() -> Iterator[None]:
-    """The upper library names its errors as the lower one does."""
+    """Translate httpcore's errors to the httpx errors of the same names."""
     try:
         yield
     except _CORE_ERRORS as error:

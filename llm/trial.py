@@ -1,4 +1,4 @@
-"""Try a model out before it is relied on."""
+"""Test a model from the settings page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from llm.messages import Ask
 from llm.models import Usage
 from llm.providers import Endpoint
 
-# Somebody waits before a button.
+# A person is waiting.
 TIMEOUT_S = 15
-# The answer is a word, but some models think before they say it.
+# The answer is one word, but some models reason first.
 MAX_TOKENS = 1024
 
 QUESTION: list[chat.Message] = [{"role": "user", "content": "Answer with the one word: OK"}]
 
 
 def try_out(endpoint: Endpoint, *, owner_id: int) -> None:
-    """One small question, metered as chat, asked once.
+    """Send one small question, without retries, metered as chat.
 
     Raises:
         ModelUnavailable, ModelRefused, BadModelOutput: as `llm.chat.complete()`.
     """
-    from llm.asking import ask  # noqa: PLC0415 - see the top of llm.chat.
+    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of llm.chat.
 
     how = Ask(
         endpoint,

@@ -23,11 +23,11 @@ _noted: ContextVar[list[Usage] | None] = ContextVar("noted", default=None)
 
 @dataclass
 class Meter:
-    """Filled in while a call runs."""
+    """Measurements of a call, filled in while it runs."""
 
     tokens_in: int = 0
     tokens_out: int = 0
-    # What the provider itself says it charged, where it does; otherwise the price table counts.
+    # The charge that the provider reports; None to use the price table.
     cost_usd: Decimal | None = None
     outcome: str = OK
     duration_ms: float = 0.0
@@ -45,9 +45,9 @@ def record(
     cost_usd: Decimal | None = None,
     outcome: str = OK,
 ) -> Usage | None:
-    """Keep one call. Unless given, its cost is the price table's; one's own models are free.
+    """Store one call. The cost defaults to the price table's; self-hosted models are free.
 
-    None, and nothing kept, where the account it was for has been deleted meanwhile.
+    Returns None and stores nothing if the account was deleted meanwhile.
     """
     if cost_usd is None:
         cost_usd = (
@@ -77,7 +77,7 @@ def record(
 
 @contextmanager
 def noted() -> Iterator[list[Usage]]:
-    """The calls that are kept for this block, in their order, so that it knows what it spends."""
+    """Collect the calls stored within this block, in order."""
     calls: list[Usage] = []
     before = _noted.set(calls)
     try:
@@ -87,10 +87,10 @@ def noted() -> Iterator[list[Usage]]:
 
 
 def _still_there(owner_id: int) -> bool:
-    """Whether there is such a user; who is will be until this transaction ends.
+    """Whether the user exists; if so, the user cannot be deleted until this transaction ends.
 
-    It waits for one who is just being deleted. This is the lock by which the database itself
-    checks foreign keys, taken before the row is written, when it can still be left out.
+    Waits for a running deletion. This is the lock by which the database checks foreign keys, taken
+    early, when the row can still be skipped.
     """
     users = get_user_model()._meta.db_table
     with connection.cursor() as cursor:
@@ -102,9 +102,9 @@ def _still_there(owner_id: int) -> bool:
 def metered(
     *, purpose: str, provider: str, model: str, owner_id: int | None = None
 ) -> Iterator[Meter]:
-    """Time the block and keep one `Usage` row however it ends.
+    """Time the block and store one `Usage` row, whatever its outcome.
 
-    Within a transaction that is rolled back the row goes too: call models outside of one.
+    A rolled-back transaction deletes the row: call models outside of one.
     """
     meter = Meter()
     try:
@@ -116,7 +116,7 @@ def metered(
 
 @contextmanager
 def timed(meter: Meter) -> Iterator[None]:
-    """Time the block and note how it ends; nothing is kept yet."""
+    """Time the block and set the meter's outcome; nothing is stored."""
     started = time.perf_counter()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Who calls, and what they may."""
+"""The caller of a tool: its API key and permissions."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from settings_app.api_keys import ApiKey
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever holds a key; the owner of this machine has one that is written down nowhere."""
+    """A caller with an API key. Over stdio, the owner gets an unsaved key with all scopes."""
 
     key: ApiKey
 
     @classmethod
     def at_home(cls, owner: User, user_id: str | None) -> Caller:
-        """Whoever runs a command here may do all that the owner may.
+        """The caller of a local command, who may do all that the owner may.
 
         Args:
-            user_id: The one palace to enter; None: all that the owner has.
+            user_id: Limit the caller to this palace; None allows all of the owner's.
         """
         everything = list(ApiKey.Scope.values)
         return cls(ApiKey(owner=owner, name="stdio", scopes=everything, subject=user_id))
 
     def palace(self, user_id: str | None) -> Palace | None:
-        """The one that there is; None where nothing was ever told of that person.
+        """The existing palace, or None if that person has none yet.
 
         Raises:
             Problem: 400 or 403, as `palaces.subject_for`.
@@ -46,13 +46,13 @@ class Caller:
     def check(self, scope: str) -> None:
         """
         Raises:
-            Problem: 403, the key has not this scope.
+            Problem: 403, the key lacks this scope.
         """
         if not self.key.may(scope):
             said = f"This key may not {scope}; make one with the scope “{scope}”."
             raise Problem(403, "missing_scope", said)
 
     def note(self, tool: str, status: int) -> None:
-        """A line on record for a write, unless it was the owner's own."""
+        """Write an audit line, unless the call came over stdio."""
         if self.key.pk is not None:
             audit.note(self.key, door="mcp", action="call", path=tool, status=status)

@@ -1,4 +1,4 @@
-"""What arguments and answers are made of."""
+"""Base classes and field types of tool requests and responses."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from palace.storable import is_storable
 MOST_FOUND = 200
 
 
-class Asked(BaseModel):
-    """Arguments. A name that is not known is refused: it would be a wish that nobody hears."""
+class ToolRequest(BaseModel):
+    """A tool's arguments. Unknown names are refused, so that a typo is not silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Told(BaseModel):
-    """An answer."""
+class ToolResponse(BaseModel):
+    """A tool's structured result."""
 
 
-class OfSomebody(Asked):
+class PalaceRequest(ToolRequest):
     user_id: str | None = Field(
-        None, description="Whose palace, where the key opens several; left out, your own."
+        None, description="Whose palace, if the key opens several; omitted, your own."
     )
 
 
 class Schemas(GenerateJsonSchema):
-    """Without titles that only say a field's name again: a model pays for each word."""
+    """Omit titles that repeat a field's name: a model pays for each word."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -39,7 +39,7 @@ class Schemas(GenerateJsonSchema):
 
 def _storable(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("it holds a character that cannot be stored (NUL or a lone surrogate)")
+        raise ValueError("it contains a character that cannot be stored (NUL or a lone surrogate)")
     return text
 
 
@@ -52,7 +52,7 @@ def _not_blank(text: str) -> str:
 def _moment(value: Any) -> Any:
     moment = read_moment(value)
     if moment is None:
-        raise ValueError("it is no time such as 2024-01-31 or 2024-01-31T09:30:00+01:00")
+        raise ValueError("it is not a time such as 2024-01-31 or 2024-01-31T09:30:00+01:00")
     return moment
 
 
@@ -62,7 +62,7 @@ Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
 def sentence_of(error: ValidationError) -> str:
-    """The first thing that was wrong, with the argument it was wrong in."""
+    """The first error as a sentence, with the argument it is in."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     at = ".".join(str(part) for part in first["loc"])
     said = first["msg"].removeprefix("Value error, ")

@@ -1,6 +1,6 @@
-"""Streamable HTTP at /mcp: a key, a host that is ours, a rate; then the server.
+"""MCP over streamable HTTP at /mcp: check key, host, origin and rate, then run the server.
 
-Nothing is kept between requests, so any web process answers any of them.
+Requests are stateless, so any web process can answer any of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ALWAYS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def with_mcp(application: Application) -> Application:
-    """The application, with /mcp before it."""
+    """Wrap the application so that /mcp is served by the MCP server."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] in PATHS:
@@ -55,41 +55,40 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         _check_address(request)
         _check_method(request)
         header = request.headers.get("Authorization", "")
-        caller, rate = await in_thread(lambda: _admitted(header))
+        caller, rate = await in_thread(lambda: _authenticate(header))
     except (Problem, OperationalError, InterfaceError) as error:
         await _refuse(send, error)
         return
-    told = {**_ALWAYS, **(rate.headers() if rate else {})}
+    headers = {**_ALWAYS, **(rate.headers() if rate else {})}
     scope = {**scope, _CALLER: caller}
-    # One for each request: it starts with the first in whatever process has it, and needs none of
-    # the events by which servers tell that they start and stop.
+    # One manager per request: it needs no ASGI lifespan events.
     manager = StreamableHTTPSessionManager(_server, json_response=True, stateless=True)
     async with manager.run():
-        await manager.handle_request(scope, receive, _with_headers(send, told))
+        await manager.handle_request(scope, receive, _with_headers(send, headers))
 
 
-def _asking(context: Context) -> Caller:
+def _caller_of(context: Context) -> Caller:
     request = cast(Request, context.request)
     return cast(Caller, request.scope[_CALLER])
 
 
-_server = server_for(_asking)
+_server = server_for(_caller_of)
 
 
 def _check_address(request: ASGIRequest) -> None:
-    """Pages of elsewhere must not get here by a name that leads to this machine, or by a script.
+    """Refuse foreign hosts and origins (DNS rebinding, cross-site scripts).
 
     Raises:
-        Problem: 400 or 403, the host or the origin is none of ours.
+        Problem: 400 or 403, the host or the origin is not allowed.
     """
     try:
         request.get_host()
     except DisallowedHost:
-        said = "This host is none of ours; name it in LOCI_ALLOWED_HOSTS."
+        said = "This host is not allowed; add it to LOCI_ALLOWED_HOSTS."
         raise Problem(400, "bad_host", said) from None
     origin = request.headers.get("Origin")
     if origin is not None and not _is_ours(origin):
-        said = "Pages of this origin may not ask here; name its host in LOCI_ALLOWED_HOSTS."
+        said = "This origin is not allowed; add its host to LOCI_ALLOWED_HOSTS."
         raise Problem(403, "bad_origin", said)
 
 
@@ -106,11 +105,11 @@ def _is_ours(origin: str) -> bool:
 
 def _check_method(request: ASGIRequest) -> None:
     if request.method != "POST":
-        said = "Send POST: nothing is kept between requests, so there is no stream to listen to."
+        said = "Send POST: requests are stateless, so there is no stream to open."
         raise Problem(405, "method_not_allowed", said, headers={"Allow": "POST"})
 
 
-def _admitted(header: str) -> tuple[Caller, Rate | None]:
+def _authenticate(header: str) -> tuple[Caller, Rate | None]:
     key = key_in(header)
     rate = rates.count(key)
     if rate is not None and not rate.allowed:
@@ -134,8 +133,8 @@ async def _refuse(send: Send, error: Exception) -> None:
     await send({"type": "http.response.body", "body": response.content})
 
 
-def _with_headers(send: Send, told: dict[str, str]) -> Send:
-    more = [(name.lower().encode(), value.encode()) for name, value in told.items()]
+def _with_headers(send: Send, headers: dict[str, str]) -> Send:
+    more = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":

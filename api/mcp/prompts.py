@@ -1,4 +1,4 @@
-"""Prompts: what a person may pick to begin with, filled from the palace."""
+"""MCP prompts: templates a person can pick, filled from the palace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shown() -> list[types.Prompt]:
     return [prompt.shown for prompt in _PROMPTS.values()]
 
 
-def fill(caller: Caller, name: str, given: Mapping[str, str]) -> types.GetPromptResult:
+def fill(caller: Caller, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """
     Raises:
         Problem: there is no such prompt, or an argument is missing or unknown.
@@ -43,8 +43,8 @@ def fill(caller: Caller, name: str, given: Mapping[str, str]) -> types.GetPrompt
     if prompt is None:
         known = ", ".join(_PROMPTS)
         raise Problem(404, "no_such_prompt", f"There is no prompt “{name[:100]}”, only {known}.")
-    _check(prompt.shown, given)
-    text = types.TextContent(type="text", text=prompt.fill(caller, given))
+    _check(prompt.shown, arguments)
+    text = types.TextContent(type="text", text=prompt.fill(caller, arguments))
     message = types.PromptMessage(role="user", content=text)
     return types.GetPromptResult(description=prompt.shown.description, messages=[message])
 
@@ -61,36 +61,36 @@ def _check(prompt: types.Prompt, given: Mapping[str, str]) -> None:
             raise Problem(400, "bad_input", f"{prompt.name} needs the argument {name}.")
 
 
-def _know_about(caller: Caller, given: Mapping[str, str]) -> str:
-    subject, palace = given["subject"], caller.palace(given.get("user_id"))
+def _know_about(caller: Caller, arguments: Mapping[str, str]) -> str:
+    subject, palace = arguments["subject"], caller.palace(arguments.get("user_id"))
     context = ""
     if palace is not None:
-        asked = f"What do you know about {subject}?"
+        question = f"What do you know about {subject}?"
         context = recall(
-            palace, RecallRequest(asked, budget_tokens=CONTEXT_TOKENS, with_facts=True)
+            palace, RecallRequest(question, budget_tokens=CONTEXT_TOKENS, with_facts=True)
         ).context
     known = context or "Nothing in the palace is about that."
-    # The block goes first: there a client that files its conversation leaves it out again.
+    # The block goes first, where filing recognises it and strips it from the conversation.
     return (
         f"{known}\n\nTell me what you know about {on_one_line(subject)}, from what my memory "
-        "palace holds. Cite the pointers, say since when things are so where that is known, and "
-        "keep apart what is so and what was. Use the tools timeline and recall if this is not "
-        "enough."
+        "palace holds. Cite the pointers, say since when things are true where that is known, "
+        "and separate what is true now from what was. Use the tools timeline and recall if this "
+        "is not enough."
     )
 
 
-def _catch_up(caller: Caller, given: Mapping[str, str]) -> str:
-    palace = caller.palace(given.get("user_id"))
+def _catch_up(caller: Caller, arguments: Mapping[str, str]) -> str:
+    palace = caller.palace(arguments.get("user_id"))
     episodes = latest(palace, EPISODES) if palace else []
-    told = "\n\n".join(_told(each) for each in reversed(episodes))
+    summaries = "\n\n".join(_episode_line(each) for each in reversed(episodes))
     return (
-        "Catch me up: what was I at lately, what was decided, and what is still open? Below is "
-        "what my last conversations came to, the oldest first. Use recall for what you need to "
-        f"know more of.\n\n{told or 'None of them has been summed up yet.'}"
+        "Catch me up: what was I working on lately, what was decided, and what is still open? "
+        "Below are summaries of my last conversations, oldest first. Use recall for details."
+        f"\n\n{summaries or 'No conversation has a summary yet.'}"
     )
 
 
-def _told(episode: Episode) -> str:
+def _episode_line(episode: Episode) -> str:
     when = episode.ended_at or episode.created_at
     return f"{when:%d %B %Y}: {quoted(episode.summary)}"
 
@@ -102,8 +102,8 @@ def _prompt(
     fill: Callable[[Caller, Mapping[str, str]], str],
     *arguments: types.PromptArgument,
 ) -> _Prompt:
-    given = [*arguments, USER_ID]
-    prompt = types.Prompt(name=name, title=title, description=description, arguments=given)
+    accepted = [*arguments, USER_ID]
+    prompt = types.Prompt(name=name, title=title, description=description, arguments=accepted)
     return _Prompt(prompt, fill)
 
 
@@ -113,7 +113,7 @@ _PROMPTS = {
         _prompt(
             "what_do_you_know_about",
             "What do you know about …?",
-            "All that the palace holds about somebody or something, with its pointers.",
+            "Everything the palace knows about a person, project or topic, with pointers.",
             _know_about,
             types.PromptArgument(
                 name="subject", description="A person, a project, a topic.", required=True
@@ -122,7 +122,7 @@ _PROMPTS = {
         _prompt(
             "catch_me_up",
             "Catch me up",
-            f"What the last {EPISODES} conversations came to.",
+            f"Summaries of the last {EPISODES} conversations.",
             _catch_up,
         ),
     )

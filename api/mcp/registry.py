@@ -1,4 +1,4 @@
-"""Tools: functions of a caller and of arguments, described by their types and docstrings."""
+"""The tool registry: functions of a caller and a request, described by types and docstrings."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from mcp import types
 
 from api.mcp.callers import Caller
-from api.mcp.fields import Asked, Schemas, Told
+from api.mcp.fields import Schemas, ToolRequest, ToolResponse
 
 Scope = Literal["read", "write"]
-AskedT = TypeVar("AskedT", bound=Asked)
-ToldT = TypeVar("ToldT", bound=Told)
+RequestT = TypeVar("RequestT", bound=ToolRequest)
+ResponseT = TypeVar("ResponseT", bound=ToolResponse)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """
     Attributes:
-        scope: What a key needs for it; `read` changes nothing.
-        run: Waits, and asks the database: not in coroutines.
+        scope: The scope a key needs; `read` changes nothing.
+        run: Blocks and queries the database; do not call it in a coroutine.
     """
 
     title: str
     scope: Scope
-    asked: type[Asked]
-    run: Callable[[Caller, Any], Told]
+    request: type[ToolRequest]
+    run: Callable[[Caller, Any], ToolResponse]
     shown: types.Tool
 
     @property
@@ -41,23 +41,27 @@ TOOLS: dict[str, Tool] = {}
 
 def tool(
     title: str, scope: Scope, *, destroys: bool = False, again_is_same: bool = False
-) -> Callable[[Callable[[Caller, AskedT], ToldT]], Callable[[Caller, AskedT], ToldT]]:
-    """A tool called as the function is; its docstring is what models are told.
+) -> Callable[[Callable[[Caller, RequestT], ResponseT]], Callable[[Caller, RequestT], ResponseT]]:
+    """Register a tool under the function's name; models read its docstring.
 
     Args:
-        destroys: Whether what there was is gone, or held no longer, afterwards.
-        again_is_same: Whether a second call with the same arguments changes nothing more.
+        destroys: Whether it deletes or overwrites something.
+        again_is_same: Whether it is idempotent: repeating the call changes nothing more.
     """
 
-    def listed(run: Callable[[Caller, AskedT], ToldT]) -> Callable[[Caller, AskedT], ToldT]:
+    def register(
+        run: Callable[[Caller, RequestT], ResponseT],
+    ) -> Callable[[Caller, RequestT], ResponseT]:
         hints = get_type_hints(run)
-        asked, told = hints["asked"], hints["return"]
+        request, response = hints["request"], hints["return"]
         shown = types.Tool(
             name=run.__name__,
             title=title,
             description=inspect.cleandoc(run.__doc__ or ""),
-            input_schema=asked.model_json_schema(schema_generator=Schemas),
-            output_schema=told.model_json_schema(schema_generator=Schemas, mode="serialization"),
+            input_schema=request.model_json_schema(schema_generator=Schemas),
+            output_schema=response.model_json_schema(
+                schema_generator=Schemas, mode="serialization"
+            ),
             annotations=types.ToolAnnotations(
                 title=title,
                 read_only_hint=scope == "read",
@@ -66,7 +70,7 @@ def tool(
                 open_world_hint=False,
             ),
         )
-        TOOLS[shown.name] = Tool(title, scope, asked, run, shown)
+        TOOLS[shown.name] = Tool(title, scope, request, run, shown)
         return run
 
-    return listed
+    return register

@@ -1,4 +1,4 @@
-"""Resources: wings, and drawers to the byte, by address."""
+"""MCP resources: wings, and drawers verbatim, by URI."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from uuid import UUID
 from mcp import types
 
 from api.mcp.callers import Caller
-from api.mcp.fields import Told
-from api.mcp.tools.places import WingsTold, WingTold, wing_told
+from api.mcp.fields import ToolResponse
+from api.mcp.tools.places import WingFields, WingsResponse, wing_fields
 from api.rest.problems import Problem
 from palace.models import Drawer, Palace, Wing
 from palace.queries.places import WingRow, rooms_of, wing_rows
@@ -18,15 +18,15 @@ from palace.storable import is_storable
 
 JSON = "application/json"
 WINGS = "loci://wings"
-# Of a wing, so many of its latest rooms are told.
+# A wing lists at most this many of its latest rooms.
 ROOMS = 100
 
 TEMPLATES = [
     types.ResourceTemplate(
         uri_template="loci://wings{?user_id}",
         name="wings",
-        title="Wings of somebody's palace",
-        description="The subjects it is about. Without user_id, of your own.",
+        title="Wings of a palace",
+        description="The palace's subjects. Without user_id, those of your own palace.",
         mime_type=JSON,
     ),
     types.ResourceTemplate(
@@ -40,7 +40,7 @@ TEMPLATES = [
         uri_template="loci://drawer/{uuid}",
         name="drawer",
         title="Drawer",
-        description="One message, to the byte.",
+        description="One message, verbatim.",
         mime_type="text/plain",
     ),
 ]
@@ -49,13 +49,13 @@ LISTED = [
         uri=WINGS,
         name="wings",
         title="Wings",
-        description="The subjects that your palace is about.",
+        description="The subjects of your palace.",
         mime_type=JSON,
     )
 ]
 
 
-class RoomTold(Told):
+class RoomFields(ToolResponse):
     uuid: UUID
     number: int
     title: str
@@ -63,14 +63,14 @@ class RoomTold(Told):
     drawers: int
 
 
-class WingWithRooms(WingTold):
-    latest_rooms: list[RoomTold]
+class WingWithRooms(WingFields):
+    latest_rooms: list[RoomFields]
 
 
 def read(caller: Caller, uri: str) -> types.TextResourceContents:
     """
     Raises:
-        Problem: 404, there is no such resource, or it is a stranger's.
+        Problem: 404, there is no such resource, or the caller may not see it.
     """
     caller.check("read")
     parts = _parts(uri)
@@ -88,7 +88,7 @@ def read(caller: Caller, uri: str) -> types.TextResourceContents:
 
 
 def _parts(uri: str) -> list[str]:
-    """`drawer` and the rest; none where it is no address of ours."""
+    """The URI's kind and the rest of its path; empty if it is not a loci: URI."""
     try:
         address = urlsplit(uri)
     except ValueError:
@@ -110,17 +110,17 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
-def _wings(caller: Caller, user_id: str | None) -> WingsTold:
+def _wings(caller: Caller, user_id: str | None) -> WingsResponse:
     palace = caller.palace(user_id)
     rows = wing_rows(palace) if palace else []
-    return WingsTold(wings=[wing_told(row) for row in rows], total=len(rows))
+    return WingsResponse(wings=[wing_fields(row) for row in rows], total=len(rows))
 
 
 def _wing(caller: Caller, uri: str, uuid: UUID) -> types.TextResourceContents:
     for palace in caller.palaces():
         for row in _rows(palace, uuid):
             rooms = [
-                RoomTold(
+                RoomFields(
                     uuid=room.uuid,
                     number=room.number,
                     title=room.title,
@@ -129,8 +129,8 @@ def _wing(caller: Caller, uri: str, uuid: UUID) -> types.TextResourceContents:
                 )
                 for room in rooms_of(row.wing)[:ROOMS]
             ]
-            told = wing_told(row).model_dump()
-            return _json(uri, WingWithRooms(**told, latest_rooms=rooms))
+            fields = wing_fields(row).model_dump()
+            return _json(uri, WingWithRooms(**fields, latest_rooms=rooms))
     raise _nothing(uri)
 
 
@@ -148,11 +148,11 @@ def _drawer(caller: Caller, uri: str, uuid: UUID) -> types.TextResourceContents:
     return types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
 
 
-def _json(uri: str, told: Told) -> types.TextResourceContents:
-    return types.TextResourceContents(uri=uri, mime_type=JSON, text=told.model_dump_json())
+def _json(uri: str, response: ToolResponse) -> types.TextResourceContents:
+    return types.TextResourceContents(uri=uri, mime_type=JSON, text=response.model_dump_json())
 
 
 def _nothing(uri: str) -> Problem:
     shown = uri[:200] if is_storable(uri) else "of that address"
-    said = f"There is nothing at {shown}. The templates of resources say which addresses there are."
+    said = f"There is nothing at {shown}. The resource templates list the valid addresses."
     return Problem(404, "no_such_resource", said)

@@ -1,4 +1,4 @@
-"""What waits, done in threads: the event loop serves everybody else meanwhile."""
+"""A thread pool for blocking calls, so that they do not block the event loop."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from django.db import connections
 
 T = TypeVar("T")
 
-# Each holds a connection to the database while it is at work. Who comes when all are waits a turn.
+# Each busy thread uses a database connection; further calls queue.
 _threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="mcp")
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """What the call returns or raises; its database connections are closed behind it."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _alone, call)
+    """Run the call in a thread and return its result; close its database connections after."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, _run_and_close, call)
 
 
-def _alone(call: Callable[[], T]) -> T:
+def _run_and_close(call: Callable[[], T]) -> T:
     try:
         return call()
     finally:
-        # The thread may rest for long; its connections must not stay behind.
+        # The thread may stay idle for long and must not keep connections open.
         connections.close_all()
 
 
 def finish() -> None:
-    """Wait for what was begun and is awaited by nobody any more; nothing is begun after it."""
+    """Finish running calls and refuse new ones."""
     _threads.shutdown()

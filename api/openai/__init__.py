@@ -1,1 +1,1 @@
-"""The proxy: OpenAI's chat protocol, passed on to the owner's model, with the palace's memory."""
+"""The proxy: forwards OpenAI chat requests to the owner's model, with the palace's memory."""

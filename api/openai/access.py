@@ -1,4 +1,4 @@
-"""Who may come in: a key with its scopes, counted; what it does is noted."""
+"""Access to the proxy: API key, scopes, rate limit and audit log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def door(method: str, *scopes: str) -> Callable[[View], View]:
-    """A view that is given the key after the request; it needs one of the scopes."""
+    """Decorate a view: check the key for one of the scopes and pass it as second argument."""
 
     def decorate(view: View) -> View:
         @csrf_exempt
@@ -50,7 +50,7 @@ def door(method: str, *scopes: str) -> Callable[[View], View]:
 def need(key: ApiKey, scope: str, otherwise: str = "") -> None:
     """
     Raises:
-        Problem: 403, the key may not.
+        Problem: 403, the key lacks the scope.
     """
     if not key.may(scope):
         said = f"This key may not {scope}; make one with the scope “{scope}”."

@@ -1,4 +1,4 @@
-"""A request carries the whole conversation: its messages laid beside those that are kept."""
+"""Align the messages of a request, which has the whole conversation, with the filed ones."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from api.openai.message_text import History, Said
 
 Words = tuple[str, str]
 
-# The same once more, and nothing before it: within this time it is the same request again.
+# The same opening message within this time is a retry, not a new conversation.
 SAME_REQUEST = timedelta(minutes=10)
-# The best way to lay one list beside the other is looked for among so many pairs of messages that
-# say the same, and so many messages: it takes time by their product.
+# Above these numbers of equal pairs or messages the optimal alignment is too slow (their product);
+# a greedy one is used.
 MOST_PAIRS = 200_000
 MOST_MESSAGES = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A message as it was kept.
+    """A filed message.
 
     Attributes:
-        cut_off: Whether it is a reply that broke off: the program may have less of it than we.
+        cut_off: Whether it is an interrupted reply, of which the program may have less.
     """
 
     key: int
@@ -38,27 +38,27 @@ class Kept:
 
 
 def lay(history: History, kept: Sequence[Kept], now: datetime) -> list[Kept | None]:
-    """For each message told, the one that was kept of it, or None where it is new.
+    """For each message of the request, the filed one it matches, or None if it is new.
 
-    A message is known by its role and words, and by the order: so one that says the same later
-    is new, and so is one that was edited; and it does not matter what a program left out.
+    Messages match by role, words and order. So a later repetition is new, and so is an edited
+    message; and a program may omit any.
     """
     first = 0
     if history.opening and len(history.said) == 1:
-        # It tells nothing of what came before. Then only what was said last can be meant.
+        # Without any history, only the last input can match.
         first = _last_input(kept, now)
     return _laid(history.said, kept[first:])
 
 
 def is_same_opening(history: History, kept: Sequence[Kept], now: datetime) -> bool:
-    """Whether this is the request that began the conversation, sent once more."""
-    told = [each for each in kept if each.said.role != "assistant"]
-    same = [each.said.words for each in told] == [each.words for each in history.said]
-    return same and bool(told) and now - told[-1].said_at < SAME_REQUEST
+    """Whether this repeats the request that opened the conversation."""
+    kept_words = [each for each in kept if each.said.role != "assistant"]
+    same = [each.said.words for each in kept_words] == [each.words for each in history.said]
+    return same and bool(kept_words) and now - kept_words[-1].said_at < SAME_REQUEST
 
 
 def _last_input(kept: Sequence[Kept], now: datetime) -> int:
-    """Where what was said last is, its replies being after it; the end where that is long ago."""
+    """Index of the last input, before its replies; the end if it is older than a retry."""
     place = len(kept)
     while place and kept[place - 1].said.role == "assistant":
         place -= 1
@@ -69,33 +69,33 @@ def _last_input(kept: Sequence[Kept], now: datetime) -> int:
 
 def _laid(said: Sequence[Said], kept: Sequence[Kept]) -> list[Kept | None]:
     words = [each.said.words for each in kept]
-    told = _as_kept(said, kept, set(words))
+    kept_words = _as_kept(said, kept, set(words))
     laid: list[Kept | None] = [None] * len(said)
-    for place, place_kept in _pairs(told, words):
+    for place, place_kept in _pairs(kept_words, words):
         laid[place] = kept[place_kept]
     return laid
 
 
-def _pairs(told: Sequence[Words], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
-    """Places in either that say the same, both in order."""
+def _pairs(kept_words: Sequence[Words], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
+    """Pairs of indices of equal messages, increasing in both lists."""
     counts = Counter(words)
-    is_many = len(told) + len(words) > MOST_MESSAGES
-    if is_many or sum(counts[each] for each in told) > MOST_PAIRS:
-        yield from _next_of_each(told, words)
+    is_many = len(kept_words) + len(words) > MOST_MESSAGES
+    if is_many or sum(counts[each] for each in kept_words) > MOST_PAIRS:
+        yield from _next_of_each(kept_words, words)
         return
-    matcher = SequenceMatcher(None, told, words, autojunk=False)
+    matcher = SequenceMatcher(None, kept_words, words, autojunk=False)
     for block in matcher.get_matching_blocks():
         for step in range(block.size):
             yield block.a + step, block.b + step
 
 
-def _next_of_each(told: Sequence[Words], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
-    """Each message told beside the next that says the same, with none passed over twice."""
+def _next_of_each(kept_words: Sequence[Words], words: Sequence[Words]) -> Iterator[tuple[int, int]]:
+    """Greedy: pair each message with the next equal one."""
     places: defaultdict[Words, list[int]] = defaultdict(list)
     for place, each in enumerate(words):
         places[each].append(place)
     least = 0
-    for place, each in enumerate(told):
+    for place, each in enumerate(kept_words):
         known = places.get(each, [])
         found = bisect_left(known, least)
         if found < len(known):
@@ -104,7 +104,7 @@ def _next_of_each(told: Sequence[Words], words: Sequence[Words]) -> Iterator[tup
 
 
 def _as_kept(said: Sequence[Said], kept: Sequence[Kept], words: set[Words]) -> list[Words]:
-    """Their words; of a reply that broke off those that were kept, which it is the beginning of."""
+    """Their words; for the beginning of an interrupted reply, the filed reply's words."""
     cut_off = sorted((each.said.text, each.said.words) for each in kept if each.cut_off)
     return [
         each.words
@@ -115,7 +115,7 @@ def _as_kept(said: Sequence[Said], kept: Sequence[Kept], words: set[Words]) -> l
 
 
 def _continued(beginning: str, cut_off: Sequence[tuple[str, Words]]) -> Words | None:
-    """What goes on from there: if anything does, it is the next in the order of the alphabet."""
+    """The filed reply that begins so: if there is one, it is the next alphabetically."""
     place = bisect_left(cut_off, (beginning, ("", "")))
     if place < len(cut_off) and cut_off[place][0].startswith(beginning):
         return cut_off[place][1]

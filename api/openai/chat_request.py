@@ -1,4 +1,4 @@
-"""What a program asks for: the request's body as it came, and what its headers say of memory."""
+"""A program's chat request: its body unchanged, and the memory options from its headers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from settings_app.api_keys import ApiKey
 
-# With a few pictures. Each message is laid beside those that are kept.
+# Enough for a few pictures. Each message is aligned with the filed ones.
 MOST_BYTES = 32 << 20
 MOST_MESSAGES = 2048
 MODES = ("on", "recall", "remember", "off")
-# Names of the owner's choice, beside none at all.
+# The model name that stands for the owner's choice; so does no name.
 OWN_MODEL = "loci"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatRequest:
     """
     Attributes:
-        mode: What the program wants of memory: one of `MODES`.
+        mode: The memory mode that the program requests, one of `MODES`.
         user_id: Whose palace; None is the key's own.
-        conversation: Its id, if the program gives one.
+        conversation: The program's id for it, if any.
     """
 
     body: dict[str, Any]
@@ -50,26 +50,26 @@ class Asked:
         return isinstance(options, dict) and options.get("include_usage") is True
 
     def model(self, own: str) -> str:
-        """The program's wish, or the owner's own choice where it has none."""
+        """The requested model, or the owner's choice if none is requested."""
         wish = self.body.get("model")
         return own if wish in (None, "", OWN_MODEL) else str(wish)
 
     def with_context(self, context: str, model: str) -> bytes:
-        """The body to send on: the memories ahead of the system prompt, all else as it came."""
+        """The body to forward: the memories before the system prompt, all else unchanged."""
         sent = {**self.body, "model": model}
         if context:
             sent["messages"] = _led(self.messages, context)
         return json.dumps(sent).encode()
 
 
-def read_request(request: HttpRequest, key: ApiKey) -> Asked:
+def read_request(request: HttpRequest, key: ApiKey) -> ChatRequest:
     """
     Raises:
         Problem: what is wrong with it.
     """
     body = read_json(request.read(MOST_BYTES + 1), most_bytes=MOST_BYTES)
     if not isinstance(body, dict):
-        raise BadRequest("The body is no object: send {“model”: …, “messages”: […]}.")
+        raise BadRequest("The body is not an object: send {“model”: …, “messages”: […]}.")
     _check_messages(body.get("messages"))
     mode = request.headers.get("X-Loci-Memory", "on").strip().lower()
     if mode not in MODES:
@@ -77,7 +77,7 @@ def read_request(request: HttpRequest, key: ApiKey) -> Asked:
     named = _header(request, "X-Loci-Conversation")
     if named is not None and not named.strip():
         raise BadRequest("X-Loci-Conversation is blank; give an id, or leave it out.")
-    return Asked(body, mode, _user_id(request, key, body), named)
+    return ChatRequest(body, mode, _user_id(request, key, body), named)
 
 
 def _check_messages(messages: Any) -> None:
@@ -88,28 +88,27 @@ def _check_messages(messages: Any) -> None:
         raise BadRequest(said, param="messages")
     for place, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            said = f"messages[{place}] is no message: it is an object with a role."
+            said = f"messages[{place}] is not a message: a message is an object with a role."
             raise BadRequest(said, param=f"messages[{place}]")
 
 
 def _user_id(request: HttpRequest, key: ApiKey, body: dict[str, Any]) -> str | None:
-    """The header's, else the body's `user`, by which programs tell their users apart.
+    """The header's, else the body's `user`, which programs use as an id of their user.
 
-    A key for one palace says by itself whose it is; the body's own name for that user is no
-    matter then.
+    A key for one palace already determines it; the body's `user` is then ignored.
     """
     named = _header(request, "X-Loci-User")
     if named is not None or key.subject is not None:
         return named
-    told = body.get("user")
-    return told if isinstance(told, str) and told.strip() else None
+    user_id = body.get("user")
+    return user_id if isinstance(user_id, str) and user_id.strip() else None
 
 
 def _header(request: HttpRequest, name: str) -> str | None:
-    """In UTF-8, as programs send it, although the protocol reads each byte as a letter.
+    """The header decoded as UTF-8, as programs send it; HTTP reads it as Latin-1.
 
     Raises:
-        Problem: 400, it is not.
+        Problem: 400, it is not UTF-8.
     """
     value = request.headers.get(name)
     if value is None:
@@ -121,7 +120,7 @@ def _header(request: HttpRequest, name: str) -> str | None:
 
 
 def _led(messages: list[dict[str, Any]], context: str) -> list[dict[str, Any]]:
-    """The block first, within the system prompt if there is one: some models take only one."""
+    """Put the context first, inside the system prompt if any: some models accept only one."""
     first = messages[0]
     if first["role"] in ("system", "developer"):
         content = first.get("content")

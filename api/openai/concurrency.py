@@ -1,4 +1,4 @@
-"""How many requests of one person a process passes on at once: each holds a thread."""
+"""Limit a process's concurrent forwarded requests per person: each occupies a thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _lock = threading.Lock()
 def take(owner_id: int) -> None:
     """
     Raises:
-        Problem: 429, all are taken.
+        Problem: 429, the limit is reached.
     """
     with _lock:
         if _taken[owner_id] >= MOST_AT_ONCE:

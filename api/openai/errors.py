@@ -1,4 +1,4 @@
-"""Errors as OpenAI's clients read them: our own problems, in their shape."""
+"""Our problems in the error format of OpenAI's clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = {
 
 
 class BadRequest(Problem):
-    """400, with the parameter that is wrong."""
+    """A 400 that names the wrong parameter."""
 
     def __init__(self, detail: str, *, param: str | None = None) -> None:
         super().__init__(400, "bad_input", detail)

@@ -1,4 +1,4 @@
-"""One request on its way: what is known of it, and what is kept of it when it is over."""
+"""The state of one proxied request, and what is filed and metered at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from api.openai import concurrency, message_filing
-from api.openai.chat_request import Asked
+from api.openai.chat_request import ChatRequest
 from api.openai.message_filing import Place
 from api.openai.message_text import History, Said, text_of
 from api.openai.replies import ReplyReader
@@ -20,8 +20,8 @@ from chat.views.streams import a_moments_connection
 from llm import usage
 from llm.messages import Message as Prompt
 from llm.models import Usage
-from llm.passing import fill_meter
 from llm.providers import Endpoint
+from llm.request_forwarding import fill_meter
 from palace.models import Palace
 from palace.recall.recall import Recollection
 
@@ -32,14 +32,14 @@ logger = logging.getLogger(__name__)
 class Exchange:
     """
     Attributes:
-        mode: What is really done of memory, one of the modes.
-        palace: None where nothing is kept of that person, and nothing shall be.
-        place: None where memory is off.
-        reader: What came of the reply; None where there is none.
-        outcome: Of the call, for the meter.
+        mode: The effective memory mode, after the owner's settings.
+        palace: None if the person has no palace and the request must not create one.
+        place: None if memory is off.
+        reader: Collects the reply; None if there is none.
+        outcome: The call's outcome, for the meter.
     """
 
-    asked: Asked
+    chat_request: ChatRequest
     owner_id: int
     mode: str
     history: History
@@ -61,12 +61,12 @@ class Exchange:
         return self.mode in ("on", "remember")
 
     def headers(self) -> dict[str, str]:
-        told = {"X-Loci-Memory": self.mode}
+        headers = {"X-Loci-Memory": self.mode}
         if self.place is not None:
-            told["X-Loci-Conversation"] = self.place.conversation
+            headers["X-Loci-Conversation"] = self.place.conversation
         if self.found is not None:
-            told["X-Loci-Recollection"] = str(self.found.uuid)
-        return told
+            headers["X-Loci-Recollection"] = str(self.found.uuid)
+        return headers
 
     def finish(self, status: Message.Status = Message.Status.DONE) -> None:
         """Keep the reply as far as it came, and meter the call. Only the first time counts.
@@ -84,7 +84,7 @@ class Exchange:
                 self._meter(status)
         except (OperationalError, InterfaceError):
             # The program has the reply, and tells of it in its next request.
-            logger.exception("A reply that was passed on is not kept: the database is away.")
+            logger.exception("A forwarded reply was not filed: the database is unavailable.")
 
     def _keep(self, status: Message.Status) -> None:
         if not self.remembers or self.palace is None or self.place is None:
@@ -101,15 +101,15 @@ class Exchange:
                 self.palace, self.place, self.history, reply, timezone.now(), kept_with
             )
         except Palace.DoesNotExist:
-            logger.info("A palace was deleted while a reply for it was passed on.")
+            logger.info("A palace was deleted while a reply for it was forwarded.")
 
     def _kept_with(self, reader: ReplyReader, status: Message.Status) -> dict[str, str]:
-        told = {"model": reader.model}
+        metadata = {"model": reader.model}
         if self.found is not None:
-            told["recollection"] = str(self.found.uuid)
+            metadata["recollection"] = str(self.found.uuid)
         if not reader.whole:
-            told["status"] = status.value
-        return {name: value for name, value in told.items() if value}
+            metadata["status"] = status.value
+        return {name: value for name, value in metadata.items() if value}
 
     def _meter(self, status: Message.Status) -> None:
         if self.endpoint is None:
@@ -124,17 +124,17 @@ class Exchange:
             meter,
             purpose=Usage.Purpose.CHAT,
             provider=self.endpoint.provider,
-            model=self.asked.model(self.endpoint.model),
+            model=self.chat_request.model(self.endpoint.model),
             owner_id=self.owner_id,
         )
 
     def _prompt(self) -> list[Prompt]:
-        """For an estimate, where the provider does not count."""
-        texts = [text_of(message.get("content")) for message in self.asked.messages]
+        """The prompt, to estimate its tokens if the provider does not count them."""
+        texts = [text_of(message.get("content")) for message in self.chat_request.messages]
         context = self.found.context if self.found else ""
         return [{"role": "user", "content": text} for text in [context, *texts]]
 
 
 def let_go_of_connection() -> None:
-    """A model may take minutes; nobody is to wait for a connection meanwhile."""
+    """Release the database connection before a model's reply, which may take minutes."""
     connection.close()

@@ -1,4 +1,4 @@
-"""Without a model: the reply that quotes the palace, in OpenAI's shapes."""
+"""The reply without a model: quotes from the palace, in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from settings_app.time_zone import zone_named
 
 
 def quoted(exchange: Exchange) -> HttpResponseBase:
-    """What is closest in the palace. It is not kept: the palace has it."""
-    text, asked = _text(exchange), exchange.asked
-    if not asked.streams:
+    """Reply with the closest messages. The reply is not filed: the palace has them already."""
+    text, chat_request = _text(exchange), exchange.chat_request
+    if not chat_request.streams:
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         return JsonResponse(
             {**_head("chat.completion"), "choices": [choice], "usage": _usage(exchange, text)}
         )
-    events = _events(text, _usage(exchange, text) if asked.wants_usage else None)
+    events = _events(text, _usage(exchange, text) if chat_request.wants_usage else None)
     return StreamingHttpResponse(_sent(events), content_type="text/event-stream")
 
 
@@ -38,7 +38,7 @@ def _text(exchange: Exchange) -> str:
     hits = found.hits if found else (() if exchange.recalls else None)
     chosen = settings_of(exchange.owner_id)
     with timezone.override(zone_named(chosen.time_zone)):
-        # What came along unasked is no answer.
+        # Hits that were not asked for are not an answer.
         return extractive_reply(() if found and found.unasked else hits, why=NO_MODEL)
 
 
@@ -52,7 +52,7 @@ def _head(kind: str) -> dict[str, Any]:
 
 
 def _usage(exchange: Exchange, text: str) -> dict[str, int]:
-    texts = (text_of(message.get("content")) for message in exchange.asked.messages)
+    texts = (text_of(message.get("content")) for message in exchange.chat_request.messages)
     prompt, completion = sum(map(count_tokens, texts)), count_tokens(text)
     return {
         "prompt_tokens": prompt,

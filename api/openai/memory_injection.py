@@ -1,4 +1,4 @@
-"""Memories for a request, before it is passed on."""
+"""Recall memories for a request before it is forwarded."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 def recall_for(
     palace: Palace, history: History, place: Place, now: datetime, *, has_model: bool
 ) -> Recollection | None:
-    """What the palace has on the last thing the person said; None where that has no words.
+    """Recall for the person's last message; None if it has no words.
 
-    Each request brings all that the model is to read, so the block carries what stays from before.
+    Each request has the model's whole prompt, so the block repeats earlier items that still apply.
     """
     if not history.question.strip():
         return None
-    # A program's name for its conversation may be any text; the ledger's is a plain word.
-    talk = ConversationState(
+    # The ledger needs a plain word as id, and a program's conversation id may be any text.
+    conversation = ConversationState(
         f"proxy-{digest(place.conversation)[:32]}", place.turn, place.since, carries=True
     )
     return recall(
@@ -38,22 +38,22 @@ def recall_for(
             now=now,
             budget_tokens=CONTEXT_TOKENS,
             with_facts=True,
-            exclude_ids=[each.key for each in place.told],
-            conversation=talk if has_model else None,
+            exclude_ids=[each.key for each in place.messages],
+            conversation=conversation if has_model else None,
         ),
     )
 
 
 def context_of(found: Recollection | None) -> str:
-    """The block; empty where nothing fits the question, though something came along unasked."""
+    """The context block; empty if nothing fits the question, even with unrequested hits."""
     return found.context if found and not found.unasked else ""
 
 
 def mark_given(palace: Palace, found: Recollection | None) -> None:
-    """The model was sent its block: the ledger is told."""
+    """Record in the ledger that the model received the block."""
     if found is None or found.injection is None or not context_of(found):
         return
     try:
         found.injection.mark(palace)
     except WorkingMemoryAway as error:
-        logger.warning("What a model was given is not in its ledger: %s", error)
+        logger.warning("The ledger was not updated: %s", error)

@@ -1,5 +1,5 @@
-"""What is said through the proxy goes into drawers: each message once, although every request
-carries the whole conversation."""
+"""File proxied messages into drawers: each once, although every request has the whole
+conversation."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ from palace.storable import storable_id
 from palace.storage.filing.file import file_transcript
 
 SOURCE = "proxy"
-# Of conversations that hold some of the words, so many are looked at; of one, so many messages.
+# How many candidate conversations are compared, and how many messages of each.
 LOOKED_AT, LAID_BESIDE = 3, 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request stands in its conversation.
+    """A request's place in its conversation.
 
     Attributes:
         turn: The position of its last message; `since` that of its first.
-        told: What of it is kept, in its order.
-        room: Where the conversation is, if anything of it is kept.
+        messages: Its filed messages, in order.
+        room: The conversation's room, if anything of it is filed.
     """
 
     conversation: str
     turn: int
     since: int = 0
-    told: tuple[Kept, ...] = ()
+    messages: tuple[Kept, ...] = ()
     room: Room | None = None
 
 
 def find_place(palace: Palace, history: History, named: str | None, now: datetime) -> Place:
-    """Where it would be kept; nothing is."""
+    """Find its place without filing anything."""
     conversation = storable_id(named) if named else _conversation(palace, history, now)
     laid = lay(history, kept_of(palace, conversation), now)
     return _place(conversation, history, [each for each in laid if each])
 
 
 @transaction.atomic
-def keep_told(palace: Palace, history: History, named: str | None, now: datetime) -> Place:
-    """Keep what is new of it, each message to the byte."""
+def file_messages(palace: Palace, history: History, named: str | None, now: datetime) -> Place:
+    """File the new messages verbatim."""
     palace.lock()
     conversation = storable_id(named) if named else _conversation(palace, history, now)
     kept = kept_of(palace, conversation)
@@ -80,11 +80,11 @@ def keep_reply(
     now: datetime,
     metadata: Mapping[str, Any],
 ) -> None:
-    """Keep the reply after what it answers, and have the conversation mined once it rests."""
+    """File the reply after the message it answers, and queue mining for when the room is idle."""
     palace.lock()
     kept = kept_of(palace, place.conversation)
-    told, replies = _still_kept(place, kept)
-    known = [_turn(each.id, each.said, each.said_at) for each in (*told, *replies)]
+    messages, replies = _still_kept(place, kept)
+    known = [_turn(each.id, each.said, each.said_at) for each in (*messages, *replies)]
     if reply.words not in [each.said.words for each in replies]:
         new = _free_id(reply, {each.id for each in kept})
         known.append(_turn(new, reply, now, metadata))
@@ -93,18 +93,18 @@ def keep_reply(
 
 
 def _still_kept(place: Place, kept: Sequence[Kept]) -> tuple[list[Kept], list[Kept]]:
-    """What was told, and the replies to it that are there already: of another try, or as the
-    program's next request told them."""
-    ids = {each.id for each in place.told}
-    told = [each for each in kept if each.id in ids]
-    after = kept[kept.index(told[-1]) + 1 :] if told else ()
-    return told, list(takewhile(lambda each: each.said.role == "assistant", after))
+    """The request's filed messages, and replies to them that are filed already, by a retry or by
+    the program's next request."""
+    ids = {each.id for each in place.messages}
+    messages = [each for each in kept if each.id in ids]
+    after = kept[kept.index(messages[-1]) + 1 :] if messages else ()
+    return messages, list(takewhile(lambda each: each.said.role == "assistant", after))
 
 
 def mine_when_at_rest(room: Room | None) -> None:
-    """Queue it when this transaction commits: mined at once if there is a window's worth.
+    """Queue mining when this transaction commits, without delay if a full window is waiting.
 
-    What a queue that is away does not take, the periodic task takes up.
+    If the queue is unavailable, the periodic task mines it later.
     """
     if room is None:
         return
@@ -117,7 +117,7 @@ def mine_when_at_rest(room: Room | None) -> None:
 
 
 def kept_of(palace: Palace, conversation: str) -> list[Kept]:
-    """In order; what is in the trash too."""
+    """The conversation's filed messages in order, trash included."""
     drawers = Drawer.objects.within(palace).filter(source=SOURCE, conversation=conversation)
     latest = list(drawers.order_by("-position", "-pk")[:LAID_BESIDE])
     return [_kept(drawer) for drawer in reversed(latest)]
@@ -136,7 +136,7 @@ def _kept(drawer: Drawer) -> Kept:
 
 
 def _conversation(palace: Palace, history: History, now: datetime) -> str:
-    """The one that holds most of what was said before; else a new one, named by how it begins."""
+    """The conversation with most of the earlier messages; else a new one, named by its opening."""
     for candidate in _candidates(palace, history):
         kept = kept_of(palace, candidate)
         same = is_same_opening if history.opening else partial(_goes_on, palace, candidate)
@@ -149,19 +149,19 @@ def _conversation(palace: Palace, history: History, now: datetime) -> str:
 def _goes_on(
     palace: Palace, conversation: str, history: History, kept: Sequence[Kept], now: datetime
 ) -> bool:
-    """Whether the request is of this conversation: most of what was said before is kept there,
-    or all that is kept there is told; its last reply may still be on the way there."""
+    """Whether the request continues this conversation: it repeats all that is filed there, or most
+    of its earlier messages are filed there (its last reply may not be yet)."""
     laid = lay(history, kept, now)
     if sum(each is not None for each in laid) == len(kept):
         return True
     before = laid[: history.answered]
-    # What was deleted for good is missing, although it is told.
+    # Purged messages are missing, although the request has them.
     least = len(before) + (0 if _was_purged(palace, conversation) else 1)
     return 2 * sum(each is not None for each in before) >= least
 
 
 def _candidates(palace: Palace, history: History) -> list[str]:
-    """Conversations that hold some of the words, those with the most first, then the latest."""
+    """Conversations with some of the messages, most first, then latest."""
     words = history.said if history.opening else history.said[: history.answered]
     found = Drawer.objects.within(palace).filter(
         source=SOURCE, external_id__in={each.id for each in words}
@@ -210,8 +210,8 @@ def _turns(
 def _first_to_keep(
     palace: Palace, conversation: str, history: History, laid: Sequence[Kept | None]
 ) -> int:
-    """Where some of the conversation was deleted for good, what is missing may be just that: then
-    only what comes after all that is known is new."""
+    """Index of the first message to file. If part of the conversation was purged, a missing message
+    may be a purged one: then only those after the last known one are new."""
     if not _was_purged(palace, conversation):
         return 0
     known = [place for place, each in enumerate(laid) if each]
@@ -219,7 +219,7 @@ def _first_to_keep(
 
 
 def _was_purged(palace: Palace, conversation: str) -> bool:
-    """Whether some of it was deleted for good, and not all."""
+    """Whether part of it was purged, but not all."""
     rooms = Room.objects.within(palace).filter(source=SOURCE, external_id=conversation)
     return rooms.filter(highest_drawer__gt=0).exists()
 
@@ -244,12 +244,12 @@ def _transcript(conversation: str, history: History, turns: Sequence[Turn]) -> T
 
 
 def _place(
-    conversation: str, history: History, told: Sequence[Kept], room: Room | None = None
+    conversation: str, history: History, messages: Sequence[Kept], room: Room | None = None
 ) -> Place:
-    if not told:
+    if not messages:
         return Place(conversation, max(len(history.said) - 1, 0), room=room)
-    positions = [each.position for each in told]
-    return Place(conversation, max(positions), min(positions), tuple(told), room)
+    positions = [each.position for each in messages]
+    return Place(conversation, max(positions), min(positions), tuple(messages), room)
 
 
 def _queue(room_id: int, last: int, rest_s: float) -> None:

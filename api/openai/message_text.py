@@ -1,4 +1,4 @@
-"""What is said in a request's messages: the words, without pictures, calls and instructions."""
+"""The words of a request's messages, without pictures, tool calls and instructions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from palace.storable import digest
 from palace.storage.filing.answers import our_answers
 from palace.storage.filing.injected import own_words
 
-# A system prompt is how a program is made, not what anybody said.
+# System prompts belong to the program; nobody said them.
 _ROLES: dict[str, Role] = {
     "user": "user",
     "assistant": "assistant",
@@ -31,23 +31,23 @@ class Said:
 
     @property
     def words(self) -> tuple[str, str]:
-        """By which it is known again: some programs drop blanks at the ends."""
+        """Its identity; stripped, because some programs trim whitespace."""
         return self.role, self.text.strip()
 
     @property
     def id(self) -> str:
-        """The same for the same words."""
+        """A digest: equal words have equal ids."""
         return digest("\n".join(self.words))[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a request tells.
+    """The messages of a request.
 
     Attributes:
         said: In order.
-        answered: How many of them came before the last reply, or are that reply.
-        opening: Nothing was replied yet.
+        answered: The number of messages up to and including the last reply.
+        opening: Whether there is no reply yet.
     """
 
     said: tuple[Said, ...]
@@ -56,7 +56,7 @@ class History:
 
     @property
     def question(self) -> str:
-        """What the person said last; empty where they said nothing in words."""
+        """The person's last message; empty if it has no words."""
         return next((each.text for each in reversed(self.said) if each.role == "user"), "")
 
 
@@ -67,10 +67,10 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
         role = _ROLES.get(message["role"])
         text = text_of(message.get("content"))
         if role:
-            # Without what an earlier recall put there: it is nobody's words, and no question.
+            # Strip the block that an earlier recall inserted.
             text = own_words(role, text)
         quotes = role == "assistant" and text.startswith(NO_MODEL)
-        # Our own quotes from the palace are no news to it.
+        # Quotes from the palace are filed already.
         if role and text.strip() and not quotes:
             name = message.get("name")
             said.append(Said(role, text, name if isinstance(name, str) else ""))
@@ -80,7 +80,7 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
 
 
 def without_our_answers(history: History, palace: Palace) -> History:
-    """The history without what Loci itself answered when a model called it as a tool."""
+    """The history without Loci's own tool results."""
     answers = our_answers(palace, {each.text for each in history.said if each.role == "tool"})
     if not answers:
         return history
@@ -93,7 +93,7 @@ def without_our_answers(history: History, palace: Palace) -> History:
 
 
 def text_of(content: object) -> str:
-    """The words of a content: a text, or parts some of which are."""
+    """The text of a message's content: a string, or the text parts of a list."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

@@ -1,7 +1,7 @@
-"""A stream, handed on as it arrives.
+"""Relay a model's stream to the client.
 
-A thread of its own reads it, so that however long a model is silent, nobody else waits. Whoever
-hangs up ends the model's stream at once; what came of the reply until then is kept.
+A dedicated thread reads it, so that a silent model blocks nobody else. When the client
+disconnects, the model's stream ends at once, and the reply so far is filed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from api.openai.exchange import Exchange
 from api.openai.replies import EventReader
 from chat.models import Message
 from llm.errors import LLMError
-from llm.passing import Passed
+from llm.request_forwarding import ForwardedResponse
 
 logger = logging.getLogger(__name__)
 
 
 class Relay(AsyncIterator[bytes]):
-    """The body of a response: its server iterates it, then closes it, whatever happens."""
+    """A response body: the server iterates it, then always closes it."""
 
-    def __init__(self, exchange: Exchange, answer: Passed) -> None:
+    def __init__(self, exchange: Exchange, answer: ForwardedResponse) -> None:
         self._reader = exchange.reader = EventReader()
         self._exchange = exchange
         self._answer = answer
@@ -43,12 +43,12 @@ class Relay(AsyncIterator[bytes]):
         return piece
 
     def close(self) -> None:
-        """From any thread, any number of times."""
+        """Idempotent; callable from any thread."""
         with self._lock:
             if self._hung_up:
                 return
             self._hung_up = True
-        self._answer.hang_up()
+        self._answer.abort()
         self._thread.submit(self._end)
         self._thread.shutdown(wait=False)
 
@@ -62,7 +62,7 @@ class Relay(AsyncIterator[bytes]):
                 return
             self._exchange.outcome = error.code
             body = error_body(str(error), error.code, 502)
-            # Before the event: a client that reads it hangs up, which is not why the reply ended.
+            # Before the event: a client that reads it disconnects, which is not a cancellation.
             self._finish(Message.Status.FAILED)
             yield b"data: " + json.dumps(body).encode() + b"\n\n"
         self._finish(Message.Status.FAILED)
@@ -72,7 +72,7 @@ class Relay(AsyncIterator[bytes]):
             self._pieces.close()
             self._finish(Message.Status.STOPPED)
         except Exception:
-            logger.exception("A stream could not be ended.")
+            logger.exception("A stream could not be closed.")
 
     def _finish(self, status: Message.Status) -> None:
         self._answer.close()

@@ -1,4 +1,4 @@
-"""The reply's words and count, gathered from bytes that are handed on as they are."""
+"""Read a reply's text and usage from the bytes that are relayed unchanged."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-# Characters. More is handed on, and not kept.
+# Characters. Anything longer is relayed, but not filed.
 LONGEST_REPLY = 1_000_000
-# Bytes of one event. A server that never ends a line must not fill the memory.
+# Bytes of one event, to bound memory if a server never ends a line.
 LONGEST_LINE = 16 << 20
 
 
 class ReplyReader(Protocol):
     """
     Attributes:
-        text: What came of the first choice.
-        usage: As it was told, if it was.
-        whole: Whether the reply came to its end.
+        text: The first choice's text so far.
+        usage: As reported, if at all.
+        whole: Whether the reply is complete.
     """
 
     @property
@@ -29,7 +29,7 @@ class ReplyReader(Protocol):
 
 
 class EventReader:
-    """Reads a stream of events; what is no event of a chat is passed over."""
+    """Reads a stream of server-sent events; skips unknown ones."""
 
     def __init__(self) -> None:
         self.usage: Any = None
@@ -60,10 +60,10 @@ class EventReader:
         if data == b"[DONE]":
             self.whole = True
             return
-        told = _object(data)
-        self.usage = told.get("usage") or self.usage
-        self.model = _text(told.get("model")) or self.model
-        choice = _first_choice(told)
+        chunk = _object(data)
+        self.usage = chunk.get("usage") or self.usage
+        self.model = _text(chunk.get("model")) or self.model
+        choice = _first_choice(chunk)
         if choice.get("finish_reason"):
             self.whole = True
         delta = choice.get("delta")
@@ -74,30 +74,30 @@ class EventReader:
 
 
 class BodyReader:
-    """Reads an answer that comes whole."""
+    """Reads a complete, unstreamed response."""
 
     def __init__(self, body: bytes) -> None:
-        told = _object(body)
-        choice = _first_choice(told)
+        chunk = _object(body)
+        choice = _first_choice(chunk)
         message = choice.get("message")
         text = _text(message.get("content")) if isinstance(message, Mapping) else ""
         self.text = _storable(text[:LONGEST_REPLY])
-        self.usage: Any = told.get("usage")
-        self.model = _text(told.get("model"))
+        self.usage: Any = chunk.get("usage")
+        self.model = _text(chunk.get("model"))
         self.whole = True
 
 
 def _object(data: bytes) -> Mapping[str, Any]:
     try:
-        told = json.loads(data)
+        chunk = json.loads(data)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, Mapping) else {}
+    return chunk if isinstance(chunk, Mapping) else {}
 
 
-def _first_choice(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of several that were asked for, the first is kept."""
-    choices = told.get("choices")
+def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The choice with index 0; others are ignored."""
+    choices = chunk.get("choices")
     for choice in choices if isinstance(choices, list) else ():
         if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
             return choice
@@ -109,6 +109,6 @@ def _text(value: object) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without NUL; halves of a character put together, a question mark for one without another."""
+    """Drop NUL, join surrogate pairs, replace lone surrogates by a question mark."""
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return whole.replace("\0", "")

@@ -1,4 +1,4 @@
-"""The proxy's addresses, below /v1/."""
+"""URLs of the proxy, below /v1/."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""REST: the palace for programs, with one schema, problems as JSON, and keys."""
+"""The REST API: one OpenAPI schema, problems as JSON, API keys."""

@@ -1,4 +1,4 @@
-"""Who asks: a key, in `Authorization: Bearer`."""
+"""Authentication by an API key in `Authorization: Bearer`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAD_KEY = "This key is not known, has expired or was revoked. Make one on the pa
 
 
 def key_in(header: str) -> ApiKey:
-    """The key that an Authorization header holds.
+    """The API key of an Authorization header.
 
     Raises:
         Problem: 401; the sentence says what to send.
@@ -46,7 +46,7 @@ class BearerKey(BaseAuthentication):
 
 
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema tells of it."""
+    """Describes the authentication in the OpenAPI schema."""
 
     target_class = "api.rest.authentication.BearerKey"
     name = "key"
@@ -55,5 +55,5 @@ class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A key from the page /settings/keys/, with the scopes it was given.",
+            "description": "A key from the page /settings/keys/, with its scopes.",
         }

@@ -1,4 +1,4 @@
-"""What every address of the API has: a key with the right scope, a rate, an audit line."""
+"""The base view: checks key and scope, limits the rate, writes the audit log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 class ApiView(APIView):
-    """Names the scope that each method needs; what it does not name needs what is usual."""
+    """The base of all API views; `scopes` overrides the default scope of a method."""
 
     scopes: ClassVar[Mapping[str, str]] = {}
     # A search is sent as POST and changes nothing: no audit, no idempotency key.
@@ -33,7 +33,7 @@ class ApiView(APIView):
 
     @property
     def write(self) -> IdempotentWrite | None:
-        """What the request's `Idempotency-Key` has claimed, if it has one."""
+        """The write claimed by the request's `Idempotency-Key`, if any."""
         return self._write
 
     @property
@@ -45,24 +45,24 @@ class ApiView(APIView):
         return self.scopes.get(method, usual)
 
     def palace(self, user_id: str | None) -> Palace | None:
-        """The palace that a request means, if there is one."""
+        """The request's palace, if it exists."""
         return palaces.palace_of(self.key, user_id)
 
     def palace_made(self, user_id: str | None) -> Palace:
         return palaces.palace_made(self.key, user_id)
 
-    def read(self, serializer: type[Serializer[Any]], given: Any = None) -> dict[str, Any]:
-        """The body, or what else was given, as the serializer understands it.
+    def read(self, serializer: type[Serializer[Any]], data: Any = None) -> dict[str, Any]:
+        """Validate the body, or `data`, with the serializer.
 
         Raises:
-            ValidationError: a field is wrong; says which and how.
+            ValidationError: a field is invalid.
         """
-        reader = serializer(data=self.request.data if given is None else given)
+        reader = serializer(data=self.request.data if data is None else data)
         reader.is_valid(raise_exception=True)
         return cast(dict[str, Any], reader.validated_data)
 
     def read_query(self, serializer: type[Serializer[Any]]) -> dict[str, Any]:
-        """What follows the `?`; a name that comes twice counts once, the last time."""
+        """Validate the query string; the last of repeated names counts."""
         return self.read(serializer, self.request.query_params.dict())
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -73,11 +73,11 @@ class ApiView(APIView):
         if self._writes():
             claimed = idempotency.claim(request, self.key)
             if isinstance(claimed, Response):
-                raise _Answered(claimed)
+                raise _EarlyResponse(claimed)
             self._write = claimed
 
     def handle_exception(self, exc: Exception) -> Response:
-        if isinstance(exc, _Answered):
+        if isinstance(exc, _EarlyResponse):
             return exc.response
         return super().handle_exception(exc)
 
@@ -123,8 +123,8 @@ class ApiView(APIView):
         )
 
 
-class _Answered(Exception):
-    """The answer is there already."""
+class _EarlyResponse(Exception):
+    """Ends the request with a stored response."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()

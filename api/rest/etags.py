@@ -1,4 +1,4 @@
-"""ETags: nobody writes over what they have not seen (RFC 9110, 13.1)."""
+"""ETags: conditional requests against lost updates (RFC 9110, 13.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGED = "This was changed since you read it. Read it again, then repeat your c
 
 
 def etag_of(shown: Any) -> str:
-    """A strong ETag of what is shown."""
+    """A strong ETag of the representation."""
     written = json.dumps(shown, sort_keys=True, default=str, ensure_ascii=False)
     return f'"{hashlib.sha256(written.encode()).hexdigest()[:32]}"'
 
@@ -25,7 +25,7 @@ def etag_of(shown: Any) -> str:
 def answer(
     request: Request, shown: Any, status: int = 200, *, but: Collection[str] = ()
 ) -> Response:
-    """The representation with its ETag; 304 without it where whoever asks has it already.
+    """The representation with its ETag, or 304 if the client already has it.
 
     Args:
         but: Keys that tell of this answer alone: they are no part of what the ETag stands for.
@@ -38,10 +38,10 @@ def answer(
 
 
 def check(request: Request, shown: Any) -> None:
-    """Call it where nobody else can write, before writing, with what is shown now.
+    """Check `If-Match` against the current representation; call it under the write's lock.
 
     Raises:
-        Problem: 412, where `If-Match` names another state.
+        Problem: 412, `If-Match` names another state.
     """
     wanted = parse_etags(request.headers.get("If-Match", ""))
     if wanted and "*" not in wanted and etag_of(shown) not in wanted:

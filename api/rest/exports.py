@@ -18,20 +18,20 @@ from api.rest.problems import not_found
 from palace.transfer.export.download import MEDIA_TYPE, download
 
 
-class ExportAsked(serializers.Serializer[Any]):
+class ExportRequest(serializers.Serializer[Any]):
     user_id = user_field()
 
 
 class Zip(BaseRenderer):
-    """Only names the kind of answer there is: it is sent as it is made, and rendered by nobody."""
+    """Declares the media type; the view streams the zip itself."""
 
     media_type = MEDIA_TYPE
     format = "zip"
     charset = None
 
 
-class ZipWhateverIsAsked(BaseContentNegotiation):
-    """Problems are JSON, the export is a zip; `Accept` has nothing to choose."""
+class AlwaysZip(BaseContentNegotiation):
+    """Ignore `Accept`: the export is always a zip, and problems are JSON."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
         return parsers[0]
@@ -43,26 +43,27 @@ class ZipWhateverIsAsked(BaseContentNegotiation):
 
 
 class ExportView(ApiView):
-    """Whoever may read all of it one by one may have it in one piece."""
+    """A key that may read the palace may export it."""
 
     renderer_classes = (Zip, JSONRenderer)
-    content_negotiation_class = ZipWhateverIsAsked
+    content_negotiation_class = AlwaysZip
 
     @extend_schema(
         tags=["export"],
-        parameters=[ExportAsked],
+        parameters=[ExportRequest],
         responses={
             (200, MEDIA_TYPE): OpenApiResponse(
-                OpenApiTypes.BINARY, description="A zip; docs/export-format.md says what is in it."
+                OpenApiTypes.BINARY,
+                description="A zip; docs/export-format.md describes its contents.",
             )
         },
     )
     def get(self, request: Request) -> HttpResponseBase:
-        """All that is remembered about one person, as a zip, sent while it is made.
+        """Export a person's palace as a zip, streamed while it is made.
 
-        What is cut off has no list of contents at its end, and does not open.
+        A truncated download lacks the zip's directory and does not open.
         """
-        palace = self.palace(self.read_query(ExportAsked).get("user_id"))
+        palace = self.palace(self.read_query(ExportRequest).get("user_id"))
         if palace is None:
             raise not_found()
         return download(request._request, palace)

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a write that is sent again is answered as it was, and not done again.
+"""`Idempotency-Key`: a repeated write gets its first response and is not executed again.
 
 As draft-ietf-httpapi-idempotency-key-header has it: the same key with another request is refused
 (422), and so is one whose first request is still under way (409).
@@ -24,15 +24,15 @@ from settings_app.api_keys import ApiKey
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-# Longer than any write takes: one that was claimed before then has died.
+# Longer than any write takes: an older claim belongs to a dead process.
 GIVEN_UP_AFTER = timedelta(minutes=2)
 MOST_CHARS = 200
-# Of an answer, these are kept beside the body.
+# The response headers that are stored with the body.
 _HEADERS = ("ETag", "Location")
 
 
 def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
-    """What the header asks for: the answer there was, or a claim to be settled, or nothing.
+    """The stored response, a new claim to settle, or None without the header.
 
     Raises:
         Problem: 400, 409 or 422.
@@ -53,7 +53,7 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
             return write
         _check(write, fingerprint)
         if write.status is None:
-            # Whoever claimed it has died: the row, and what is named after it, stays the same.
+            # The process that claimed it died: reuse the row, and the ids derived from it.
             write.claimed_at = timezone.now()
             write.save(update_fields=["claimed_at"])
             return write
@@ -65,7 +65,7 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
 
 
 def settle(write: IdempotentWrite, response: Response) -> None:
-    """Keep what was answered; a failure of ours is not kept: it may be tried again."""
+    """Store the response, except for server errors, which may be retried."""
     if response.status_code >= 500 or response.status_code == 429:
         write.delete()
         return
@@ -73,7 +73,7 @@ def settle(write: IdempotentWrite, response: Response) -> None:
     write.body = None if shown is None else json.loads(JSONRenderer().render(shown))
     write.status = response.status_code
     write.headers = {name: response[name] for name in _HEADERS if name in response}
-    # Not where a deletion took it away meanwhile: the words it would hold are gone for good.
+    # A deletion may have removed the row: its words must not come back.
     IdempotentWrite.objects.filter(pk=write.pk, claimed_at=write.claimed_at).update(
         status=write.status, body=write.body, headers=write.headers
     )
@@ -89,8 +89,8 @@ def _check(write: IdempotentWrite, fingerprint: str) -> None:
 
 
 def _fingerprint(request: Request, key: ApiKey) -> str:
-    told = hashlib.sha256()
+    fingerprint = hashlib.sha256()
     for part in (str(key.subject), str(request.method), request.get_full_path()):
-        told.update(part.encode() + b"\0")
-    told.update(request.body)
-    return told.hexdigest()
+        fingerprint.update(part.encode() + b"\0")
+    fingerprint.update(request.body)
+    return fingerprint.hexdigest()

@@ -1,4 +1,4 @@
-"""The reference of the API, as a page made of its schema."""
+"""The API reference page, generated from the schema."""
 
 from __future__ import annotations
 
@@ -55,31 +55,31 @@ def _groups() -> dict[str, list[Operation]]:
     groups: defaultdict[str, list[Operation]] = defaultdict(list)
     for path, methods in schema["paths"].items():
         for method in METHODS:
-            if told := methods.get(method):
-                groups[told["tags"][0]].append(_operation(schema, path, method, told))
+            if operation := methods.get(method):
+                groups[operation["tags"][0]].append(_operation(schema, path, method, operation))
     return dict(groups)
 
 
 def _operation(
-    schema: Mapping[str, Any], path: str, method: str, told: Mapping[str, Any]
+    schema: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any]
 ) -> Operation:
-    title, _, said = told.get("description", "").partition("\n\n")
-    status = min(told["responses"])
+    title, _, said = operation.get("description", "").partition("\n\n")
+    status = min(operation["responses"])
     return Operation(
-        id=told["operationId"],
+        id=operation["operationId"],
         method=method.upper(),
         path=path,
         title=title,
         said=said,
-        parameters=tuple(_parameters(told)),
-        sent=tuple(_fields(schema, told.get("requestBody", {}))),
+        parameters=tuple(_parameters(operation)),
+        sent=tuple(_fields(schema, operation.get("requestBody", {}))),
         status=status,
-        answered=tuple(_fields(schema, told["responses"][status])),
+        answered=tuple(_fields(schema, operation["responses"][status])),
     )
 
 
-def _parameters(told: Mapping[str, Any]) -> Iterator[Field]:
-    for each in told.get("parameters", ()):
+def _parameters(operation: Mapping[str, Any]) -> Iterator[Field]:
+    for each in operation.get("parameters", ()):
         yield Field(
             each["name"],
             _type(each["schema"]),

@@ -1,4 +1,4 @@
-"""Pages of lists, each row once, with cursors that say nothing to those who read them."""
+"""Cursor pagination with opaque cursors; no row is repeated or skipped."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rest_framework.utils.urls import replace_query_param
 from api.rest.problems import Problem
 from settings_app.secrets import Unreadable, seal, unseal
 
-BAD_CURSOR = "This cursor is none of this list. Begin without one, and follow `next`."
+BAD_CURSOR = "This cursor is not of this list. Start without one, and follow `next`."
 CURSOR, LIMIT = "cursor", "limit"
-# Rows on a page, unless the request says how many.
+# The default page size.
 USUAL, MOST = 50, 200
 _SIZES = {str(size) for size in range(1, MOST + 1)}
 
@@ -46,7 +46,7 @@ class Page:
             self.rows.reverse()
 
     def links(self) -> dict[str, str | None]:
-        """The addresses of the `next` and the `previous` page; None where there is none."""
+        """The URLs of the `next` and `previous` pages, or None."""
         before, after = (self._more, True) if self._backwards else (self._begun, self._more)
         if not self.rows:
             before = after = False
@@ -61,7 +61,7 @@ class Page:
         return replace_query_param(self._request.build_absolute_uri(), CURSOR, seal(written))
 
     def _cursor(self) -> tuple[bool, list[Any]]:
-        """Whether it goes backwards, and from where; from the beginning where that is empty."""
+        """The cursor's direction and start; empty is the beginning of the list."""
         sealed = self._request.query_params.get(CURSOR)
         if sealed is None:
             return False, []
@@ -82,7 +82,7 @@ class Page:
 
 
 def _after(ordering: Sequence[str], position: Sequence[Any]) -> Q:
-    """What comes after the row with these fields, in this order."""
+    """The condition for rows after the one with these fields, in this order."""
     fields = [field.lstrip("-") for field in ordering]
     same = [Q(**{field: value}) for field, value in zip(fields, position, strict=True)]
     beyond = [
@@ -90,14 +90,14 @@ def _after(ordering: Sequence[str], position: Sequence[Any]) -> Q:
         for field, value in zip(ordering, position, strict=True)
     ]
     steps = [reduce(and_, same[:place], one) for place, one in enumerate(beyond)]
-    # Said once more for the first field alone: by that an index finds where to begin.
+    # Redundant condition on the first field, so that an index finds the start.
     first = f"{fields[0]}__{'lte' if ordering[0][0] == '-' else 'gte'}"
     return Q(**{first: position[0]}) & reduce(or_, steps)
 
 
 def _size(request: Request) -> int:
-    asked = request.query_params.get(LIMIT, str(USUAL))
-    if asked in _SIZES:
-        return int(asked)
+    params = request.query_params.get(LIMIT, str(USUAL))
+    if params in _SIZES:
+        return int(params)
     said = f"limit is a whole number from 1 to {MOST}."
     raise Problem(400, "bad_input", said, errors={LIMIT: [said]})

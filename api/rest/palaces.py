@@ -1,4 +1,4 @@
-"""Which palace a request means."""
+"""Resolve the palace of a request from key and `user_id`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def subject_for(key: ApiKey, user_id: str | None) -> str:
 
 
 def palace_of(key: ApiKey, user_id: str | None) -> Palace | None:
-    """The one that there is; None where nothing was ever told of that person."""
+    """The existing palace, or None if that person has none yet."""
     return Palace.objects.filter(owner=key.owner_id, subject=subject_for(key, user_id)).first()
 
 
@@ -42,7 +42,7 @@ def palace_made(key: ApiKey, user_id: str | None) -> Palace:
 
 
 def palaces_for(key: ApiKey) -> PalaceQuerySet:
-    """All that the key opens."""
+    """All palaces of the key."""
     palaces = Palace.objects.filter(owner=key.owner_id).order_by("pk")
     return palaces if key.subject is None else palaces.filter(subject=key.subject)
 

@@ -1,4 +1,4 @@
-"""JSON as it comes in: whole, in UTF-8, and of nothing that cannot be kept."""
+"""Strict JSON parsing: UTF-8, limited size and depth, only storable text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from palace.storable import is_storable
 MOST_BYTES = 8 << 20
 MOST_LEVELS = 60
 
-# Where in a body something is: what it is in, and its name or number there. None is the body.
+# A path into the body: the parent's path, and a name or index in it. None is the body itself.
 Place = tuple["Place", str | int] | None
 
 
 class StrictJSON(BaseParser):
-    """Refuses what is not JSON to the letter, with a sentence that says where."""
+    """Refuses anything that is not strict JSON, with a sentence that says where."""
 
     media_type = "application/json"
 
@@ -35,10 +35,10 @@ class StrictJSON(BaseParser):
 def read_json(body: bytes, what: str = "The body", *, most_bytes: int = MOST_BYTES) -> Any:
     """
     Args:
-        what: How sentences call it.
+        what: What error sentences call it.
 
     Raises:
-        Problem: 413 or 400; it is too large, or no JSON, or holds what cannot be kept.
+        Problem: 413, it is too large; 400, it is not JSON or cannot be stored.
     """
     if len(body) > most_bytes:
         most = most_bytes >> 20
@@ -46,11 +46,11 @@ def read_json(body: bytes, what: str = "The body", *, most_bytes: int = MOST_BYT
     try:
         read = json.loads(body.decode(), parse_constant=_no_number, parse_int=_number)
     except UnicodeDecodeError as error:
-        raise _bad(f"{what} is not in UTF-8: byte {error.start} is none of a text.") from None
+        raise _bad(f"{what} is not UTF-8: byte {error.start} is invalid.") from None
     except RecursionError:
         raise _bad(f"{what} is nested deeper than {MOST_LEVELS} levels.") from None
     except ValueError as error:
-        raise _bad(f"{what} is no JSON: {error}.") from None
+        raise _bad(f"{what} is not JSON: {error}.") from None
     _check(read, None, 0)
     return read
 
@@ -60,7 +60,7 @@ def _bad(sentence: str) -> Problem:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _number(digits: str) -> int:
@@ -86,10 +86,9 @@ def _check(value: Any, at: Place, level: int) -> None:
 
 
 def _written(at: Place) -> str:
-    """As a sentence names it, such as `messages[3].text`.
+    """The path as text, such as `messages[3].text`.
 
-    Only where something is wrong: a name may be as long as the body, and have any number of things
-    below it.
+    Built only for errors: names can be as long as the body, with any number of values below.
     """
     steps: list[str] = []
     while at:
@@ -105,5 +104,5 @@ def _check_text(text: str, at: Place) -> None:
         raise Problem(
             400,
             "unstorable_text",
-            f"{where} holds a character that cannot be stored: NUL, or half of a surrogate pair.",
+            f"{where} has a character that cannot be stored: NUL, or half of a surrogate pair.",
         )

@@ -1,4 +1,4 @@
-"""Ids in addresses: any text that can be stored, slashes and line breaks included."""
+"""A path converter for ids: any storable text, with slashes and line breaks."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class AnyId:
 
 
 def register() -> None:
-    """Let addresses say `<id:name>`."""
+    """Register the converter, for paths such as `<id:name>`."""
     register_converter(AnyId, "id")

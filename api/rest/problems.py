@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 has them: problem JSON with a sentence and a code that stays."""
+"""Errors as RFC 9457 problem JSON, with a sentence and a stable code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 LATER = {"Retry-After": "5"}
 
-# What is not here is a 400: somebody's input.
+# Other errors are a 400: bad input.
 _STATUS: dict[type[Exception], int] = {
     NoSuchFact: 404,
     NotFoundError: 404,
@@ -46,7 +46,7 @@ NOT_FOUND = "There is nothing here for this key. Check the address and the id."
 
 
 class Problem(exceptions.APIException):
-    """Raise it to answer with a problem.
+    """Raise it to respond with a problem.
 
     Args:
         status: As HTTP has it.
@@ -73,14 +73,14 @@ class Problem(exceptions.APIException):
 
     def body(self) -> dict[str, Any]:
         """`type`, `title`, `status`, `detail` and `code`; `errors` where fields were wrong."""
-        told: dict[str, Any] = {
+        body: dict[str, Any] = {
             "type": "about:blank",
             "title": HTTPStatus(self.status_code).phrase,
             "status": self.status_code,
             "detail": str(self.detail),
             "code": self.code,
         }
-        return {**told, "errors": self.errors} if self.errors else told
+        return {**body, "errors": self.errors} if self.errors else body
 
 
 def not_found() -> Problem:
@@ -88,7 +88,7 @@ def not_found() -> Problem:
 
 
 def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """For REST_FRAMEWORK: a response of every error that is understood; others stay errors."""
+    """The exception handler of REST_FRAMEWORK: known errors become responses, others propagate."""
     problem = problem_of(error)
     if problem is None:
         return None
@@ -98,7 +98,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
 
 
 def as_json(problem: Problem) -> JsonResponse:
-    """Outside of REST framework's views."""
+    """A problem as a response, outside REST framework's views."""
     return JsonResponse(
         problem.body(),
         status=problem.status_code,
@@ -142,12 +142,12 @@ def _status_of(error: PalaceError) -> int:
 
 
 def _of_service(error: Exception) -> Problem | None:
-    """Something that Loci needs does not answer."""
+    """A service that Loci needs does not respond."""
     if isinstance(error, LLMError):
         return Problem(503, "model_unavailable", str(error), headers=LATER)
     if isinstance(error, OperationalError | InterfaceError):
-        logger.error("The database does not answer: %s", error)
-        said = "The database does not answer. Try again in a moment."
+        logger.error("The database does not respond: %s", error)
+        said = "The database does not respond. Try again in a moment."
         return Problem(503, "database_unavailable", said, headers=LATER)
     return None
 
@@ -170,7 +170,7 @@ def _by_field(detail: Any) -> Mapping[str, Any] | None:
 
 
 def _sentence(detail: Any, at: str = "") -> str:
-    """The first thing that was wrong, with the field it was wrong in."""
+    """The first error as a sentence, with its field."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             if inner:

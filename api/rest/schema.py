@@ -1,4 +1,4 @@
-"""The schema as OpenAPI: every operation with all its answers, problems among them."""
+"""The OpenAPI schema: every operation with all its responses, including problems."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class ProblemShown(serializers.Serializer[Any]):
 
 
 ALWAYS = {
-    "400": "The request cannot be understood; the sentence says what is wrong.",
-    "401": "No key, or one that is not known, has expired or was revoked.",
-    "403": "The key may not do that, or is for another palace.",
-    "404": "Nothing is there for this key.",
-    "405": "Nothing here is done by this method.",
-    "406": "Only JSON is answered here.",
-    "429": "More requests than the key may send; `Retry-After` says when to go on.",
-    "503": "The database, Redis or a model does not answer; `Retry-After` says when to ask again.",
+    "400": "The request is invalid; `detail` says what is wrong.",
+    "401": "The key is missing, unknown, expired or revoked.",
+    "403": "The key lacks the scope, or is for another palace.",
+    "404": "Not found for this key.",
+    "405": "The method is not allowed here.",
+    "406": "Only JSON is available here.",
+    "429": "Too many requests; `Retry-After` says when to retry.",
+    "503": "The database, Redis or a model does not respond; `Retry-After` says when to retry.",
 }
 OF_BODIES = {
     "413": "The body is too large.",
-    "415": "A body is JSON, and says so in `Content-Type`.",
+    "415": "The body must be JSON, with the matching `Content-Type`.",
 }
 OF_WRITES = {
-    "409": "It is under way already, or something else is in its place.",
+    "409": "It conflicts with the current state or a running request.",
     "412": "It was changed since it was read (`If-Match`).",
     "422": "The `Idempotency-Key` was used for another request.",
 }
@@ -51,8 +51,8 @@ KEY_PARAMETER = OpenApiParameter(
     idempotency.HEADER,
     str,
     OpenApiParameter.HEADER,
-    description="A text of your own. Sent again with the same text, the request is not done "
-    "again: its first answer is given once more, for 24 hours.",
+    description="Your own key. A request repeated with the same key is not executed "
+    "again; it gets its first response, for 24 hours.",
 )
 
 
@@ -82,5 +82,5 @@ class Schema(AutoSchema):
 
 
 def only_ours(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """For SPECTACULAR_SETTINGS: the schema tells of the API's addresses, and no others."""
+    """For SPECTACULAR_SETTINGS: limit the schema to the API's URLs."""
     return [each for each in endpoints if issubclass(each[3].cls, ApiView)]

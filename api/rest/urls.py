@@ -1,4 +1,4 @@
-"""The API's addresses."""
+"""URLs of the REST API."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from palace.webhooks import addresses, registration
 
 Shape = serializers.Serializer[Any]
 TAG = ["webhooks"]
-# Of the latest deliveries, so many are told.
+# The number of latest deliveries listed.
 LATEST = 100
 
 ADMIN: Mapping[str, str] = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), "admin")
@@ -31,15 +31,15 @@ def events_field(**options: Any) -> serializers.ListField:
     return serializers.ListField(child=child, allow_empty=False, max_length=10, **options)
 
 
-class WebhookAsked(Shape):
+class WebhookRequest(Shape):
     url = serializers.CharField(
-        max_length=addresses.MOST_CHARS, help_text="An https address; it is sent POST requests."
+        max_length=addresses.MOST_CHARS, help_text="An https URL that receives POST requests."
     )
-    events = events_field(help_text="What to tell of.")
+    events = events_field(help_text="The events to send.")
     user_id = serializers.CharField(
         required=False,
         allow_null=True,
-        help_text="Whose palace to tell of; without it, of all that the key opens.",
+        help_text="Send only this palace's events; by default those of all palaces of the key.",
     )
 
 
@@ -47,7 +47,7 @@ class WebhookChanged(Shape):
     url = serializers.CharField(required=False, max_length=addresses.MOST_CHARS)
     events = events_field(required=False)
     enabled = serializers.BooleanField(
-        required=False, help_text="true: tell it again, also what still waits. false: stop."
+        required=False, help_text="true: resume, pending deliveries included. false: stop."
     )
 
 
@@ -55,9 +55,7 @@ class WebhookShown(Shape):
     id = serializers.UUIDField()
     url = serializers.CharField()
     events = serializers.ListField(child=serializers.CharField())
-    user_id = serializers.CharField(
-        allow_null=True, help_text="Null where it is told of your own palace, or of all."
-    )
+    user_id = serializers.CharField(allow_null=True, help_text="Null for your own palace, or all.")
     all_palaces = serializers.BooleanField(help_text="Whether it is told of all your palaces.")
     enabled = serializers.BooleanField()
     disabled_why = serializers.CharField(allow_null=True)
@@ -81,7 +79,7 @@ class DeliveryShown(Shape):
     state = serializers.ChoiceField(["waiting", "delivered", "failed"])
     attempts = serializers.IntegerField()
     status = serializers.IntegerField(allow_null=True, help_text="Of the last answer.")
-    said = serializers.CharField(help_text="What came of the last attempt.")
+    said = serializers.CharField(help_text="The result of the last attempt.")
     created_at = serializers.DateTimeField()
     due_at = serializers.DateTimeField(allow_null=True, help_text="When it is sent next.")
     delivered_at = serializers.DateTimeField(allow_null=True)
@@ -98,28 +96,28 @@ class WebhooksView(ApiView):
 
     @extend_schema(tags=TAG, responses={200: Webhooks})
     def get(self, request: Request) -> Response:
-        """Your webhooks, newest first; a key for one palace sees those of that palace."""
+        """List your webhooks, newest first; a key for one palace sees only that palace's."""
         return Response({"webhooks": [_shown(each) for each in _of(self)]})
 
-    @extend_schema(tags=TAG, request=WebhookAsked, responses={201: WebhookMade})
+    @extend_schema(tags=TAG, request=WebhookRequest, responses={201: WebhookMade})
     def post(self, request: Request) -> Response:
-        """Have an address told what happens.
+        """Create a webhook for a URL.
 
         The answer has the secret that its messages are signed by; it is not shown again, nor
         where the request is repeated with the same `Idempotency-Key`.
         """
-        asked = self.read(WebhookAsked)
-        user_id = asked.get("user_id")
+        params = self.read(WebhookRequest)
+        user_id = params.get("user_id")
         subject = subject_for(self.key, user_id) if user_id is not None else self.key.subject
         webhook, self._secret = registration.add(
-            self.key.owner_id, asked["url"], asked["events"], subject
+            self.key.owner_id, params["url"], params["events"], subject
         )
         return Response(_shown(webhook), 201)
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        """The secret comes last: what is kept for a repeated request must not hold it."""
+        """Add the secret last: the response stored for idempotency must not contain it."""
         finished = super().finalize_response(request, response, *args, **kwargs)
         if self._secret is not None and finished.status_code == 201:
             finished.data = {**finished.data, "secret": self._secret}
@@ -131,22 +129,22 @@ class WebhookView(ApiView):
 
     @extend_schema(tags=TAG, responses={200: WebhookShown})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """One webhook, and whether it works."""
+        """Get a webhook and its status."""
         return Response(_shown(_one(self, uuid)))
 
     @extend_schema(tags=TAG, request=WebhookChanged, responses={200: WebhookShown})
     def patch(self, request: Request, uuid: UUID) -> Response:
-        """Change where it is told and of what, or stop it and let it go on."""
-        asked = self.read(WebhookChanged)
+        """Change a webhook's URL or events, or disable and enable it."""
+        params = self.read(WebhookChanged)
         webhook = _one(self, uuid)
-        registration.change(webhook, url=asked.get("url"), events=asked.get("events", ()))
-        if "enabled" in asked:
-            registration.enable(webhook) if asked["enabled"] else registration.disable(webhook)
+        registration.change(webhook, url=params.get("url"), events=params.get("events", ()))
+        if "enabled" in params:
+            registration.enable(webhook) if params["enabled"] else registration.disable(webhook)
         return Response(_shown(webhook))
 
     @extend_schema(tags=TAG, request=None, responses={204: None})
     def delete(self, request: Request, uuid: UUID) -> Response:
-        """Tell it no more; what still waits for it goes too."""
+        """Delete a webhook with its pending deliveries."""
         _one(self, uuid).delete()
         return Response(status=204)
 
@@ -156,7 +154,7 @@ class WebhookTestView(ApiView):
 
     @extend_schema(tags=TAG, request=None, responses={202: DeliveryShown})
     def post(self, request: Request, uuid: UUID) -> Response:
-        """Send a message of the type `test`; see its deliveries for what came of it."""
+        """Send an event of type `test`; its deliveries show the result."""
         delivery = registration.try_out(_one(self, uuid))
         deliver_webhooks.delay()
         return Response(_delivery(delivery), 202)
@@ -167,7 +165,7 @@ class DeliveriesView(ApiView):
 
     @extend_schema(tags=TAG, responses={200: Deliveries})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """The latest deliveries, newest first: up to a hundred, of the last seven days."""
+        """List the latest deliveries, newest first: up to a hundred, of the last seven days."""
         latest = _one(self, uuid).deliveries.order_by("-pk")[:LATEST]
         return Response({"deliveries": [_delivery(each) for each in latest]})
 

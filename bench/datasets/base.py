@@ -1,4 +1,4 @@
-"""A data set as the runner sees it: people with conversations, and questions about them."""
+"""The common form of data sets: people with conversations, and questions about them."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ BLANK = "blank question"
 
 
 class BadData(Exception):
-    """A data set that cannot be used; the message says where and why."""
+    """The data set is invalid; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """
     Attributes:
-        now: When it is asked.
+        now: The time of the question.
         gold_turns: Turns that hold the answer, as `conversation/message`.
         gold_sessions: Conversations that hold it.
-        answer: The reference answer, where the data set's answers are judged.
-        unanswerable: The right answer is that nobody knows.
+        answer: The reference answer, if answers are judged.
+        unanswerable: The right answer is to abstain.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One person's palace: what goes in, and what is asked."""
+    """One person's conversations and questions."""
 
     id: str
     transcripts: tuple[Transcript, ...]
@@ -54,7 +54,7 @@ class Case:
 
 @dataclass(slots=True)
 class Dataset:
-    """Cases in the file's order, and how many questions were left out, by reason."""
+    """Cases in the file's order, and the number of skipped questions by reason."""
 
     name: str
     cases: Iterator[Case]
@@ -65,7 +65,7 @@ def read_json(path: Path) -> Any:
     """A `.json` or `.json.gz` file.
 
     Raises:
-        BadData: it is none, or not whole.
+        BadData: it is not gzip, or truncated.
     """
     try:
         if path.suffix == ".gz":
@@ -85,7 +85,7 @@ def read_json(path: Path) -> Any:
 def read_list(path: Path) -> list[Any]:
     """
     Raises:
-        BadData: the file is no JSON, or holds no list.
+        BadData: the file is not a JSON list.
     """
     items = read_json(path)
     if not isinstance(items, list) or not items:
@@ -95,7 +95,7 @@ def read_list(path: Path) -> list[Any]:
 
 @contextmanager
 def read_as(what: str) -> Iterator[None]:
-    """Whatever the block misses in the data is told as what is wrong with `what`."""
+    """Translate errors about missing data in the block to BadData about `what`."""
     try:
         yield
     except KeyError as error:
@@ -107,7 +107,7 @@ def read_as(what: str) -> Iterator[None]:
 def words(value: Any) -> str:
     """
     Raises:
-        TypeError: it is no text.
+        TypeError: it is not text.
     """
     if not isinstance(value, str):
         raise TypeError(f"a text is {type(value).__name__}")
@@ -117,7 +117,7 @@ def words(value: Any) -> str:
 def role(value: Any) -> Role:
     """
     Raises:
-        ValueError: nobody has that role in a conversation.
+        ValueError: the role is unknown.
     """
     for known in ROLES:
         if value == known:

@@ -47,7 +47,7 @@ def _cases(path: Path, skipped: Counter[str]) -> Iterator[Case]:
     if not chats:
         raise BadData(f"{path} holds no chat.json; name a folder of BEAM's chats.")
     for chat in sorted(chats, key=lambda p: (len(p.parent.parts), len(p.parent.name), p.parent)):
-        # Chats of different lengths have the same numbers, so that the way to them is their name.
+        # Chats of different lengths share numbers, so their path is their name.
         inside = chat.parent.relative_to(root).as_posix()
         name = chat.parent.name if inside == "." else inside
         batches, probes = read_list(chat), _probes(chat.parent)

@@ -36,9 +36,9 @@ def _cases(path: Path, skipped: Counter[str]) -> Iterator[Case]:
 
 
 def _transcripts(sample: dict[str, Any]) -> Iterator[Transcript]:
-    talk = sample["conversation"]
-    for number in _sessions(talk):
-        start = _time(talk[f"session_{number}_date_time"])
+    conversation = sample["conversation"]
+    for number in _sessions(conversation):
+        start = _time(conversation[f"session_{number}_date_time"])
         turns = tuple(
             Turn(
                 external_id=words(turn["dia_id"]),
@@ -47,14 +47,16 @@ def _transcripts(sample: dict[str, Any]) -> Iterator[Transcript]:
                 text=_text(turn),
                 said_at=start + timedelta(seconds=30 * place),
             )
-            for place, turn in enumerate(talk[f"session_{number}"])
+            for place, turn in enumerate(conversation[f"session_{number}"])
         )
         if turns:
             yield Transcript("locomo", f"D{number}", "", turns)
 
 
-def _sessions(talk: dict[str, Any]) -> list[int]:
-    return sorted(int(m.group(1)) for key in talk if (m := re.fullmatch(r"session_(\d+)", key)))
+def _sessions(conversation: dict[str, Any]) -> list[int]:
+    return sorted(
+        int(m.group(1)) for key in conversation if (m := re.fullmatch(r"session_(\d+)", key))
+    )
 
 
 def _text(turn: dict[str, Any]) -> str:

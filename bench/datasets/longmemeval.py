@@ -17,7 +17,7 @@ ABSTENTION = "abstention: has no gold session"
 def load(path: Path, *, abstentions: bool = False) -> Dataset:
     """
     Args:
-        abstentions: Also the questions that cannot be answered: retrieval leaves them out.
+        abstentions: Include unanswerable questions, which retrieval skips.
     """
     skipped: Counter[str] = Counter()
     cases = _cases(path, abstentions=abstentions, skipped=skipped)

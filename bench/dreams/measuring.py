@@ -1,4 +1,4 @@
-"""What a dream finds of what was planted, and what it finds beside that."""
+"""Measure which planted groups a dream finds, and its false positives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXPECTED = {"merge": "duplicates", "contradiction": "contradictions"}
 class Measured:
     """
     Attributes:
-        missed: The texts of groups that were not found; `false` of pairs that were, wrongly.
+        missed: The texts of groups that were not found; `false` those of wrong pairs.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Measured:
 
 
 def plant(palace: Palace, groups: Sequence[Group]) -> None:
-    """Hold all facts, each on words of its own; what belongs together was said weeks apart."""
+    """Store all facts, each with its own source; those of a group were said weeks apart."""
     rows: list[tuple[Planted, datetime]] = []
     for number, group in enumerate(groups):
         for place, fact in enumerate(group.facts):
@@ -90,7 +90,7 @@ def _row(palace: Palace, person: Entity, fact: Planted, at: datetime) -> Fact:
         text=fact.text,
         confidence=0.8,
         category=category_of(fact.predicate),
-        # As whoever made it did not know: else the database would not hold two.
+        # An unknown origin: otherwise the database would refuse the duplicate.
         single=False,
         valid_from=at,
         recorded_at=at,
@@ -98,7 +98,7 @@ def _row(palace: Palace, person: Entity, fact: Planted, at: datetime) -> Fact:
 
 
 def measure(palace: Palace, groups: Sequence[Group], *, with_model: bool) -> list[Measured]:
-    """Dream, and compare what is proposed with what was planted."""
+    """Dream, and compare the proposals with the planted groups."""
     dream(palace, with_model=with_model)
     proposed = list(_pairs(palace))
     return [_measured(kind, proposed, groups) for kind in EXPECTED]
@@ -119,7 +119,7 @@ def _measured(
 
 
 def _pairs(palace: Palace) -> Iterator[tuple[str, frozenset[str]]]:
-    """Each two facts that a proposal brings together, or sets against each other."""
+    """All pairs of facts within a proposal."""
     for proposal in Proposal.objects.within(palace).filter(kind__in=EXPECTED).order_by("pk"):
         texts = [one["text"] for one in proposal.payload["before"]]
         for pair in combinations(texts, 2):

@@ -18,12 +18,12 @@ PEOPLE = (
 
 
 class BadPlanting(Exception):
-    """A line that cannot be understood."""
+    """A line is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One fact, as `User` in the files; `about` is who it is told of."""
+    """One fact, about `User` in the files; `about` is the person it is assigned to."""
 
     predicate: str
     object: str
@@ -54,16 +54,16 @@ KINDS = ("duplicates", "contradictions", "near_misses", "others")
 
 
 def read(limit: int | None = None) -> list[Group]:
-    """All groups, told of people of whom nothing else speaks of the same.
+    """All groups, each assigned to a person without other facts on the subject.
 
     Args:
-        limit: How many of each kind; all unless given.
+        limit: The number of each kind; by default all.
 
     Raises:
         BadPlanting: a line is none.
     """
     groups = [group for kind in KINDS for group in list(_lines(kind))[:limit]]
-    return list(_told_of_people(groups))
+    return list(_assign_people(groups))
 
 
 def _lines(kind: str) -> Iterator[Group]:
@@ -76,7 +76,7 @@ def _lines(kind: str) -> Iterator[Group]:
             yield Group(kind, tuple(Planted(*(each.strip() for each in fact)) for fact in facts))
 
 
-def _told_of_people(groups: Sequence[Group]) -> Iterator[Group]:
+def _assign_people(groups: Sequence[Group]) -> Iterator[Group]:
     """Two groups with a word of their objects, or a matter, in common are of two people."""
     taken: defaultdict[str, set[str]] = defaultdict(set)
     texts: set[str] = set()
@@ -87,11 +87,11 @@ def _told_of_people(groups: Sequence[Group]) -> Iterator[Group]:
             key=lambda name: (len(taken[name] & matters), len(taken[name]), PEOPLE.index(name)),
         )
         taken[person] |= matters
-        told = Group(group.kind, tuple(fact.of(person) for fact in group.facts))
-        if texts & told.texts:
-            raise BadPlanting(f"Told twice: {sorted(texts & told.texts)}")
-        texts |= told.texts
-        yield told
+        assigned = Group(group.kind, tuple(fact.of(person) for fact in group.facts))
+        if texts & assigned.texts:
+            raise BadPlanting(f"Stated twice: {sorted(texts & assigned.texts)}")
+        texts |= assigned.texts
+        yield assigned
 
 
 def _matters(facts: Iterable[Planted]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A language model that is played: a real server that knows what was planted, and errs on purpose.
+"""A scripted model server that knows the planted groups, and makes deliberate mistakes.
 
 It forgets to delete half of what it merges, names numbers that nobody showed it, and knows no
 preferences. So a dream with it measures all but the model.
@@ -20,7 +20,7 @@ UNKNOWN = 90_001
 
 @contextmanager
 def scripted_model(groups: Sequence[Group]) -> Iterator[str]:
-    """Its base URL, for the length of the block."""
+    """Run the server during the block; yields its base URL."""
 
     class Handler(_Handler):
         planted = groups
@@ -73,4 +73,4 @@ class _Handler(BaseHTTPRequestHandler):
         return {"merged": merged, "outdated": outdated, "to_delete": forgotten}
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: it is no server of anybody's."""
+        """Do not log requests."""

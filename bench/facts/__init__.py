@@ -1,1 +1,1 @@
-"""Labelled scenarios for facts: what must be held at the end, what no longer, and nothing else."""
+"""Labelled scenarios: which facts must be active at the end, and which retired."""

@@ -1,4 +1,4 @@
-"""Playing scenarios through the product's own way in, each in a palace of its own."""
+"""Run scenarios through the production code, each in its own palace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from settings_app.models import MemorySettings
 
 
 def choose_model(*, with_model: bool) -> None:
-    """Facts are found by the local rules, whatever model the operator has set, unless asked."""
+    """Extract facts by the local rules, ignoring the operator's model, unless requested."""
     owner, _ = get_user_model().objects.get_or_create(username="bench")
     provider = MemorySettings.OF_THIS_SERVER if with_model else MemorySettings.NO_MODEL
     MemorySettings.objects.update_or_create(owner=owner, defaults={"provider": provider})
@@ -24,7 +24,7 @@ def choose_model(*, with_model: bool) -> None:
 def play(scenario: Scenario) -> list[Found]:
     """Tell it call by call, and give all its facts: those that are held and those retired.
 
-    Call it once a scenario: told twice, everything is a repetition.
+    Call it once per scenario: the second time everything would be a repetition.
     """
     owner, _ = get_user_model().objects.get_or_create(username="bench")
     palace, _ = Palace.objects.get_or_create(owner=owner, subject=scenario.id)

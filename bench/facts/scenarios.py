@@ -1,7 +1,7 @@
-"""Scenarios in our own words: what people say, and which facts must be held when they are done.
+"""Scenarios: messages, and the facts that must be active afterwards.
 
-A part is a file of JSON lines, one scenario each, as the classes below have it. Most are for
-development; the others are set aside: nobody looks at their misses, and nothing is tuned on them.
+A part is a file of JSON lines, one scenario each, in the form of the classes below. Most are for
+development; the others are a test set: their misses are never inspected or tuned on.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ PARTS = {
 }
 _Made = TypeVar("_Made")
 
-# How a fact may be retired, as `Fact.Fate` has it.
+# The ways a fact may be retired (`Fact.Fate`).
 FATES = ("superseded", "ended", "refined", "corrected")
 MOST_MESSAGES = 5
 
 
 class BadScenario(Exception):
-    """A line that cannot be used; the message says which, and why."""
+    """A line is invalid; the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """
     Attributes:
-        joined: It is remembered in one call with the message before it.
+        joined: Sent in one call with the previous message.
     """
 
     role: Role
@@ -49,7 +49,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A fact, described so that any fair way of putting it matches.
+    """A pattern of a fact that accepts equivalent wordings.
 
     Attributes:
         subject: Names, one of which is the subject's; `*` stands for any characters.
@@ -82,10 +82,10 @@ class Expected:
 class Scenario:
     """
     Attributes:
-        tags: What it tries.
-        active: What must be held at the end.
-        retired: What must have been held, and be so no longer.
-        may: What may be held or not: it counts neither way.
+        tags: What it tests.
+        active: Facts that must be active at the end.
+        retired: Facts that must have been active and are retired.
+        may: Facts that are ignored.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Scenario:
     may: tuple[Expected, ...] = ()
 
     def calls(self) -> list[list[Message]]:
-        """The messages as they are remembered, call by call."""
+        """The messages of each call."""
         calls: list[list[Message]] = []
         for message in self.messages:
             if message.joined and calls:
@@ -110,7 +110,7 @@ def read(path: Path) -> list[Scenario]:
     """The scenarios of a file, in its order.
 
     Raises:
-        BadScenario: a line is not one; says which line and why.
+        BadScenario: a line is invalid; says which and why.
     """
     scenarios: dict[str, Scenario] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

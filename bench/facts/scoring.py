@@ -1,4 +1,4 @@
-"""Scoring: the facts found beside those expected. Pure; needs no database."""
+"""Compare found facts with expected ones. Pure; needs no database."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Z = 1.959964
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A fact as it is held at the end, or as it was retired.
+    """A fact at the end of a scenario, active or retired.
 
     Attributes:
-        fate: Why it is no longer held; empty: it is.
+        fate: Why it was retired; empty if it is active.
     """
 
     subject: str
@@ -42,7 +42,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What became of one scenario.
+    """The result of one scenario.
 
     Attributes:
         matched: Active facts, each with what it was expected as.
@@ -90,7 +90,7 @@ def score(scenario: Scenario, found: Sequence[Found]) -> Score:
 
 
 def matches(expected: Expected, fact: Found) -> bool:
-    """Whether a fact says what is expected, whatever its dates and its aspect."""
+    """Whether a fact matches, apart from its dates and aspect."""
     said = f"{fact.object}\n{fact.text}"
     return (
         _is_one_of(expected.subject, fact.subject)

@@ -31,9 +31,9 @@ from palace.storage.indexing.spaces import active_space
 RECIPE = "default"
 # A palace of all the people together, for what is found by chance among more drawers.
 EVERYBODY = "everybody"
-# About so many palaces of a data set are each asked all the off-topic questions.
+# About this many palaces of a data set get all off-topic questions.
 ASKED_ALL = 5
-# An answer counts as found among so many.
+# An answer counts as found within this rank.
 FOUND = 10
 
 
@@ -59,12 +59,12 @@ def _palace(name: str, transcripts: Sequence[Transcript]) -> Palace:
 def observe(
     people: Sequence[Person], palaces: dict[str, Palace], off_topic: Sequence[str]
 ) -> tuple[list[Observation], Counter[str]]:
-    """Each question asked of its person's palace and of everybody's; and what became of facts."""
+    """Ask each question in its person's palace and in the combined one; also count facts."""
     found: list[Observation] = []
     facts: Counter[str] = Counter()
     for person in tqdm(people, desc="asked", unit="person", disable=None):
         for name in (person.id, EVERYBODY):
-            for kind, text, gold in _asked(person):
+            for kind, text, gold in _questions_of(person):
                 asked = ask(palaces[name], text, person.now)
                 found.append(_observation(kind, palaces[name], person.id, asked, gold))
                 facts += _facts(palaces[name], asked, kind, gold)
@@ -76,7 +76,7 @@ def observe(
     return found, facts
 
 
-def _asked(person: Person) -> Iterator[tuple[str, str, frozenset[str]]]:
+def _questions_of(person: Person) -> Iterator[tuple[str, str, frozenset[str]]]:
     each: Answerable
     for each in person.answerable:
         yield ANSWERABLE, each.text, each.gold

@@ -35,7 +35,7 @@ def table(dataset: str, systems: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _row(title: str, report: Mapping[str, Any], shown: Sequence[str]) -> list[str]:
     memory = report["memory_mb"]
-    held = f"{memory['process_peak']}"
+    peak = f"{memory['process_peak']}"
     return [
         title,
         *(f"{report['metrics']['overall'][name]['value']:.3f}" for name in shown),
@@ -43,7 +43,7 @@ def _row(title: str, report: Mapping[str, Any], shown: Sequence[str]) -> list[st
         f"{report['latency_ms']['p95']}",
         f"{report['ingest']['messages_per_s']}",
         f"{report['disk_bytes_per_message']:,}",
-        f"{held} + {memory['database']}" if memory["database"] else held,
+        f"{peak} + {memory['database']}" if memory["database"] else peak,
     ]
 
 

@@ -1,4 +1,4 @@
-"""Examples: questions whose answers are known, as recall sees them before it weighs anything."""
+"""Training examples: questions with known answers, and their candidates' features."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Openings:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TrainingQuestion:
     """A question with its vector and the drawers that answer it.
 
     Attributes:
@@ -85,7 +85,7 @@ class Example:
     turns: tuple[str, ...]
 
 
-def asked(dataset: str, case: Case) -> Iterator[Asked]:
+def asked(dataset: str, case: Case) -> Iterator[TrainingQuestion]:
     """The questions of a case whose palace has been taken in."""
     palace, space = palace_of(case), active_space()
     openings = _openings(palace, space)
@@ -100,10 +100,10 @@ def asked(dataset: str, case: Case) -> Iterator[Asked]:
             by_meaning=True,
         )
         gold = np.array(sorted(keys[turn] for turn in question.gold_turns), dtype=np.int64)
-        yield Asked(dataset, case.id, question, query, gold, openings)
+        yield TrainingQuestion(dataset, case.id, question, query, gold, openings)
 
 
-def examples(asked: Sequence[Asked], palace: Palace, aim: Aim) -> Iterator[Example]:
+def examples(asked: Sequence[TrainingQuestion], palace: Palace, aim: Aim) -> Iterator[Example]:
     """What recall would weigh for each of the questions, all asked of `palace`.
 
     Args:

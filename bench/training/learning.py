@@ -1,4 +1,4 @@
-"""Learning: from questions with known answers to the adapter and the weights of the recipes."""
+"""Train the adapter and the recipes' weights on questions with known answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.metrics import all_at, any_at, mean, recall_at
-from bench.training.examples import Asked, Example, Floats
+from bench.training.examples import Example, Floats, TrainingQuestion
 from bench.training.fitting import List, Pair, fit_adapter, fit_weights
 from palace.recall.fusion import ranking
 from palace.recall.recipes import SET
@@ -48,7 +48,7 @@ class Learnt:
         return example.values @ np.array(weights, dtype=np.float32)
 
 
-def folds(asked: Sequence[Asked]) -> dict[tuple[str, str], int]:
+def folds(asked: Sequence[TrainingQuestion]) -> dict[tuple[str, str], int]:
     """Which fold each person of each data set is in: of one person all questions or none."""
     people: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for each in asked:
@@ -59,7 +59,7 @@ def folds(asked: Sequence[Asked]) -> dict[tuple[str, str], int]:
     }
 
 
-def learn_adapter(asked: Sequence[Asked]) -> Floats:
+def learn_adapter(asked: Sequence[TrainingQuestion]) -> Floats:
     counts = Counter(each.dataset for each in asked)
     pairs = [
         Pair(

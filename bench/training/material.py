@@ -1,4 +1,4 @@
-"""Material: data sets taken in by mining, their questions as recall sees them."""
+"""Training data: ingested data sets and their questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.command import sha256_of
 from bench.datasets.base import BadData, Case, Dataset
 from bench.runs import palace_of
 from bench.schema import own_schema
-from bench.training.examples import Asked, Example, Floats, asked, examples
+from bench.training.examples import Example, Floats, TrainingQuestion, asked, examples
 from bench.training.learning import FOLDS, figures, folds, learn_adapter, learn_weights
 from palace.pipeline.mine import mine_many
 from palace.recall.adapter import turned
@@ -30,7 +30,7 @@ class Material:
         fold_of: By data set and person.
     """
 
-    asked: Sequence[Asked]
+    asked: Sequence[TrainingQuestion]
     examples: Sequence[Example]
     names: Sequence[str]
     fold_of: Mapping[tuple[str, str], int]
@@ -94,7 +94,7 @@ def gather(paths: Mapping[str, Path]) -> Material:
     """
     checksums = {name: sha256_of(path) for name, path in paths.items()}
     cases = {name: list(_load(name, path).cases) for name, path in paths.items()}
-    questions: list[Asked] = []
+    questions: list[TrainingQuestion] = []
     for name, here in cases.items():
         with own_schema(_schema(name, checksums[name]), keep=True):
             for case in tqdm(here, desc=f"{name} in", disable=None):
@@ -117,7 +117,7 @@ def gather(paths: Mapping[str, Path]) -> Material:
     return Material(questions, found, found[0].names, fold_of, checksums)
 
 
-def _examples(own: Sequence[Asked], case: Case, turn: Floats) -> list[Example]:
+def _examples(own: Sequence[TrainingQuestion], case: Case, turn: Floats) -> list[Example]:
     return list(examples(own, palace_of(case), lambda vector: turned(vector, turn)))
 
 

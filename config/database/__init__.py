@@ -1,1 +1,1 @@
-"""Django's Postgres with connections that are shared: an engine, as Django looks for one."""
+"""A Django database engine: Postgres with pooled connections."""

@@ -1,4 +1,4 @@
-"""The engine of a web process: a connection that is given out is alive."""
+"""The engine of web processes: checks connections before use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from config.pool import give_up
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> psycopg.Connection[Any]:
-        """After a server was restarted, all connections there were are dead, and go at once.
+        """After a server restart, drop all dead connections at once.
 
-        The pool's own check finds one at a time, with growing pauses between.
+        The pool's own check drops one at a time, with growing pauses.
         """
         connection: psycopg.Connection[Any] = super().get_new_connection(conn_params)
         shared: ConnectionPool[Any] | None = getattr(connection, "_pool", None)
@@ -24,7 +24,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         give_up(shared)
         shared.putconn(connection)
         another: psycopg.Connection[Any] = super().get_new_connection(conn_params)
-        return another  # Made just now: it needs no look.
+        return another  # New: it needs no check.
 
 
 def _is_alive(connection: psycopg.Connection[Any]) -> bool:

@@ -1,13 +1,12 @@
-"""Texts into vectors: `embed()` is the only way in.
+"""Embeddings of texts; `embed()` is the only entry point.
 
-The same text always gets the same vector from the same model, whether computed or remembered.
+A model always gives the same text the same vector, computed or cached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +19,7 @@ from llm.commits import commit_without_waiting
 from llm.embedding import build
 from llm.embedding import cache as _cache
 from llm.embedding.cache import forget, prune
+from llm.embedding.model import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from llm.models import Usage
 
@@ -38,26 +38,12 @@ SETTINGS_HINT = (
     "LOCI_EMBEDDING_DIMENSIONS and LOCI_EMBEDDING_API_KEY."
 )
 
-# Little-endian half precision: what is kept, and what everyone gets.
+# Little-endian half precision: what is cached and returned.
 _STORED = np.dtype("<f2")
 
 
-@dataclass(frozen=True)
-class EmbeddingModel:
-    """Which model makes the vectors. Two that compare equal make the same ones."""
-
-    provider: str
-    name: str
-    dimensions: int
-    api_key: str = field(default="", repr=False, compare=False)
-
-    @property
-    def is_local(self) -> bool:
-        return self.provider == providers.LOCAL
-
-
 def deployment_model() -> EmbeddingModel:
-    """The operator's choice (LOCI_EMBEDDING_*); by default the local one."""
+    """The operator's model (LOCI_EMBEDDING_*); by default the local one."""
     return EmbeddingModel(
         provider=settings.EMBEDDING_PROVIDER,
         name=settings.EMBEDDING_MODEL,
@@ -67,10 +53,10 @@ def deployment_model() -> EmbeddingModel:
 
 
 def check(model: EmbeddingModel) -> None:
-    """See, without computing or calling anything, whether the model can work as it is set.
+    """Check the model's settings, without computing or calling anything.
 
     Raises:
-        EmbedderMisconfigured: it cannot; says what to set.
+        EmbedderMisconfigured: they are invalid; the message says what to set.
     """
     if not model.is_local:
         try:
@@ -81,7 +67,7 @@ def check(model: EmbeddingModel) -> None:
         raise EmbedderMisconfigured(
             f"There is no local embedding model {model.name!r}; "
             f"set LOCI_EMBEDDING_MODEL to {' or '.join(build.LOCAL_MODELS)}, or "
-            "LOCI_EMBEDDING_PROVIDER to the provider that has it."
+            "LOCI_EMBEDDING_PROVIDER to its provider."
         )
     elif model.dimensions != build.DIMENSIONS:
         raise EmbedderMisconfigured(
@@ -100,16 +86,16 @@ def embed(
 ) -> NDArray[np.float32]:
     """Vectors of unit length (to half precision), float32 (n, dimensions), in the texts' order.
 
-    Texts seen lately come from the cache and the rest go to the model, metered as one call.
-    Call it outside of a transaction: a rollback would take the meter's row along.
+    Recent texts come from the cache; the rest go to the model, metered as one call.
+    Call it outside of a transaction: a rollback would delete the meter's row.
 
     Args:
-        owner_id: For whom it is metered.
-        cache: False for texts that will not come again, like questions.
+        owner_id: The user for whom it is metered.
+        cache: False for texts that are not repeated, like questions.
 
     Raises:
         EmbedderUnavailable: down, slow or busy, also after retries.
-        EmbedderMisconfigured: wrong as set up; the message says what to set.
+        EmbedderMisconfigured: wrong settings; the message says what to set.
     """
     readable = [_readable(text) for text in texts]
     if not readable:
@@ -130,10 +116,9 @@ def embed(
 
 
 def max_passage_chars(model: EmbeddingModel) -> int:
-    """How long a passage may be for the model to read all of it, in most languages.
+    """The longest passage that the model reads completely, in most languages.
 
-    The local model reads 256 tokens. Of the others many read 512, and a longer passage would
-    be about more than one thing anyway.
+    The local model reads 256 tokens. Many others read 512, and longer passages would mix topics.
     """
     return 900 if model.is_local else 1500
 
@@ -142,9 +127,9 @@ def max_passage_chars(model: EmbeddingModel) -> int:
 def _metered(
     model: EmbeddingModel, owner_id: int | None, purpose: str
 ) -> Iterator[tuple[usage.Meter, dict[UUID, bytes]]]:
-    """Meter a call however it ends, and keep the vectors that the block has made of it.
+    """Meter a call, whatever its outcome, and cache the vectors that the block computes.
 
-    All in one commit; where the call was free, nobody waits until the disk has it.
+    All in one commit, which does not wait for the disk if the call was free.
     """
     meter, made = usage.Meter(), dict[UUID, bytes]()
     try:
@@ -175,7 +160,7 @@ def _compute(
 
 
 def _local(texts: Sequence[str], model: EmbeddingModel) -> tuple[NDArray[np.float32], int]:
-    # ONNX Runtime is 45 MB that the web server's and the scheduler's processes need not carry.
+    # ONNX Runtime takes 45 MB, which web server and scheduler do not need.
     from llm.embedding import local  # noqa: PLC0415
 
     check(model)
@@ -194,5 +179,5 @@ def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> 
 
 
 def _readable(text: str) -> str:
-    """Half a surrogate pair, as in cut text, has no UTF-8 form: it becomes a question mark."""
+    """Replace lone surrogates, which cannot be encoded, by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")

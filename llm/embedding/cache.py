@@ -1,8 +1,7 @@
-"""Vectors of texts embedded lately, in the database.
+"""The cache of recent embeddings, in the database.
 
-A row's key is a keyed hash: whoever reads the table without the deployment's secret learns
-neither the texts nor whether a guessed text is among them. Lookups and inserts are one
-statement each, whatever the number of texts.
+A row's key is a keyed hash: without the deployment's secret, the table reveals neither the texts
+nor whether it contains a guessed one. Lookups and inserts are one statement each.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import psycopg
@@ -19,10 +17,8 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+from llm.embedding.model import EmbeddingModel
 from llm.models import CachedEmbedding
-
-if TYPE_CHECKING:
-    from llm.embedding import EmbeddingModel
 
 _TABLE = CachedEmbedding._meta.db_table
 
@@ -35,7 +31,7 @@ def keys(texts: Iterable[str], model: EmbeddingModel) -> list[UUID]:
 
 
 def look_up(wanted: Sequence[UUID]) -> dict[UUID, bytes]:
-    """The vectors there are, by key; each is marked as used today."""
+    """The cached vectors by key; each is marked as used today."""
     today = timezone.now().date()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -45,7 +41,7 @@ def look_up(wanted: Sequence[UUID]) -> dict[UUID, bytes]:
         rows: list[tuple[UUID, bytes, date]] = cursor.fetchall()
         stale = [key for key, _vector, used_on in rows if used_on < today]
         if stale:
-            # Rows another process is marking are left to it: neither waits for the other.
+            # Skip rows that another process is marking.
             cursor.execute(
                 f"UPDATE {_TABLE} SET used_on = %s WHERE key IN "  # noqa: S608
                 f"(SELECT key FROM {_TABLE} WHERE key = ANY(%s) FOR UPDATE SKIP LOCKED)",
@@ -55,17 +51,17 @@ def look_up(wanted: Sequence[UUID]) -> dict[UUID, bytes]:
 
 
 def keep(vectors: Mapping[UUID, bytes]) -> None:
-    """Insert; a row that another process put there meanwhile stays as it is.
+    """Insert the vectors; existing rows stay.
 
     Args:
-        vectors: Of one model: all of one length.
+        vectors: All of one model, so of one length.
     """
     if not vectors:
         return
-    # In one order everywhere, so that two processes inserting the same texts cannot deadlock.
+    # Sorted, so that two processes inserting the same texts cannot deadlock.
     ordered = sorted(vectors)
-    # As one value each, in binary: written out in an array of its own, a vector takes its server
-    # several times as long to read as to store.
+    # All keys as one binary value and all vectors as another: an array of values takes the server
+    # several times as long to parse as to store.
     size = len(vectors[ordered[0]])
     sent = b"".join(key.bytes for key in ordered), b"".join(vectors[key] for key in ordered)
     connection.ensure_connection()
@@ -80,9 +76,9 @@ def keep(vectors: Mapping[UUID, bytes]) -> None:
 
 
 def forget(texts: Iterable[str], model: EmbeddingModel) -> int:
-    """Delete the vectors of these texts, for when the texts themselves are purged."""
+    """Delete the vectors of these texts, when the texts themselves are purged."""
     with connection.cursor() as cursor:
-        # In one order, so that two that forget the same texts cannot deadlock.
+        # Sorted, so that two processes forgetting the same texts cannot deadlock.
         cursor.execute(
             f"DELETE FROM {_TABLE} WHERE key IN "  # noqa: S608
             f"(SELECT key FROM {_TABLE} WHERE key = ANY(%s) ORDER BY key FOR UPDATE)",
@@ -93,10 +89,10 @@ def forget(texts: Iterable[str], model: EmbeddingModel) -> int:
 
 
 def prune(older_than_days: int = 30) -> int:
-    """Delete what has not been used for so many days; returns how many."""
+    """Delete vectors unused for that many days; returns their number."""
     limit = timezone.now().date() - timedelta(days=older_than_days)
     with connection.cursor() as cursor:
-        # Rows that another process is forgetting, or marking as used, are left to it.
+        # Skip rows that another process is deleting or marking.
         cursor.execute(
             f"DELETE FROM {_TABLE} WHERE key IN "  # noqa: S608
             f"(SELECT key FROM {_TABLE} WHERE used_on < %s FOR UPDATE SKIP LOCKED)",

@@ -1,4 +1,4 @@
-"""How many processor cores this process may use."""
+"""The number of CPU cores this process may use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def available_cores() -> int:
-    """At least 1. A container's quota counts: 64 threads sharing two cores' time are slow."""
+    """At least 1. Respects a container's quota: 64 threads on two cores' time are slow."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, min(cores or 1, _quota(_CGROUP_QUOTA) or 1024))
 

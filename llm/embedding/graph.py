@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 as an ONNX graph: BERT with six layers, mean pooling, unit length.
 
-In float32, or with its matrix products in integers of 8 bits (`quantized.py`).
+In float32, or with its matrix products in 8-bit integers.
 
 ONNX Runtime's fused operators (domain com.microsoft, described in its ContribOperators.md) do
 attention, the layer norms and the exact, erf-based GELU in one step each, which is what makes
@@ -19,16 +19,16 @@ from onnx import TensorProto, helper, numpy_helper
 
 # Levels on either side of zero.
 LEVELS = 127
-# Where zero lies among the unsigned numbers that tokens become: products of unsigned and signed
-# ones are those that processors have instructions for.
+# The zero point of quantized tokens, which are unsigned: processors have instructions for products
+# of unsigned and signed integers.
 _ZERO = 128
-# So that a token of zeros has a scale.
+# Avoids a zero scale for a token of zeros.
 _SMALLEST_SCALE = 1e-9
 LAYERS = 6
 HEADS = 12
 DIMENSIONS = 384
 LAYER_NORM_EPSILON = 1e-12
-# Old enough for any ONNX Runtime we may meet; the graph uses nothing newer.
+# Old enough for all supported ONNX Runtimes; the graph needs nothing newer.
 _OPSET = 17
 _IR_VERSION = 8
 _FUSED = "com.microsoft"
@@ -80,7 +80,7 @@ def build_graph(weights: Weights, *, int8: bool = False) -> onnx.ModelProto:
 
 def _embeddings(graph: _Graph, weights: Weights) -> str:
     prefix = "embeddings"
-    # Every text is one segment, so its embedding is the same at every place: add it beforehand.
+    # All texts have one segment, so its embedding is constant: add it to the positions.
     segment = weights[f"{prefix}.token_type_embeddings.weight"][0]
     positions = weights[f"{prefix}.position_embeddings.weight"] + segment
     graph.nodes.append(
@@ -131,7 +131,7 @@ def _attention(graph: _Graph, weights: Weights, prefix: str, output: str, hidden
 def _attention_of_products(
     graph: _Graph, weights: Weights, prefix: str, output: str, hidden: str
 ) -> str:
-    """The operator that makes its own products would make them in float32."""
+    """Attention on quantized products; the fused operator would compute them in float32."""
     matrix, bias = _query_key_value(weights, prefix)
     product = quantized_product(graph, f"{prefix}.qkv", hidden, matrix)
     parts = [f"{prefix}.{part}" for part in ("query", "key", "value")]
@@ -177,7 +177,7 @@ def _add_and_norm(
 def _pool(graph: _Graph, hidden: str) -> None:
     """The mean over the real tokens, scaled to unit length.
 
-    Scaling makes the division of the mean needless: the sum points the same way.
+    Normalising makes the mean's division unnecessary: the sum has the same direction.
     """
     mask = graph.add("Cast", "mask", "attention_mask", to=TensorProto.FLOAT)
     axis = graph.constant("mask_axis", np.array([1], dtype=np.int64))
@@ -188,7 +188,7 @@ def _pool(graph: _Graph, hidden: str) -> None:
 
 
 class Graph(Protocol):
-    """What products are added to; each method returns the name of the value it adds."""
+    """The graph under construction; each method returns the name of the value it adds."""
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str: ...
 
@@ -215,7 +215,7 @@ def quantized_product(graph: Graph, name: str, value: str, matrix: NDArray[np.fl
 def quantized_columns(
     matrix: NDArray[np.float32],
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Integers from -127 to 127, and by what each column is multiplied to have it back."""
+    """Integers from -127 to 127, and each column's scale."""
     scales = np.maximum(np.abs(matrix).max(axis=0) / LEVELS, _SMALLEST_SCALE)
     return np.rint(matrix / scales).astype(np.int8), scales.astype(np.float32)
 

@@ -15,12 +15,11 @@ from tokenizers import Encoding, Tokenizer
 from llm.embedding import build
 from llm.onnx_runtime import batches, open_session
 
-# The model was trained on this many; what comes after is not seen.
+# The model was trained on this many; the rest is ignored.
 MAX_TOKENS = 256
-# Rows times the longest row: small enough to stay in the caches, large enough to keep busy.
+# Rows times the longest row: small enough for the CPU caches, large enough to be efficient.
 BATCH_TOKENS = 768
-# The tokenizer is handed this many texts at a time, so that a long list does not sit in memory
-# twice; sorting by length works within them.
+# Texts per tokenizer call, to bound memory; batches are sorted by length within them.
 CHUNK_TEXTS = 4096
 
 Vectors = NDArray[np.float32]
@@ -60,14 +59,14 @@ class LocalEmbedder:
 
 
 _making = threading.Lock()
-# By the model's name: while one is replaced by another, both are at work.
+# By model name: while one replaces another, both are in use.
 _embedders: dict[str, LocalEmbedder] = {}
-# A parent's session has no threads in a forked child and would wait for them if it were freed.
+# In a forked child the parent's session has no threads, and freeing it would wait for them.
 _orphans: list[dict[str, LocalEmbedder]] = []
 
 
 def embedder(name: str = build.MODEL_NAME) -> LocalEmbedder:
-    """This process's embedder, made when first asked for (0.3 s; the first time ever it is built).
+    """This process's embedder, loaded at the first call (0.3 s; longer if it must be built).
 
     Args:
         name: One of `build.LOCAL_MODELS`.
@@ -89,6 +88,6 @@ def _forget_after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_after_fork)
-# One text at a time is fast enough (the model takes fifty times longer), and the tokenizer's own
+# Sequential tokenizing is fast enough (the model takes fifty times longer), and the tokenizer's
 # threads would not survive a fork.
 os.environ["TOKENIZERS_PARALLELISM"] = "false"

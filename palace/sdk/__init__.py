@@ -1,6 +1,6 @@
-"""Memory for programs: `from palace.sdk import Memory`, or AsyncMemory.
+"""The SDK: `from palace.sdk import Memory`, or AsyncMemory.
 
-Importing it sets Django up, where that has not been done; `Memory(owner=…)` starts what is needed.
+Importing it sets up Django if necessary; `Memory(owner=…)` starts the services it needs.
 """
 
 from palace.sdk import process
@@ -37,7 +37,7 @@ from palace.sdk.results import (
 
 process.set_up_django()
 
-# Tables can be imported only from here on.
+# Models can be imported only after the setup.
 from palace.sdk.asynchronous import AsyncMemory  # noqa: E402
 from palace.sdk.memory import Memory  # noqa: E402
 

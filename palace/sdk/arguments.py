@@ -1,4 +1,4 @@
-"""What callers hand over: messages, metadata, times and limits, checked with a sentence each."""
+"""Validate the SDK's arguments: messages, metadata, times and limits."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ MOST_PROMPT_CHARS = 100_000
 
 
 def turns_of(messages: Messages, said_at: datetime, name: str) -> list[Turn]:
-    """Messages to the byte; each gets an id of its own: said twice, it is two.
+    """Convert messages to turns, verbatim; repeated messages stay separate turns.
 
     Args:
-        name: Of this one telling; ids begin with it.
-        messages: A text that the user says, or a list of {"role", "content"}; a message may have
-            a "name", which says who speaks. Other keys are not read.
+        name: The name of this call; the turns' ids begin with it.
+        messages: A text that the user said, or a list of {"role", "content"}; a message may have
+            a "name", the speaker's. Other keys are ignored.
 
     Raises:
-        BadInput: says which message, and what it lacks.
+        BadInput: a message is invalid; says which and why.
     """
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
@@ -69,7 +69,7 @@ def _role(at: int, role: object) -> Role:
 def metadata_of(metadata: object) -> dict[str, Any]:
     """
     Raises:
-        BadInput: it is no object that JSON can write, or a very large one.
+        BadInput: it is not a JSON object, or too large.
     """
     if metadata is None:
         return {}
@@ -93,7 +93,7 @@ def manner_of(
 ) -> ExtractionOptions:
     """
     Raises:
-        BadInput: a prompt is none; BadFilter: the filter makes no sense.
+        BadInput: a prompt is not text; BadFilter: the filter is invalid.
     """
     if filters is not None:
         condition_of(filters)
@@ -117,7 +117,7 @@ def _prompt(name: str, prompt: object) -> str:
 
 
 def moment_of(name: str, moment: Moment | None) -> datetime | None:
-    """A time; without a zone it is in UTC, and a date is its first moment."""
+    """Parse a time; UTC if it has no zone; a date means its midnight."""
     if moment is None:
         return None
     read = read_moment(moment)
@@ -133,7 +133,7 @@ def limit_of(limit: object) -> int:
 
 
 def statement_of(text: object) -> str:
-    """What a memory is made to say."""
+    """Validate a memory's new text."""
     if not isinstance(text, str) or not text.strip():
         raise BadInput("A memory says something: give it a text. To remove it, delete it.")
     if len(text) > MOST_TEXT_CHARS or not is_storable(text):
@@ -145,7 +145,7 @@ def statement_of(text: object) -> str:
 
 
 def key_of(memory_id: object) -> UUID | None:
-    """None for what no memory can have as its id."""
+    """The id as UUID, or None if it is not one."""
     try:
         return UUID(str(memory_id))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Calls that wait, made into ones that are awaited: the same code, in threads."""
+"""Run blocking calls in threads, to make them awaitable."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ R = TypeVar("R")
 
 
 class Awaiting(ABC, Generic[T]):
-    """Stands for something whose calls wait."""
+    """The base of async wrappers around blocking objects."""
 
     @abstractmethod
     def waiting(self) -> T:
-        """The one that does the work; to make it may take a while: not in coroutines."""
+        """The wrapped object; creating it may block."""
 
 
 def awaited(
     method: Callable[Concatenate[T, P], R],
 ) -> Callable[Concatenate[Awaiting[T], P], Coroutine[Any, Any, R]]:
-    """Each call has a thread and a database connection of its own."""
+    """Run a call in a thread with its own database connection."""
 
     @wraps(method)
     async def called(standing: Awaiting[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -34,7 +34,7 @@ def awaited(
             try:
                 return method(standing.waiting(), *args, **kwargs)
             finally:
-                # The thread may never be used again; its connections must not stay behind.
+                # The thread may never be used again and must not leave connections open.
                 connections.close_all()
 
         return await asyncio.to_thread(call)

@@ -1,4 +1,4 @@
-"""AsyncMemory: Memory for asyncio, and what it hands out."""
+"""AsyncMemory: Memory for asyncio."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from palace.working.names import Namespace, name_of
 
 
 class AsyncMemory(Awaiting[Memory]):
-    """As Memory, its methods awaited. Each call has a thread and a database connection of its own.
+    """Memory with awaitable methods. Each call has its own thread and database connection.
 
-    What Memory's constructor raises, the first call does.
+    Errors of Memory's constructor are raised by the first call.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class AsyncMemory(Awaiting[Memory]):
         self._turn = Lock()
 
     def memory(self) -> Memory:
-        """The one that does the work; made on first use, which takes a while: not in coroutines."""
+        """The wrapped Memory, created at first use, which blocks."""
         with self._turn:
             if self._memory is None:
                 self._memory = Memory(
@@ -43,17 +43,17 @@ class AsyncMemory(Awaiting[Memory]):
     waiting = memory
 
     def working(self, namespace: str, *, user_id: str | None = None) -> AsyncWorkingMemory:
-        """As `Memory.working`; not awaited, its calls are."""
+        """As `Memory.working`; the returned object's methods are awaitable."""
         return AsyncWorkingMemory(self, namespace, user_id)
 
     def conversation(
         self, conversation_id: str, *, user_id: str | None = None
     ) -> AsyncConversationMemory:
-        """As `Memory.conversation`; not awaited, its calls are."""
+        """As `Memory.conversation`; the returned object's methods are awaitable."""
         return AsyncConversationMemory(self, conversation_id, user_id)
 
     def episodes(self, *, user_id: str | None = None) -> AsyncEpisodicMemory:
-        """As `Memory.episodes`; not awaited, its calls are."""
+        """As `Memory.episodes`; the returned object's methods are awaitable."""
         return AsyncEpisodicMemory(self, user_id)
 
     add = awaited(Memory.add)
@@ -68,10 +68,10 @@ class AsyncMemory(Awaiting[Memory]):
 
 
 class AsyncWorkingMemory(Awaiting[WorkingMemory]):
-    """As WorkingMemory, its methods awaited."""
+    """WorkingMemory with awaitable methods."""
 
     def __init__(self, memory: AsyncMemory, namespace: str, user_id: str | None) -> None:
-        scope_of(user_id)  # What cannot be is said at once.
+        scope_of(user_id)  # Validate at once.
         self.namespace = Namespace.read(namespace)
         self._memory, self._user_id = memory, user_id
 
@@ -87,7 +87,7 @@ class AsyncWorkingMemory(Awaiting[WorkingMemory]):
 
 
 class AsyncConversationMemory(Awaiting[ConversationMemory]):
-    """As ConversationMemory, its methods awaited."""
+    """ConversationMemory with awaitable methods."""
 
     def __init__(self, memory: AsyncMemory, conversation_id: str, user_id: str | None) -> None:
         scope_of(user_id)
@@ -108,7 +108,7 @@ class AsyncConversationMemory(Awaiting[ConversationMemory]):
 
 
 class AsyncEpisodicMemory(Awaiting[EpisodicMemory]):
-    """As EpisodicMemory, its methods awaited."""
+    """EpisodicMemory with awaitable methods."""
 
     def __init__(self, memory: AsyncMemory, user_id: str | None) -> None:
         scope_of(user_id)

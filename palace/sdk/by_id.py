@@ -1,4 +1,4 @@
-"""One memory, by its id: whose it is, is not said; it is in one of the owner's palaces."""
+"""Operations on one memory by its id, in any of the owner's palaces."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from palace.sdk import arguments, shown
 from palace.sdk.results import Deleted, HistoryRecord, MemoryItem, UpdatedItem
 from palace.sdk.scope import CallScope
 
-# Is given a memory as it is, while nobody can change it; what it raises leaves it so.
+# Called with the locked memory before a change; raise to abort.
 Check = Callable[[MemoryItem], None]
 
 
 def as_it_may_be(item: MemoryItem) -> None:
-    """To change it, whatever it says."""
+    """Accept any current state."""
 
 
 def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
-    """A memory that is held, or that was told as past; None where there is none."""
+    """An active memory, or one that was stated as past; else None."""
     versions = _versions(palaces, memory_id)
-    past = versions.filter(_told_as_past()).order_by("-recorded_at", "-pk")
+    past = versions.filter(_is_past_version()).order_by("-recorded_at", "-pk")
     fact = versions.active().first() or past.first()
     return _item(fact) if fact else None
 
@@ -37,35 +37,35 @@ def rewrite(
 ) -> UpdatedItem:
     """
     Raises:
-        NoSuchFact: there is no such memory; BadInput: the text cannot be kept; FactConflict.
+        NoSuchFact: there is no such memory; BadInput: the text cannot be stored; FactConflict.
     """
-    text, fact = arguments.statement_of(new_text), _held(palaces, memory_id)
+    text, fact = arguments.statement_of(new_text), _active_fact(palaces, memory_id)
     by = _scope_of(fact).writing()
     return shown.updated(
         fact_edits.rewrite(
-            fact.palace, fact.memory, text, by, check=lambda held: check(_item(held))
+            fact.palace, fact.memory, text, by, check=lambda current: check(_item(current))
         )
     )
 
 
 def delete(palaces: PalaceQuerySet, memory_id: str, check: Check = as_it_may_be) -> Deleted:
-    """With the words it alone rests on, as far as the fact API was given them.
+    """Delete a memory, and messages sent to the fact API that only it uses.
 
     Raises:
         NoSuchFact: there is no such memory.
     """
-    fact = _held(palaces, memory_id)
+    fact = _active_fact(palaces, memory_id)
     by = _scope_of(fact).writing()
     return shown.deleted(
-        delete_fact(fact.palace, fact.memory, by, check=lambda held: check(_item(held)))
+        delete_fact(fact.palace, fact.memory, by, check=lambda current: check(_item(current)))
     )
 
 
 def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:
-    """Oldest first.
+    """All changes, oldest first.
 
     Raises:
-        NoSuchFact: there is no such memory, and never was.
+        NoSuchFact: there never was such a memory.
     """
     key = arguments.key_of(memory_id)
     events = FactEvent.objects.filter(palace__in=palaces, memory=key)
@@ -75,7 +75,7 @@ def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:
     return records
 
 
-def _held(palaces: PalaceQuerySet, memory_id: str) -> Fact:
+def _active_fact(palaces: PalaceQuerySet, memory_id: str) -> Fact:
     fact = _versions(palaces, memory_id).active().first()
     if fact is None:
         raise NoSuchFact(memory_id)
@@ -83,7 +83,7 @@ def _held(palaces: PalaceQuerySet, memory_id: str) -> Fact:
 
 
 def _versions(palaces: PalaceQuerySet, memory_id: str) -> FactQuerySet:
-    """All rows of a memory."""
+    """All versions of a memory."""
     key = arguments.key_of(memory_id)
     if key is None:
         return Fact.objects.none()
@@ -91,8 +91,8 @@ def _versions(palaces: PalaceQuerySet, memory_id: str) -> FactQuerySet:
     return facts.select_related("palace", "subject")
 
 
-def _told_as_past() -> Q:
-    """What was over when it was told was never held, and is kept for `true_at`."""
+def _is_past_version() -> Q:
+    """Facts stated as past were never active; they exist for `true_at`."""
     return Q(retired_at=F("recorded_at"), fate__in=Fact.WAS_TRUE)
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong within a call, as callers know it."""
+"""Translate internal errors to the SDK's errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def a_call(method: Callable[P, R]) -> Callable[P, R]:
 def translate_errors() -> Iterator[None]:
     """
     Raises:
-        NotFoundError, EmbeddingError, SetupError, VectorStoreError: in place of what was raised.
+        NotFoundError, EmbeddingError, SetupError, VectorStoreError: in place of the internal error.
     """
     try:
         yield
@@ -41,10 +41,10 @@ def translate_errors() -> Iterator[None]:
         raise EmbeddingError(str(error)) from error
     except SynchronousOnlyOperation as error:
         raise SetupError(
-            "Memory waits, which nothing may inside a running event loop (a notebook has one); use "
+            "Memory blocks, which is not allowed in a running event loop (a notebook has one); use "
             "AsyncMemory there, and await its calls."
         ) from error
     except (OperationalError, InterfaceError) as error:
         if not connection.in_atomic_block:
-            connection.close()  # It may be broken; the next call has one of its own.
-        raise VectorStoreError(f"The database does not answer: {error}") from error
+            connection.close()  # It may be broken; the next call opens another.
+        raise VectorStoreError(f"The database does not respond: {error}") from error

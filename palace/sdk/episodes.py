@@ -1,6 +1,6 @@
-"""Episodes for programs: summaries of conversations, stored, and found by meaning.
+"""The SDK's episodes: store summaries of conversations and search them by meaning.
 
-What is read of somebody who has no palace is nothing; what is stored makes one.
+Reads return nothing for a person without a palace; storing creates one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ LIMIT = 10
 
 
 class EpisodicMemory:
-    """The episodes of a palace; made by `Memory.episodes`."""
+    """The episodes of a palace; returned by `Memory.episodes`."""
 
     def __init__(self, owner_id: int, user_id: str | None, bound_to: str | None = None) -> None:
         """
         Raises:
-            ScopeError: nobody can be called so; WrongPalace.
+            ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
 
@@ -44,10 +44,10 @@ class EpisodicMemory:
         started_at: Moment | None = None,
         ended_at: Moment | None = None,
     ) -> EpisodeItem:
-        """Keep a summary of a conversation beside those there are; not inside a transaction.
+        """Store another summary of a conversation; call it outside of a transaction.
 
         Raises:
-            BadInput: something cannot be kept.
+            BadInput: an argument cannot be stored.
         """
         agent = _agent(agent_id)
         begun = arguments.moment_of("started_at", started_at)
@@ -75,14 +75,14 @@ class EpisodicMemory:
         limit: int = LIMIT,
         as_of: Moment | None = None,
     ) -> list[EpisodeItem]:
-        """The episodes closest by meaning, best first, each with its `score`.
+        """Search episodes by meaning, best first, each with its `score`.
 
         Args:
-            agent_id: Only those of this agent.
-            as_of: Only those of conversations that had begun then.
+            agent_id: Only this agent's episodes.
+            as_of: Only conversations that had started by then.
 
         Raises:
-            BadInput: an argument cannot be used; EmptyQuery: the question is blank.
+            BadInput: an argument is invalid; EmptyQuery: the query is blank.
             EmbeddingError: the embedding model fails.
         """
         agent, most = _agent(agent_id), arguments.limit_of(limit)
@@ -95,7 +95,7 @@ class EpisodicMemory:
 
     @a_call
     def of_conversation(self, conversation_id: str) -> list[EpisodeItem]:
-        """All episodes of a conversation, the oldest first."""
+        """All episodes of a conversation, oldest first."""
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []

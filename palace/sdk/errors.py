@@ -1,4 +1,4 @@
-"""What the SDK raises: one tree below PalaceError, each with a `code` and a sentence."""
+"""The SDK's errors: subclasses of PalaceError, each with a `code` and a message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class ScopeError(PalaceError):
-    """A call that does not say whose memories it is about."""
+    """The call names no scope."""
 
     code = "scope_missing"
 
@@ -36,7 +36,7 @@ class ScopeError(PalaceError):
 
 
 class WrongPalace(PalaceError):
-    """Somebody else's memories than the one's whom a Memory was made for."""
+    """The call names another palace than the one that this Memory is bound to."""
 
     code = "wrong_palace"
 
@@ -45,30 +45,30 @@ class WrongPalace(PalaceError):
 
 
 class NotFoundError(PalaceError):
-    """There is no such memory among the owner's, or it was deleted."""
+    """The owner has no such memory, or it was deleted."""
 
     code = "not_found"
 
 
 class LLMError(PalaceError):
-    """A model did not do what was asked of it. A chat model that fails is done without."""
+    """A model call failed. Failures of chat models are not raised: local rules take over."""
 
     code = "llm_error"
 
 
 class EmbeddingError(LLMError):
-    """The embedding model failed, and nothing can be searched by meaning without it."""
+    """The embedding model failed; search by meaning needs it."""
 
     code = "embedding_error"
 
 
 class VectorStoreError(PalaceError):
-    """The database does not answer."""
+    """The database does not respond."""
 
     code = "vector_store_error"
 
 
 class SetupError(PalaceError):
-    """What the SDK needs could not be started or made; says what to do."""
+    """Setup failed; the message says what to do."""
 
     code = "setup_error"

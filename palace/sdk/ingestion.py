@@ -1,4 +1,4 @@
-"""Adding: what a program tells, checked, kept word by word, and read for memories."""
+"""Add messages: validate them, file them verbatim, extract memories."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from palace.tasks import enqueue_mining
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class IngestionRequest:
     """
     Attributes:
-        name: Told again under the same name, messages are filed once, and what was not read of
-            them is read; it is also their conversation's, where no run is named.
+        name: Makes the call idempotent: repeated under the same name, it files nothing twice and
+            extracts only what is missing. Also the conversation's id if there is no run.
     """
 
     scope: CallScope
@@ -47,10 +47,10 @@ class Told:
         timestamp: Moment | None = None,
         name: str = "",
     ) -> Self:
-        """Arguments as `Memory.add`.
+        """Validate the arguments of `Memory.add`.
 
         Raises:
-            BadInput: something cannot be kept; BadFilter.
+            BadInput: an argument cannot be stored; BadFilter.
         """
         said_at = arguments.moment_of("timestamp", timestamp) or timezone.now()
         name = name or str(uuid4())
@@ -63,19 +63,19 @@ class Told:
         )
 
 
-def add(palace: Palace, told: Told) -> AddResults:
-    """`Memory.add`, in a palace; call it outside of a transaction."""
+def add(palace: Palace, request: IngestionRequest) -> AddResults:
+    """Implements `Memory.add` for a palace; call it outside of a transaction."""
     lines = remember(
         palace,
-        told.turns,
-        agent=told.scope.agent,
-        run=told.scope.run,
-        conversation=told.name,
-        metadata=told.metadata,
-        options=told.options,
+        request.turns,
+        agent=request.scope.agent,
+        run=request.scope.run,
+        conversation=request.name,
+        metadata=request.metadata,
+        options=request.options,
         source=BY,
     )
-    _have_mined(palace, told.turns)
+    _have_mined(palace, request.turns)
     return {"results": [shown.event(line) for line in lines]}
 
 

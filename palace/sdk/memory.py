@@ -1,4 +1,4 @@
-"""Memory: what a program tells it, it keeps word by word, and as facts."""
+"""Memory: store messages verbatim and as facts, search and edit them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from palace.sdk import arguments, by_id, ingestion, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import translate_errors
 from palace.sdk.episodes import EpisodicMemory
-from palace.sdk.fact_search import find
+from palace.sdk.fact_search import search_facts
 from palace.sdk.owners import account_of
 from palace.sdk.results import (
     AddResults,
@@ -44,7 +44,7 @@ LIMIT = 100
 
 
 def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[Memory, P], R]:
-    """With this memory's index in use, and with errors as callers know them."""
+    """Decorate a method: use this memory's vector index, and translate errors."""
 
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,10 +55,10 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
 
 
 class Memory:
-    """The memories of one owner and of those whom the owner serves.
+    """The memories of one owner and of the owner's users.
 
-    Each call but those by id says whose: `user_id` names a palace of its own, without it the
-    owner's; `agent_id` and `run_id` narrow it. Safe to be used by many threads.
+    Each call except those by id names a scope: `user_id` selects a palace, by default the owner's;
+    `agent_id` and `run_id` narrow it. Thread-safe.
     """
 
     def __init__(
@@ -70,23 +70,23 @@ class Memory:
     ) -> None:
         """
         Args:
-            owner: The name or address of an account, made without a password where there is
-                none; None: this machine's own.
-            vector_index: Where facts' vectors are kept and searched; Postgres unless given.
-            subject: The one palace that all calls are about, by its `user_id`, empty for the
-                owner's own; a call that names another raises WrongPalace, and no id of another is
-                found. None: all of the owner's.
+            owner: The name or e-mail address of an account, created without a password if missing;
+                None: this machine's owner.
+            vector_index: Stores and searches the facts' vectors; by default Postgres.
+            subject: Bind all calls to the palace of this `user_id`, empty for the owner's own; a
+                call that names another raises WrongPalace, and ids of others are not found. None:
+                all of the owner's.
 
         Raises:
-            SetupError: what is needed cannot be started; says what to do.
-            BadInput: nobody can be called so.
+            SetupError: a service cannot be started; says what to do.
+            BadInput: the owner's name is invalid.
         """
         with translate_errors():
             process.make_ready()
             self.owner = account_of(owner)
         self.subject = subject
         self.vector_index = vector_index or PgVectorIndex()
-        # What others make facts of has its vectors there.
+        # Facts extracted elsewhere have their vectors in Postgres.
         self._shares_index = isinstance(self.vector_index, PgVectorIndex)
 
     @_a_call
@@ -103,25 +103,23 @@ class Memory:
         judging_prompt: str | None = None,
         timestamp: Moment | None = None,
     ) -> AddResults:
-        """Keep messages to the byte, and what they say as facts, each judged beside those known.
+        """Store messages verbatim and extract facts, each judged against known ones.
 
-        A model that fails is done without: what the local rules find is kept. Should the process
-        die amid it, a worker reads what was kept, with the same arguments. Call it outside of a
-        transaction.
+        If a model fails, the local rules' results are stored. If the process dies, a worker
+        finishes the extraction with the same arguments. Call it outside of a transaction.
 
         Args:
-            messages: A text that the user says, or a list of {"role", "content"} in order.
-            metadata: Kept with each memory that is made.
-            filters: Of the memories within the scope, only those that meet them are judged beside.
-            prompt: What a model is told to look for, in place of our own instructions; without a
-                model it has no effect.
-            judging_prompt: Likewise, how it is told to judge what it found beside what is known.
-            timestamp: When it was said; the present unless given.
+            messages: A text that the user said, or a list of {"role", "content"} in order.
+            metadata: Stored with each new memory.
+            filters: Judge new facts only against memories in the scope that match.
+            prompt: Replaces our extraction prompt; without a model it has no effect.
+            judging_prompt: Replaces our prompt for judging new facts, likewise.
+            timestamp: When it was said; defaults to now.
 
         Raises:
-            ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
+            ScopeError: no id is given; BadInput: an argument cannot be stored; BadFilter.
         """
-        what = ingestion.Told.read(
+        what = ingestion.IngestionRequest.read(
             self._scope(user_id, agent_id, run_id),
             messages,
             metadata=metadata,
@@ -147,17 +145,17 @@ class Memory:
         true_at: Moment | None = None,
         known_at: Moment | None = None,
     ) -> MemoryResults:
-        """The memories closest to the question by meaning, best first, each with its score.
+        """Search memories by meaning, best first, each with its score.
 
-        Where it names somebody or something, memories of what these are connected to have a third
-        of the places.
+        If the query names entities, a third of the results go to memories of them and of their
+        direct neighbours.
 
         Args:
-            true_at: What was so then, in place of what is held now.
-            known_at: What was held then, whatever was learnt since.
+            true_at: What was true then, instead of now.
+            known_at: What was recorded by then, whatever was learnt since.
 
         Raises:
-            ScopeError, BadFilter, BadInput: an argument cannot be used; EmptyQuery: it is blank.
+            ScopeError, BadFilter, BadInput: an argument is invalid; EmptyQuery: it is blank.
             EmbeddingError: the embedding model fails.
         """
         scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
@@ -171,7 +169,7 @@ class Memory:
         self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
-        pairs = find(palace, query, facts, wanted, limit=limit)
+        pairs = search_facts(palace, query, facts, wanted, limit=limit)
         items = shown.items(palace, [fact for fact, _ in pairs])
         for item, (_, cosine) in zip(items, pairs, strict=True):
             item["score"] = shown.score_of(cosine)
@@ -179,7 +177,7 @@ class Memory:
 
     @_a_call
     def get(self, memory_id: str) -> MemoryItem | None:
-        """A memory that is held, or that was told as past; None where there is none."""
+        """An active memory, or one that was stated as past; else None."""
         return by_id.find(self._palaces(), memory_id)
 
     @_a_call
@@ -194,7 +192,7 @@ class Memory:
         true_at: Moment | None = None,
         known_at: Moment | None = None,
     ) -> MemoryResults:
-        """All memories within the scope, newest first; arguments as `search`."""
+        """List the memories within the scope, newest first; arguments as `search`."""
         scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
         wanted = Q() if filters is None else condition_of(filters)
         palace = scope.palace(self.owner.pk)
@@ -206,14 +204,14 @@ class Memory:
 
     @_a_call
     def update(self, memory_id: str, new_text: str) -> UpdatedItem:
-        """Correct a memory: object, connections, sources and vector follow the new sentence.
+        """Correct a memory; object, connections, sources and vector are updated from the new text.
 
-        What it said before stays in its history. `changed` says what followed, `note` what could
-        not.
+        The previous text stays in its history. `changed` lists the updated fields, `note` says what
+        could not be updated.
 
         Raises:
-            NotFoundError: there is no such memory; BadInput: the text cannot be kept.
-            FactConflict: another memory already says what there can be one of.
+            NotFoundError: there is no such memory; BadInput: the text cannot be stored.
+            FactConflict: another memory already states the only possible value.
         """
         return by_id.rewrite(self._palaces(), memory_id, new_text)
 
@@ -221,8 +219,8 @@ class Memory:
     def delete(self, memory_id: str) -> Deleted:
         """Delete a memory; its history stays.
 
-        The messages given to `add` that only this memory rests on go to the trash. The result is
-        1, and its `kept` lists the messages that stay.
+        Messages given to `add` that only this memory uses go to the trash. The result is 1, and its
+        `kept` lists the messages that stay.
 
         Raises:
             NotFoundError: there is no such memory.
@@ -237,10 +235,10 @@ class Memory:
         agent_id: str | None = None,
         run_id: str | None = None,
     ) -> Deleted:
-        """`delete` for all memories within the scope; returns how many there were.
+        """Delete all memories within the scope; returns their number.
 
-        Messages given to `add` within the scope that no memory rests on go to the trash, too;
-        with an `agent_id`, only those the deleted memories rest on.
+        Messages given to `add` within the scope that no memory uses go to the trash, too; with an
+        `agent_id`, only those that the deleted memories used.
         """
         scope = self._scope(user_id, agent_id, run_id)
         palace = scope.palace(self.owner.pk)
@@ -251,19 +249,19 @@ class Memory:
 
     @_a_call
     def history(self, memory_id: str) -> list[HistoryRecord]:
-        """All that happened to a memory, oldest first; also of one that was deleted.
+        """List all changes of a memory, oldest first; also of a deleted one.
 
         Raises:
-            NotFoundError: there is no such memory, and never was.
+            NotFoundError: there never was such a memory.
         """
         return by_id.history(self._palaces(), memory_id)
 
     @_a_call
     def reset(self) -> None:
-        """Delete all of the owner's memories with vectors and history, for everybody served.
+        """Permanently delete all memories of the owner and the owner's users, with their history.
 
-        Messages given to `add` are deleted for good with them. Those that came by a chat, a turn
-        or an import stay in their drawers, and are not read for facts again.
+        Messages given to `add` are deleted with them. Those from a chat, a turn or an import stay
+        in their drawers, and no facts are extracted from them again.
         """
         for palace in self._palaces():
             self._catch_up(palace)
@@ -271,35 +269,35 @@ class Memory:
             purge_words(palace)
 
     def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
-        """Working memory as a `session/<id>`, `patrol/<name>` or `subagent/<id>` has it.
+        """The working memory of a namespace: `session/<id>`, `patrol/<name>` or `subagent/<id>`.
 
         Args:
-            user_id: Whose palace; without it the owner's own.
+            user_id: Whose palace; by default the owner's own.
 
         Raises:
-            BadInput: it is no namespace; ScopeError: nobody can be called so.
+            BadInput: the namespace is invalid; ScopeError: the user_id is invalid.
         """
         return WorkingMemory(self.owner.pk, namespace, user_id, self.subject)
 
     def conversation(
         self, conversation_id: str, *, user_id: str | None = None
     ) -> ConversationMemory:
-        """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
+        """A conversation's fields, by any id; arguments and errors as `working`."""
         return ConversationMemory(self.owner.pk, conversation_id, user_id, self.subject)
 
     def episodes(self, *, user_id: str | None = None) -> EpisodicMemory:
-        """What conversations came to.
+        """Summaries of conversations.
 
         Args:
-            user_id: Whose palace; without it the owner's own.
+            user_id: Whose palace; by default the owner's own.
 
         Raises:
-            ScopeError: nobody can be called so.
+            ScopeError: the user_id is invalid.
         """
         return EpisodicMemory(self.owner.pk, user_id, self.subject)
 
     def _catch_up(self, palace: Palace) -> None:
-        """What others have deleted for good leaves an index that is this program's own."""
+        """Remove facts purged elsewhere from the program's own vector index."""
         if not self._shares_index:
             keys = Fact.objects.within(palace).values_list("pk", flat=True)
             self.vector_index.retain(palace, list(keys))
@@ -315,7 +313,7 @@ class Memory:
 def _facts(
     palace: Palace, scope: CallScope, true_at: Moment | None, known_at: Moment | None
 ) -> FactQuerySet:
-    """Of a scope, as of a moment of either clock."""
+    """The facts of a scope, as of a moment of either clock."""
     facts = Fact.objects.within(palace).as_of(
         true_at=arguments.moment_of("true_at", true_at),
         known_at=arguments.moment_of("known_at", known_at),

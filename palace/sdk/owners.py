@@ -1,4 +1,4 @@
-"""Whose memories a program keeps: an account, made where there is none."""
+"""The account that owns a program's memories; created if missing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MOST_CHARS = 150
 
 
 def account_of(owner: User | str | None) -> User:
-    """The account with this name or address, made without a password where there is none.
+    """The account with this name or e-mail address, created without a password if missing.
 
     Args:
-        owner: None is this machine's own: the first superuser.
+        owner: None for the first superuser, on a single-user installation.
 
     Raises:
-        BadInput: nobody can have such a name, or several have this address.
-        SetupError: the account is closed; or none was named, on a server with many.
+        BadInput: the name is invalid, or several accounts have this address.
+        SetupError: the account is inactive, or None was given on a multi-user server.
     """
     found = _first() if owner is None else owner
     user = _named(found) if isinstance(found, str) else found
@@ -52,7 +52,7 @@ def _named(name: str) -> User:
 
 
 def _made(name: str, **more: bool) -> User:
-    """Of two that make it at once, one does."""
+    """Create the account; safe to call concurrently."""
     address = name if "@" in name else ""
     defaults = {"email": address, "password": make_password(None), **more}
     user, _ = get_user_model().objects.get_or_create(username=name, defaults=defaults)

@@ -1,6 +1,6 @@
-"""A process that uses the SDK: Django, the embedded services and the tables, once each.
+"""Set up a process for the SDK: Django, the embedded services and the tables, once each.
 
-Where Django is at work already, as in a web process or a command, all of that is somebody else's.
+If Django is set up already, as in a web process or a command, nothing is done.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from palace.sdk.errors import SetupError
 class _Process:
     """
     Attributes:
-        is_ours: Django was set up here, so services and tables are up to us too.
+        is_ours: Django was set up here, so services and tables are managed here too.
     """
 
     def __init__(self) -> None:
         self.is_ours = False
         self._is_ready = False
         self._turn = Lock()
-        self._held = contextlib.ExitStack()
+        self._resources = contextlib.ExitStack()
 
     def make_ready(self) -> None:
         with self._turn:
@@ -47,26 +47,26 @@ class _Process:
 
     def _start_services(self) -> None:
         try:
-            self._held.enter_context(embedded.services(settings.EMBEDDED))
+            self._resources.enter_context(embedded.services(settings.EMBEDDED))
         except (embedded.ServiceError, OSError) as error:
             raise SetupError(f"Loci's own PostgreSQL and Redis could not start: {error}") from error
         atexit.register(self._leave, os.getpid())
 
     def _leave(self, pid: int) -> None:
-        # In a forked process they are its parent's.
+        # In a forked process they belong to the parent.
         if os.getpid() == pid:
             connections.close_all()
-            self._held.close()
+            self._resources.close()
 
 
 _process = _Process()
 
 
 def set_up_django() -> None:
-    """Have Django's tables and settings at hand. Logging stays as the program has it.
+    """Set up Django, leaving the program's logging alone.
 
     Raises:
-        SetupError: a setting makes no sense, or its folder cannot be used.
+        SetupError: a setting is invalid, or its folder is not usable.
     """
     if apps.ready:
         return
@@ -80,12 +80,12 @@ def set_up_django() -> None:
 
 
 def make_ready() -> None:
-    """Start the embedded services and bring the tables up to date, unless that is done already.
+    """Start the embedded services and migrate the database, unless done already.
 
     The services stop with the last process that uses them.
 
     Raises:
-        SetupError: they cannot be started, or a server's tables are not up to date.
+        SetupError: the services cannot start, or an external database is not migrated.
     """
     _process.make_ready()
 
@@ -93,7 +93,7 @@ def make_ready() -> None:
 def bring_tables_up_to_date() -> None:
     """
     Raises:
-        SetupError: they are a server's, whose operator does that.
+        SetupError: the database is external; its operator must migrate it.
     """
     if not _outdated():
         return

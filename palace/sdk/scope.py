@@ -1,4 +1,4 @@
-"""Whose memories a call is about: a palace, and within it an agent's or a run's."""
+"""The scope of a call: a palace, and optionally an agent or run within it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BY = "sdk"
 class CallScope:
     """
     Attributes:
-        user: Whose palace; empty: the owner's own.
-        agent, run: Empty: of all of them.
+        user: Whose palace; empty for the owner's own.
+        agent, run: Empty for all.
     """
 
     user: str = ""
@@ -39,12 +39,12 @@ class CallScope:
     ) -> Self:
         """
         Args:
-            bound_to: The one palace that may be meant, and is where nothing else is said; empty is
-                the owner's own. None: any.
+            bound_to: The only palace allowed, and the default; empty for the owner's own. None
+                allows any.
 
         Raises:
-            ScopeError: none is given, or one is blank or no text.
-            WrongPalace: another palace is meant than the one it is bound to.
+            ScopeError: no id is given, or one is blank or not text.
+            WrongPalace: the user_id names another palace than `bound_to`.
         """
         given: dict[str, object] = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
         if bound_to is None and all(value is None for value in given.values()):
@@ -60,7 +60,7 @@ class CallScope:
         return replace(scope, user=bound_to)
 
     def palace(self, owner_id: int) -> Palace | None:
-        """The one that there is."""
+        """The existing palace, or None."""
         return Palace.objects.filter(owner=owner_id, subject=self.user).first()
 
     def palace_made(self, owner_id: int) -> Palace:
@@ -71,9 +71,9 @@ class CallScope:
         return facts.within_scope(agent=self.agent, run=self.run)
 
     def added(self) -> DrawerQuerySet:
-        """What was added within the scope, in any palace; nothing where it is an agent's.
+        """Messages added within the scope, in any palace; none if the scope names an agent.
 
-        A message does not say which agent it was added for.
+        A message does not record the agent it was added for.
         """
         if self.agent:
             return Drawer.objects.none()

@@ -1,4 +1,4 @@
-"""Rows as callers see them."""
+"""Convert rows to the SDK's result types."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ UNREAD = (
     "The sentence could not be read as one statement about the same subject. Its subject and "
     "predicate stay as they were; it has no object and no connection now."
 )
-# What follows the sentence of a memory, by the keys of an item.
+# The fields that are updated from a memory's text.
 _FOLLOWING = tuple(
     "memory type subject predicate object aspect stance category valid_from valid_to".split()
 )
 
-# What coexists was added, in the words of callers.
+# Outcomes in the SDK's terms: a coexisting fact was added.
 _EVENTS: Mapping[Verdict, EventName] = {
     Verdict.ADD: "ADD",
     Verdict.COEXIST: "ADD",
@@ -44,7 +44,7 @@ _EVENTS: Mapping[Verdict, EventName] = {
 
 
 def items(palace: Palace, facts: Sequence[Fact]) -> list[MemoryItem]:
-    """The facts of one palace, in their order."""
+    """The facts of one palace as items, in order."""
     created = _created(palace, [fact.memory for fact in facts])
     return [_item(palace, fact, created.get(fact.memory, fact.recorded_at)) for fact in facts]
 
@@ -74,8 +74,8 @@ def _item(palace: Palace, fact: Fact, created: datetime) -> MemoryItem:
         "category": fact.category,
         "tags": fact.tags,
         "confidence": fact.confidence,
-        "valid_from": _told(fact.valid_from),
-        "valid_to": _told(fact.valid_to),
+        "valid_from": _iso(fact.valid_from),
+        "valid_to": _iso(fact.valid_to),
     }
 
 
@@ -112,12 +112,12 @@ def kept_words(forgotten: Forgotten) -> list[KeptWords]:
     ]
 
 
-def _told(moment: datetime | None) -> str | None:
+def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
 def score_of(cosine: float) -> float:
-    """0 for opposite texts, 1 for the same one."""
+    """Map a cosine to 0 (opposite) to 1 (same)."""
     return min(max((1 + cosine) / 2, 0.0), 1.0)
 
 

@@ -1,6 +1,6 @@
-"""Working memory for programs: entries under paths, and a conversation's fields.
+"""The SDK's working memory: entries under paths, and a conversation's fields.
 
-What is read of somebody who has no palace is nothing; what is written makes one.
+Reads return nothing for a person without a palace; writes create one.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from palace.working.inventory import inventory
 from palace.working.names import Namespace, name_of
 from palace.working.search import LIMIT, search_entries
 
-# Within the classes `list` is a call.
+# Within the classes `list` is a method.
 EntryItems = list[EntryItem]
 
 
 class WorkingMemory:
-    """The entries of a palace, as one namespace writes and reads them; made by `Memory.working`."""
+    """A namespace's view of a palace's entries; returned by `Memory.working`."""
 
     def __init__(
         self, owner_id: int, namespace: str, user_id: str | None, bound_to: str | None = None
     ) -> None:
         """
         Raises:
-            BadInput: it is no namespace; ScopeError: nobody can be called so; WrongPalace.
+            BadInput: the namespace is invalid; ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
         self.namespace = Namespace.read(namespace)
@@ -52,14 +52,14 @@ class WorkingMemory:
         category: str = "",
         tags: Iterable[str] = (),
     ) -> EntryItem:
-        """Keep a text under a key of this namespace, in place of what was there.
+        """Store a text under a key of this namespace, replacing any previous one.
 
         Args:
-            ttl_seconds: How long it is kept after each use; five minutes, unless set otherwise.
+            ttl_seconds: Lifetime after each use; by default five minutes.
 
         Raises:
-            BadInput, TooMuch: something cannot be kept; NotItsOwn: the path leads elsewhere.
-            NamespaceFull: it would be one too many; WorkingMemoryAway: Redis does not answer.
+            BadInput, TooMuch: an argument is invalid; NotItsOwn: the path is in another namespace.
+            NamespaceFull: the namespace is full; WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace_made(self._owner_id)
         entry = set_entry(
@@ -75,10 +75,10 @@ class WorkingMemory:
 
     @a_call
     def get(self, key: str) -> EntryItem | None:
-        """What is kept under a key of this namespace, or under a full path; its time begins anew.
+        """Get the entry under a key of this namespace or a full path; this renews its expiry.
 
         Raises:
-            BadInput: it is no key; WorkingMemoryAway: Redis does not answer.
+            BadInput: the key is invalid; WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         entry = get_entry(palace, self.namespace, key) if palace else None
@@ -86,10 +86,10 @@ class WorkingMemory:
 
     @a_call
     def list(self, prefix: str | None = None) -> EntryItems:
-        """The entries of this namespace, by path; or those whose path begins so, "" for all.
+        """List the entries of this namespace by path, or those with a path prefix, "" for all.
 
         Raises:
-            BadInput: no path begins so; WorkingMemoryAway: Redis does not answer.
+            BadInput: the prefix is invalid; WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         entries = entries_under(palace, self._prefix(prefix)) if palace else []
@@ -105,15 +105,15 @@ class WorkingMemory:
         prefix: str | None = None,
         limit: int = LIMIT,
     ) -> EntryItems:
-        """The entries that have one of the words, best first; without words, the newest first.
+        """Search entries that contain any of the words, best first; without words, newest first.
 
         Args:
-            category: It, or one below it.
-            tags: An entry has all of them.
+            category: This category or one below it.
+            tags: Entries must have all of them.
             prefix: As `list`.
 
         Raises:
-            BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
+            BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
         """
         palace, limit = self._scope.palace(self._owner_id), arguments.limit_of(limit)
         if palace is None:
@@ -130,21 +130,21 @@ class WorkingMemory:
 
     @a_call
     def delete(self, key: str) -> bool:
-        """Whether there was such an entry in this namespace.
+        """Delete an entry of this namespace; returns whether it existed.
 
         Raises:
-            BadInput: it is no key; NotItsOwn: the path leads elsewhere.
-            WorkingMemoryAway: Redis does not answer.
+            BadInput: the key is invalid; NotItsOwn: the path is in another namespace.
+            WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         return delete_entry(palace, self.namespace, key) if palace else False
 
     @a_call
     def inventory(self) -> str:
-        """What a model is told: a line for each entry, without what it says.
+        """An inventory for a model: a line for each entry, without its value.
 
         Raises:
-            WorkingMemoryAway: Redis does not answer.
+            WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         return inventory(palace, self.namespace) if palace else ""
@@ -154,85 +154,84 @@ class WorkingMemory:
 
 
 class ConversationMemory:
-    """What is noted of one conversation, by field; made by `Memory.conversation`."""
+    """A conversation's fields; returned by `Memory.conversation`."""
 
     def __init__(
         self, owner_id: int, conversation_id: str, user_id: str | None, bound_to: str | None = None
     ) -> None:
         """
         Raises:
-            BadInput: it is no conversation's id; ScopeError: nobody can be called so; WrongPalace.
+            BadInput: the id is invalid; ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
         self.conversation_id = name_of("A conversation", conversation_id)
 
     @a_call
     def get(self) -> dict[str, Any]:
-        """All fields; none where nothing is noted. Their time begins anew.
+        """All fields; this renews their expiry.
 
         Raises:
-            WorkingMemoryAway: Redis does not answer.
+            WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         return get_fields(palace, self.conversation_id) if palace else {}
 
     @a_call
     def get_field(self, name: str, default: Any = None) -> Any:
-        """One field, or the default where there is none of this name. All begin their time anew.
+        """One field, or the default if missing; this renews the expiry of all.
 
         Raises:
-            BadInput: it is no field's name; WorkingMemoryAway: Redis does not answer.
+            BadInput: the name is invalid; WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         return get_field(palace, self.conversation_id, name, default) if palace else default
 
     @a_call
     def put(self, fields: Mapping[str, Any], *, ttl_seconds: float | None = None) -> None:
-        """Set these fields and leave the others; the time of all of them begins anew.
+        """Set these fields and leave the others; this renews the expiry of all.
 
         Args:
-            ttl_seconds: How long they all are kept after each use from now on; a day, unless set
-                otherwise.
+            ttl_seconds: Lifetime of all fields after each use from now on; by default a day.
 
         Raises:
-            BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
-            TooMuch: all fields together would be larger than 64 KB; nothing is put.
+            BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
+            TooMuch: all fields together would be larger than 64 KB; nothing is stored.
         """
         palace = self._scope.palace_made(self._owner_id)
         put_fields(palace, self.conversation_id, fields, ttl_seconds=ttl_seconds)
 
     @a_call
     def delete(self, fields: Iterable[str] | None = None) -> int:
-        """Delete these fields, or all; returns how many there were.
+        """Delete these fields, or all; returns their number.
 
         Raises:
-            BadInput: it is no field's name; WorkingMemoryAway: Redis does not answer.
+            BadInput: the name is invalid; WorkingMemoryAway: Redis does not respond.
         """
         palace = self._scope.palace(self._owner_id)
         return delete_fields(palace, self.conversation_id, fields) if palace else 0
 
     def get_scratchpad(self) -> str:
-        """The field `scratchpad`; empty where there is none."""
+        """The field `scratchpad`; empty if missing."""
         return str(self.get_field(SCRATCHPAD, ""))
 
     def set_scratchpad(self, text: str) -> None:
-        """Put the field `scratchpad`."""
+        """Set the field `scratchpad`."""
         self.put({SCRATCHPAD: text})
 
     def get_entities(self) -> list[Any]:
-        """The field `entities`; empty where there is none."""
+        """The field `entities`; empty if missing."""
         return list(self.get_field(ENTITIES, ()))
 
     def set_entities(self, entities: list[Any]) -> None:
-        """Put the field `entities`."""
+        """Set the field `entities`."""
         self.put({ENTITIES: entities})
 
 
 def scope_of(user_id: str | None, bound_to: str | None = None) -> CallScope:
-    """Whose palace: the owner's own, unless somebody is named, or it is bound to another.
+    """The scope's palace: the named user's, else the bound one, else the owner's.
 
     Raises:
-        ScopeError: nobody can be called so; WrongPalace: it is bound to another.
+        ScopeError: the user_id is invalid; WrongPalace: it is not the bound one.
     """
     if user_id is None:
         return CallScope(bound_to or "")

@@ -1,1 +1,1 @@
-"""In and out: files of other programs, import jobs, export and restore."""
+"""Import files of other programs, export and restore palaces."""

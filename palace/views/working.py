@@ -23,7 +23,13 @@ from palace.errors import BadInput
 from palace.models import Palace
 from palace.working.entries import Entry, delete_entry, entries_in, entries_under, namespaces
 from palace.working.errors import WorkingMemoryAway
-from palace.working.fields import MOST_BYTES, Held, delete_fields, held_fields, peek_fields
+from palace.working.fields import (
+    MOST_BYTES,
+    ConversationFields,
+    delete_fields,
+    list_conversations,
+    peek_conversation,
+)
 from palace.working.inventory import time_left
 from palace.working.names import Namespace, prefix_of
 from palace.working.search import search_entries
@@ -68,7 +74,7 @@ class NotesRow:
         share: Of what a conversation's fields may take up, in per cent.
     """
 
-    noted: Held
+    noted: ConversationFields
     fields: list[tuple[str, ShortText]]
     share: int
     left: str
@@ -121,7 +127,7 @@ def _page(request: PageRequest, context: dict[str, Any], *, status: int = 200) -
 def _found(palace: Palace, *, q: str, under: str, conversation: str) -> dict[str, Any]:
     now = timezone.now()
     if conversation:
-        noted = peek_fields(palace, conversation)
+        noted = peek_conversation(palace, conversation)
         return {"notes": [_notes(noted, now, whole=True)] if noted else []}
     if q:
         found = search_entries(palace, query=q, prefix=under, limit=FOUND_SHOWN)
@@ -129,7 +135,7 @@ def _found(palace: Palace, *, q: str, under: str, conversation: str) -> dict[str
     if under:
         return {"spaces": _by_namespace(entries_under(palace, under), now, under=under)}
     spaces = namespaces(palace)
-    all_noted, total = held_fields(palace, limit=CONVERSATIONS_SHOWN)
+    all_noted, total = list_conversations(palace, limit=CONVERSATIONS_SHOWN)
     return {
         "spaces": _by_namespace(entries_in(palace, spaces[:NAMESPACES_SHOWN]), now),
         "other_spaces": spaces[NAMESPACES_SHOWN:],
@@ -154,7 +160,7 @@ def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryRow:
     return EntryRow(entry, value, time_left(entry.expires_at - now))
 
 
-def _notes(noted: Held, now: datetime, *, whole: bool = False) -> NotesRow:
+def _notes(noted: ConversationFields, now: datetime, *, whole: bool = False) -> NotesRow:
     fields = [(name, _field(value, whole=whole)) for name, value in noted.fields.items()]
     share = -(-noted.size * 100 // MOST_BYTES)
     return NotesRow(noted, fields, share, time_left(noted.expires_at - now))

@@ -1,1 +1,1 @@
-"""Webhooks: an owner's own programs are told what happens in the palaces."""
+"""Webhooks: notify the owner's programs of events in the palaces."""

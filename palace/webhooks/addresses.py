@@ -1,8 +1,8 @@
-"""Where a webhook may be: out in the world by HTTPS, or within this network where that is allowed.
+"""Which URLs a webhook may have: public ones by HTTPS, or private ones if allowed.
 
-As with users' own models (`llm.guard`): the network stays closed unless LOCI_PRIVATE_PROVIDERS
-opens it. What a form can tell is refused at once; a name is looked up, and its addresses are
-checked, each time something is sent.
+As for users' own models (`llm.guard`), private networks are closed unless LOCI_PRIVATE_PROVIDERS
+opens them. A form checks what it can without resolving; each delivery resolves the name and checks
+its addresses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_CHARS = 1000
 def check_url(url: str) -> None:
     """
     Raises:
-        BadInput: nothing can be sent there, or may be, as far as can be told without asking anyone.
+        BadInput: the URL is invalid or not allowed, as far as can be seen without resolving it.
     """
     parts = _read(url)
     if parts.scheme == "http" and not settings.PRIVATE_PROVIDERS:
@@ -38,7 +38,7 @@ def check_url(url: str) -> None:
 
 
 def allowed_for(url: str) -> Callable[[str], bool]:
-    """Which addresses, as numbers, may be called: unencrypted, only those of one's own network."""
+    """A check of IP addresses: unencrypted http is only for private networks."""
     if urlsplit(url).scheme == "http":
         return lambda address: not guard.is_public(address)
     return (lambda _address: True) if settings.PRIVATE_PROVIDERS else guard.is_public
@@ -56,16 +56,14 @@ def not_allowed(host: str) -> str:
 
 def _read(url: str) -> SplitResult:
     if not is_storable(url) or len(url) > MOST_CHARS or not url.isprintable() or " " in url:
-        raise BadInput(f"url: write an address of up to {MOST_CHARS} signs, without blanks.")
+        raise BadInput(f"url: write an address of up to {MOST_CHARS} characters, without blanks.")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise BadInput(
-            "url: this is no address; write one like https://example.org/told."
-        ) from None
+        raise BadInput("url: this is not a URL; write one like https://example.org/told.") from None
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
-        raise BadInput("url: this is no address; write one like https://example.org/told.")
+        raise BadInput("url: this is not a URL; write one like https://example.org/told.")
     if parts.username is not None or parts.password is not None:
         raise BadInput("url: leave the name and password out; check the signature instead.")
     if parts.fragment:

@@ -1,7 +1,7 @@
-"""Delivering what is due: again and again until it arrives, and never all at once.
+"""Send due deliveries, with retries and bounded concurrency.
 
-What is taken up is due again after `LEASE_S`, should its process die; so a message may arrive
-twice, always under the same id, and none is lost.
+A claimed delivery is due again after `LEASE_S`, in case its process dies. So an event may arrive
+twice, with the same id, and none is lost.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from palace.webhooks.http_sender import Line, Outcome
 from palace.webhooks.signatures import signed_headers
 from settings_app.secrets import Unreadable, unseal
 
-# By what name a message calls what it is about.
+# The name of each event's subject in its payload.
 _ABOUT = {"mined": "activity", "fact.changed": "change", "recalled": "recollection"}
-# The pause after each attempt that failed, in seconds; after the last it is given up. Three days.
+# Seconds until each retry; after the last the delivery fails. About three days.
 PAUSES_S = (5, 60, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 16 * 3600, 24 * 3600)
-# Where a receiver cannot be reached at all, the others that wait for it are not tried just now.
+# After a connection failure, the webhook's other deliveries are postponed.
 AWAY_S = 60
-# Of one webhook, so many messages and seconds before others get their turn.
+# The most deliveries and seconds per webhook before others get their turn.
 AT_ONCE, TURN_S = 20, 20
-# Receivers that are told at the same time.
+# The number of concurrent senders.
 SENDERS = 8
-# Longer than a turn and one more answer take.
+# Longer than a turn plus one response take.
 LEASE_S = 120
 DISABLED_AFTER = timedelta(days=3)
 KEPT_FOR = timedelta(days=7)
 UNREADABLE = (
     "Its secret can no longer be read, because this server's secret has changed. Delete this "
-    "webhook and add it anew."
+    "webhook and add it again."
 )
 _TAKE = """
     UPDATE palace_webhookdelivery SET due_at = clock_timestamp() + make_interval(secs => %s),
@@ -58,10 +58,10 @@ _TAKE = """
 
 @dataclass(slots=True)
 class Turn:
-    """What one webhook is told in one go, and what came of it.
+    """One webhook's deliveries in one batch, and their outcomes.
 
     Attributes:
-        outcomes: By the deliveries' keys; what is not there was not tried.
+        outcomes: By the deliveries' keys; missing ones were not tried.
     """
 
     webhook: Webhook
@@ -72,11 +72,11 @@ class Turn:
 
 
 def deliver_due(*, seconds: float) -> bool:
-    """Send what is due, for a while; returns whether all of it has had its turn."""
+    """Send due deliveries for some time; returns whether all had their turn."""
     until = time.monotonic() + seconds
     with ThreadPoolExecutor(SENDERS, thread_name_prefix="webhook") as senders:
         while turns := _turns(_take()):
-            under_way: list[Future[Turn]] = [senders.submit(_tell, turn) for turn in turns]
+            under_way: list[Future[Turn]] = [senders.submit(_send_turn, turn) for turn in turns]
             for done in as_completed(under_way):
                 _settle(done.result())
             if time.monotonic() > until:
@@ -85,7 +85,7 @@ def deliver_due(*, seconds: float) -> bool:
 
 
 def forget_old() -> int:
-    """Returns how many deliveries were let go; also those that waited in vain."""
+    """Delete old deliveries, sent or not; returns their number."""
     count, _ = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
     return count
 
@@ -101,11 +101,13 @@ def _turns(keys: Sequence[int]) -> list[Turn]:
     by_webhook: defaultdict[Webhook, list[WebhookDelivery]] = defaultdict(list)
     for delivery in rows.order_by("pk"):
         by_webhook[delivery.webhook].append(delivery)
-    return [Turn(webhook, held, bodies(held)) for webhook, held in by_webhook.items()]
+    return [
+        Turn(webhook, deliveries, bodies(deliveries)) for webhook, deliveries in by_webhook.items()
+    ]
 
 
-def _tell(turn: Turn) -> Turn:
-    """In a thread of its own, which asks the database nothing."""
+def _send_turn(turn: Turn) -> Turn:
+    """Send a batch, in a thread that does not use the database."""
     try:
         secret = unseal(turn.webhook.sealed_secret)
     except Unreadable:
@@ -125,7 +127,7 @@ def _tell(turn: Turn) -> Turn:
 
 
 def _settle(turn: Turn) -> None:
-    """Write down what came of it; in the thread that holds the connection."""
+    """Store the outcomes, in the thread that has the database connection."""
     now = timezone.now()
     with transaction.atomic():
         for delivery in turn.deliveries:
@@ -146,15 +148,15 @@ def _settle(turn: Turn) -> None:
 
 
 def _next(attempts: int, now: datetime) -> datetime | None:
-    """None: it has been tried often enough."""
+    """The time of the next attempt; None after the last."""
     if attempts > len(PAUSES_S):
         return None
-    # Not all at the same moment, where many have failed at once.
+    # Jitter, so that deliveries that failed together are not retried together.
     return now + timedelta(seconds=PAUSES_S[attempts - 1] * random.uniform(1, 1.1))  # noqa: S311
 
 
 def _judge(webhook: Webhook, outcomes: Sequence[Outcome], now: datetime) -> None:
-    """Whether it works, and whether to go on with it."""
+    """Update the webhook's status; disable it if the endpoint is gone or fails for long."""
     row = Webhook.objects.filter(pk=webhook.pk)
     if any(outcome.gone for outcome in outcomes):
         row.update(disabled_at=now, disabled_why="Disabled: the endpoint answered 410 Gone.")
@@ -169,21 +171,19 @@ def _judge(webhook: Webhook, outcomes: Sequence[Outcome], now: datetime) -> None
 
 
 def bodies(deliveries: Iterable[WebhookDelivery]) -> dict[int, bytes]:
-    """By the deliveries' keys; JSON with `type`, `timestamp` and `data`, as Standard Webhooks has
-    it.
-    """
-    held = list(deliveries)
-    sessions = _sessions(held)
-    return {delivery.pk: _body(delivery, sessions) for delivery in held}
+    """The payloads by delivery key: JSON in the form of Standard Webhooks."""
+    deliveries = list(deliveries)
+    sessions = _sessions(deliveries)
+    return {delivery.pk: _body(delivery, sessions) for delivery in deliveries}
 
 
 def _body(delivery: WebhookDelivery, sessions: dict[str, str]) -> bytes:
-    told = {
+    payload = {
         "type": delivery.event,
         "timestamp": delivery.created_at.isoformat(),
         "data": _data(delivery, sessions),
     }
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _data(delivery: WebhookDelivery, sessions: dict[str, str]) -> dict[str, Any]:
@@ -201,11 +201,11 @@ def _data(delivery: WebhookDelivery, sessions: dict[str, str]) -> dict[str, Any]
 
 
 def _sessions(deliveries: Iterable[WebhookDelivery]) -> dict[str, str]:
-    """Their owners' names for the conversations in these rooms; of a room that is gone, none."""
-    asked = {(d.palace_id, d.data["room"]) for d in deliveries if d.palace_id and "room" in d.data}
-    if not asked:
+    """The external conversation ids of the deliveries' rooms; deleted rooms are missing."""
+    wanted = {(d.palace_id, d.data["room"]) for d in deliveries if d.palace_id and "room" in d.data}
+    if not wanted:
         return {}
     rooms = Room.objects.filter(
-        palace__in={palace for palace, _ in asked}, uuid__in={room for _, room in asked}
+        palace__in={palace for palace, _ in wanted}, uuid__in={room for _, room in wanted}
     )
     return {str(uuid): name for uuid, name in rooms.values_list("uuid", "external_id")}

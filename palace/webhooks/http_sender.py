@@ -1,4 +1,4 @@
-"""Sending to one address: not for long, and nowhere it may not go."""
+"""An HTTP client for webhooks, with time limits and address checks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from palace.errors import BadInput
 from palace.webhooks import addresses
 
 CONNECT_S = 5
-# Until the answer's headers are there, whatever comes in between.
+# Total seconds until the response's headers.
 ANSWER_S = 10
-# Of an answer, so much is kept, for its owner to see what went wrong.
+# Bytes of a response that are stored for the owner.
 KEPT_BYTES = 200
 AGENT = "Loci-Webhooks"
 
-# An address may hold a secret of its owner's; at INFO these write it down.
+# A URL may contain a secret; at INFO these libraries log it.
 for _name in ("httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -30,8 +30,8 @@ for _name in ("httpx2", "httpcore2"):
 class Outcome:
     """
     Attributes:
-        status: As HTTP has it; None where nobody answered.
-        said: A sentence for a person.
+        status: The HTTP status; None without a response.
+        said: A sentence for people.
     """
 
     status: int | None
@@ -43,12 +43,12 @@ class Outcome:
 
     @property
     def gone(self) -> bool:
-        """The receiver wants no more of it, as Standard Webhooks has it."""
+        """Whether the endpoint answered 410: no more events (Standard Webhooks)."""
         return self.status == 410
 
 
 class Line:
-    """A client for one address, for as long as there is something to send there."""
+    """A client for one webhook URL, used for a batch of deliveries."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -88,9 +88,9 @@ class Line:
             if 300 <= status < 400:
                 said = "a redirect, which is not followed. Name the address it leads to."
                 return Outcome(status, f"It answered {status}, {said}")
-            told = _in_short(_beginning(response))
+            excerpt = _in_short(_beginning(response))
             return Outcome(
-                status, f"It answered {status}: {told}" if told else f"It answered {status}."
+                status, f"It answered {status}: {excerpt}" if excerpt else f"It answered {status}."
             )
 
     def _refused(self) -> str:
@@ -101,18 +101,18 @@ class Line:
 
 
 def _beginning(response: httpx2.Response) -> str:
-    """The start of the body, as far as it comes; what was answered counts without it."""
-    held = b""
+    """The start of the body; errors while reading it do not matter."""
+    received = b""
     try:
         for part in response.iter_raw():
-            held += part
-            if len(held) >= KEPT_BYTES:
+            received += part
+            if len(received) >= KEPT_BYTES:
                 break
     except httpx2.RequestError:
         pass
-    return held[:KEPT_BYTES].decode(errors="replace")
+    return received[:KEPT_BYTES].decode(errors="replace")
 
 
 def _in_short(text: str) -> str:
-    """On one line, of signs that can be shown."""
+    """The text on one line, printable characters only."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())

@@ -1,4 +1,4 @@
-"""Adding, changing and trying webhooks, for the page and for programs alike."""
+"""Add, change and test webhooks, for pages and API."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MOST = 20
 def add(
     owner_id: int, url: str, events: Collection[str], subject: str | None = None
 ) -> tuple[Webhook, str]:
-    """A new webhook, with the secret it signs by: there is no second chance to see it.
+    """Create a webhook; returns it with its signing secret, which is shown only once.
 
     Raises:
-        BadInput: the address cannot be used, no event is named, or there are too many already.
+        BadInput: the URL is invalid, no event is given, or there are too many webhooks.
     """
     check_url(url)
-    # Two at once must not both be the last that fits.
+    # Lock, so that concurrent calls cannot exceed the limit.
     get_user_model().objects.select_for_update(no_key=True).get(pk=owner_id)
     if Webhook.objects.filter(owner=owner_id).count() >= MOST:
         raise BadInput(f"There are {MOST} webhooks already. Delete one that you need no more.")
@@ -57,21 +57,21 @@ def change(webhook: Webhook, *, url: str | None = None, events: Collection[str] 
 
 
 def enable(webhook: Webhook) -> None:
-    """Tell it from now on, and what still waits."""
+    """Enable it; pending deliveries go first."""
     _update(webhook, disabled_at=None, disabled_why="", failing_since=None)
 
 
 def disable(webhook: Webhook) -> None:
-    """Tell it no more, until it is enabled."""
+    """Disable it; deliveries wait until it is enabled."""
     if webhook.disabled_at is None:
         _update(webhook, disabled_at=timezone.now(), disabled_why="You stopped it.")
 
 
 def try_out(webhook: Webhook) -> WebhookDelivery:
-    """A message that tells of nothing, sent like all others.
+    """Queue a test event, delivered like all others.
 
     Raises:
-        BadInput: nothing is sent there at the moment.
+        BadInput: the webhook is disabled.
     """
     if webhook.disabled_at is not None:
         raise BadInput("This webhook is disabled. Enable it first.")

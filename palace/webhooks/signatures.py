@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks has them (version 1, symmetric).
+"""Signatures of Standard Webhooks (version 1, symmetric).
 
 HMAC-SHA256 of `id.seconds.body` under the secret's bytes; the secret is written as `whsec_` and
 these bytes in base64.
@@ -22,8 +22,8 @@ def new_secret() -> str:
 def signed_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
     """
     Args:
-        message_id: The same each time a message is sent; by it a receiver knows it again.
-        seconds: Since 1970, when it is sent; a receiver refuses what is old.
+        message_id: The same for each attempt; receivers deduplicate by it.
+        seconds: Unix time of sending; receivers refuse old ones.
     """
     key = base64.b64decode(secret.removeprefix(STARTS_WITH))
     signed = f"{message_id}.{seconds}.".encode() + body

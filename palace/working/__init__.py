@@ -1,1 +1,1 @@
-"""Working memory: what is needed for minutes or a day, in Redis, and goes by itself."""
+"""Working memory: short-lived data in Redis that expires by itself."""

@@ -1,7 +1,7 @@
-"""What goes with a palace: every key of its own, those of working memory and of whatever is beside.
+"""Delete a palace's Redis keys with the palace.
 
-A deleted palace leaves nothing that leads to its keys. Where Redis is away just then, or somebody
-still writes, a daily task finds them.
+A deleted palace leaves no reference to its keys. If Redis is down then, or a writer is late, a
+daily task finds them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ BATCH = 500
 
 
 def forget_with_palaces() -> None:
-    """From now on a palace's keys go when it does, by whatever way."""
+    """Connect the deletion of keys to the deletion of palaces."""
     post_delete.connect(_palace_deleted, sender=Palace, dispatch_uid="working memory")
 
 
 def forget_palace(palace_uuid: UUID) -> None:
     """
     Raises:
-        WorkingMemoryAway: Redis does not answer; some keys may be left.
+        WorkingMemoryAway: Redis does not respond; some keys may be left.
     """
     with answering() as client:
         for names in _batches(client, f"{palace_uuid}:*"):
@@ -43,10 +43,10 @@ def forget_palace(palace_uuid: UUID) -> None:
 
 
 def forget_deleted_palaces() -> int:
-    """Delete the keys of palaces that are no more; returns how many.
+    """Delete the keys of deleted palaces; returns their number.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer; some keys may be left.
+        WorkingMemoryAway: Redis does not respond; some keys may be left.
     """
     gone = 0
     with answering() as client:
@@ -72,7 +72,7 @@ def _forget_or_leave(palace_uuid: UUID) -> None:
     try:
         forget_palace(palace_uuid)
     except WorkingMemoryAway:
-        logger.warning("Working memory of a deleted palace is left to the daily task.")
+        logger.warning("The working memory of a deleted palace is left to the daily task.")
 
 
 def _batches(client: redis.Redis, pattern: str) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""The way to Redis: one connection pool a process, keys that begin with the palace."""
+"""The Redis connection pool, one per process, and the palace's key names."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)
 
-# Of one question to Redis.
+# Seconds for one Redis call.
 TIMEOUT_S = 3
 
 
 @contextmanager
 def answering() -> Iterator[redis.Redis]:
-    """Redis, for what is asked within; texts come back as text.
+    """A Redis client that decodes text; translates its errors.
 
     Raises:
-        WorkingMemoryAway: it does not answer, or has no room left.
+        WorkingMemoryAway: Redis does not respond, or is full.
     """
     try:
         yield _client(settings.REDIS_URL)
     except redis.RedisError as error:
-        logger.warning("Working memory cannot be used: Redis does not answer (%s).", error)
+        logger.warning("Working memory is unavailable: Redis does not respond (%s).", error)
         raise WorkingMemoryAway from error
 
 
 def key(palace: Palace, kind: str, name: str = "") -> str:
-    """No two palaces, kinds or names share one: a kind has no colon."""
+    """The key, unique by palace, kind and name: a kind has no colon."""
     return f"{palace.uuid}:{kind}:{name}"
 
 
 def now_ms(client: redis.Redis) -> int:
-    """By Redis's clock, which is what times are measured by."""
+    """The time by Redis's clock, which determines expiry."""
     seconds, micros = client.time()
     return seconds * 1000 + micros // 1000
 

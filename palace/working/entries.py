@@ -1,4 +1,4 @@
-"""Entries under paths: each text with a time of its own, up to so many in a namespace."""
+"""Entries under paths: texts with individual expiry, limited in number per namespace."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from palace.working.names import (
     value_of,
 )
 
-# Of all scripts: KEYS are a namespace's entries, when each of them expires, and the palace's
-# namespaces by when the last of theirs does. What has expired goes first. ARGV: the namespace.
+# Common to all scripts: KEYS are the namespace's entries, their expiry times, and the palace's
+# namespaces by their last expiry. Expired entries are deleted first. ARGV: the namespace.
 _SWEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -49,8 +49,8 @@ local function settle()
   if all[2] then redis.call('PEXPIREAT', KEYS[3], all[2]) end
 end
 """
-# ARGV goes on with the key, the body, its time and the most entries. Returns when it expires;
-# nothing where the namespace is full.
+# Further ARGV: the key, the body, its lifetime and the maximum number of entries. Returns the
+# expiry time, or nothing if the namespace is full.
 _SET = f"""{_SWEEP}
 local is_new = not redis.call('ZSCORE', KEYS[2], ARGV[2])
 if is_new and redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[5]) then return false end
@@ -81,7 +81,7 @@ end
 return found
 """
 
-# A key, its body and when it expires.
+# A key, its body and its expiry time.
 Row = Sequence[str]
 
 
@@ -105,15 +105,15 @@ def set_entry(
     category: str = "",
     tags: Iterable[str] = (),
 ) -> Entry:
-    """Keep a text in one's own namespace, in place of what was there under this key.
+    """Store a text in the own namespace, replacing any previous one under this key.
 
     Args:
-        key: Plain, or a full path in `own`.
-        ttl_seconds: How long it is kept after each use.
+        key: A name, or a full path in `own`.
+        ttl_seconds: Lifetime after each use.
 
     Raises:
-        BadInput, TooMuch: something cannot be kept; NotItsOwn: the path leads elsewhere.
-        NamespaceFull: it would be one too many; WorkingMemoryAway: Redis does not answer.
+        BadInput, TooMuch: an argument is invalid; NotItsOwn: the path is in another namespace.
+        NamespaceFull: the namespace is full; WorkingMemoryAway: Redis does not respond.
     """
     path = _own_path(key, own)
     ttl_ms = ttl_ms_of(settings.WORKING_ENTRY_TTL_S if ttl_seconds is None else ttl_seconds)
@@ -132,10 +132,10 @@ def set_entry(
 
 
 def get_entry(palace: Palace, own: Namespace, key: str) -> Entry | None:
-    """What is kept under a plain key of one's own, or under a full path; its time begins anew.
+    """Get the entry under a name in the own namespace or a full path; this renews its expiry.
 
     Raises:
-        BadInput: it is no key; WorkingMemoryAway: Redis does not answer.
+        BadInput: the key is invalid; WorkingMemoryAway: Redis does not respond.
     """
     path = Path.read(key, own)
     row = _run(_GET, palace, path.namespace, path.key)
@@ -143,21 +143,21 @@ def get_entry(palace: Palace, own: Namespace, key: str) -> Entry | None:
 
 
 def delete_entry(palace: Palace, own: Namespace, key: str) -> bool:
-    """Whether it was there.
+    """Delete an entry; returns whether it existed.
 
     Raises:
-        BadInput: it is no key; NotItsOwn: the path leads elsewhere.
-        WorkingMemoryAway: Redis does not answer.
+        BadInput: the key is invalid; NotItsOwn: the path is in another namespace.
+        WorkingMemoryAway: Redis does not respond.
     """
     path = _own_path(key, own)
     return bool(_run(_DELETE, palace, own, path.key))
 
 
 def entries_under(palace: Palace, prefix: str = "") -> list[Entry]:
-    """The palace's entries whose path begins so, in whole parts, by path. That is no use of them.
+    """List the palace's entries with a path prefix, in whole parts. Does not renew their expiry.
 
     Raises:
-        BadInput: no path begins so; WorkingMemoryAway: Redis does not answer.
+        BadInput: the prefix is invalid; WorkingMemoryAway: Redis does not respond.
     """
     parts = prefix_of(prefix)
     spaces = [space for space in namespaces(palace) if begins(space, parts[:2])]
@@ -165,10 +165,10 @@ def entries_under(palace: Palace, prefix: str = "") -> list[Entry]:
 
 
 def entries_in(palace: Palace, spaces: Sequence[Namespace]) -> list[Entry]:
-    """All entries of these namespaces, by path. That is no use of them.
+    """List all entries of these namespaces, by path. Does not renew their expiry.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer.
+        WorkingMemoryAway: Redis does not respond.
     """
     with answering() as redis, redis.pipeline(transaction=False) as pipe:
         for space in spaces:
@@ -179,10 +179,10 @@ def entries_in(palace: Palace, spaces: Sequence[Namespace]) -> list[Entry]:
 
 
 def namespaces(palace: Palace) -> list[Namespace]:
-    """Those that have entries.
+    """The namespaces that have entries.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer.
+        WorkingMemoryAway: Redis does not respond.
     """
     with answering() as redis:
         names: Any = redis.zrangebyscore(key(palace, "namespaces"), f"({now_ms(redis)}", "+inf")
@@ -208,12 +208,12 @@ def _keys(palace: Palace, space: Namespace) -> tuple[str, str, str]:
 
 def _entry(space: Namespace, row: Row) -> Entry:
     name, body, expires = row
-    held = read_json(body)
+    stored = read_json(body)
     return Entry(
         Path(space, name),
-        held["value"],
-        datetime.fromisoformat(held["stored_at"]),
+        stored["value"],
+        datetime.fromisoformat(stored["stored_at"]),
         datetime.fromtimestamp(float(expires) / 1000, UTC),
-        held["category"],
-        tuple(held["tags"]),
+        stored["category"],
+        tuple(stored["tags"]),
     )

@@ -1,4 +1,4 @@
-"""What can go wrong with working memory."""
+"""Errors of working memory."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from palace.errors import PalaceError
 
 
 class TooMuch(PalaceError):
-    """More than a conversation's fields, or an entry, may hold; nothing was changed."""
+    """The fields or the entry would be too large; nothing was changed."""
 
     code = "too_much"
 
 
 class NamespaceFull(PalaceError):
-    """A namespace has as many entries as it may; nothing was changed."""
+    """The namespace is full; nothing was changed."""
 
     code = "namespace_full"
 
     def __init__(self, namespace: object, most: int) -> None:
         super().__init__(
             f"{namespace} holds {most} entries, which is all it may. Delete one, or wait until "
-            "one expires; a key that is there already can be set anew."
+            "one expires; an existing key can still be set."
         )
 
 
 class NotItsOwn(PalaceError):
-    """Entries are written and deleted in one's own namespace only."""
+    """The entry is in another namespace, where it can only be read."""
 
     code = "not_its_own"
 
@@ -36,12 +36,12 @@ class NotItsOwn(PalaceError):
 
 
 class WorkingMemoryAway(PalaceError):
-    """Redis does not answer; whatever was asked may or may not have been done."""
+    """Redis does not respond; the operation may or may not have happened."""
 
     code = "working_memory_away"
 
     def __init__(self) -> None:
         super().__init__(
-            "Working memory does not answer at the moment (Redis, which keeps it, is away or "
+            "Working memory is unavailable at the moment (Redis, which stores it, is down or "
             "full). Try again in a moment."
         )

@@ -1,7 +1,7 @@
-"""What is noted of a conversation: named fields of JSON, which go together when nobody uses them.
+"""A conversation's fields: JSON values by name, which expire together when unused.
 
-A field with an empty name, which none of the caller's has, holds the time the caller has asked
-for, in milliseconds.
+A field with an empty name, which callers cannot use, stores the requested lifetime in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from palace.working.connection import answering, key, now_ms
 from palace.working.errors import TooMuch
 from palace.working.names import json_of, name_of, read_json, ttl_ms_of
 
-# Names and values as JSON, in UTF-8.
+# The total size of names and JSON values, in UTF-8.
 MOST_BYTES = 64 * 1024
 
 SCRATCHPAD, ENTITIES = "scratchpad", "entities"
-# What these fields always hold.
-_HELD_BY: dict[str, tuple[type, ...]] = {SCRATCHPAD: (str,), ENTITIES: (list, tuple)}
+# The required types of these fields.
+_ALLOWED_TYPES: dict[str, tuple[type, ...]] = {SCRATCHPAD: (str,), ENTITIES: (list, tuple)}
 
-# Of all three scripts: KEYS are the fields, and the palace's conversations by when they end.
-# `keep` begins their time anew; ARGV: the conversation, the usual time.
+# Common to the scripts: KEYS are the fields, and the palace's conversations by expiry time.
+# `keep` renews the expiry; ARGV: the conversation, the default lifetime.
 _KEEP = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -47,8 +47,8 @@ _GET = f"""{_KEEP}
 keep()
 return redis.call('HGETALL', KEYS[1])
 """
-# ARGV goes on with the most bytes, the time asked for (or nothing), and names with values. Returns
-# the bytes there would be, if they are too many, else 0.
+# Further ARGV: the maximum size, the requested lifetime (or nothing), names and values. Returns the
+# resulting size if it is too large, else 0.
 _PUT = f"""{_KEEP}
 local new, size = {{}}, 0
 for at = 5, #ARGV, 2 do
@@ -67,7 +67,7 @@ end
 keep()
 return 0
 """
-# ARGV: the conversation, then names; without any, all go. Returns how many there were.
+# ARGV: the conversation, then names; without names, delete all. Returns the number of deleted ones.
 _DELETE = """
 local gone = 0
 for at = 2, #ARGV do gone = gone + redis.call('HDEL', KEYS[1], ARGV[at]) end
@@ -83,12 +83,12 @@ return gone
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A conversation of which something is noted.
+class ConversationFields:
+    """A conversation that has fields.
 
     Attributes:
-        fields: By name, in its order.
-        size: Of all of them, in bytes.
+        fields: By name, sorted.
+        size: The total size in bytes.
     """
 
     conversation: str
@@ -98,10 +98,10 @@ class Held:
 
 
 def get_fields(palace: Palace, conversation: str) -> dict[str, Any]:
-    """All fields, in the order of their names; none where nothing is noted. Their time begins anew.
+    """All fields, sorted by name; this renews their expiry.
 
     Raises:
-        BadInput: it is no conversation's id; WorkingMemoryAway: Redis does not answer.
+        BadInput: the conversation's id is invalid; WorkingMemoryAway: Redis does not respond.
     """
     keys = _keys(palace, name_of("A conversation", conversation))
     with answering() as redis:
@@ -110,7 +110,7 @@ def get_fields(palace: Palace, conversation: str) -> dict[str, Any]:
 
 
 def get_field(palace: Palace, conversation: str, name: str, default: Any = None) -> Any:
-    """One field, or the default where there is none of this name; errors as `get_fields`."""
+    """One field, or the default if missing; errors as `get_fields`."""
     return get_fields(palace, conversation).get(name_of("A field", name), default)
 
 
@@ -121,31 +121,30 @@ def put_fields(
     *,
     ttl_seconds: float | None = None,
 ) -> None:
-    """Set these fields and leave the others; the time of all of them begins anew.
+    """Set these fields and leave the others; this renews the expiry of all.
 
     Args:
-        fields: Whatever JSON can write, by name; `scratchpad` is text, `entities` a list.
-        ttl_seconds: How long the conversation's fields are kept after each use from now on; where
-            it has no fields, there is nothing to keep.
+        fields: JSON values by name; `scratchpad` is text, `entities` a list.
+        ttl_seconds: Lifetime of all fields after each use from now on; no effect without fields.
 
     Raises:
-        BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
-        TooMuch: the fields would be larger than a conversation's may be; nothing is put.
+        BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
+        TooMuch: the fields would be larger than allowed; nothing is stored.
     """
     keys = _keys(palace, name_of("A conversation", conversation))
-    asked = "" if ttl_seconds is None else ttl_ms_of(ttl_seconds)
+    ttl_ms = "" if ttl_seconds is None else ttl_ms_of(ttl_seconds)
     flat = _written(fields)
     with answering() as redis:
-        size = redis.eval(_PUT, 2, *keys, conversation, _usual_ttl_ms(), MOST_BYTES, asked, *flat)
+        size = redis.eval(_PUT, 2, *keys, conversation, _usual_ttl_ms(), MOST_BYTES, ttl_ms, *flat)
     if size:
         raise _too_much(cast(int, size))
 
 
 def delete_fields(palace: Palace, conversation: str, names: Iterable[str] | None = None) -> int:
-    """Delete these fields, or all of the conversation; returns how many there were.
+    """Delete these fields, or all of the conversation; returns their number.
 
     Raises:
-        BadInput: it is no name; WorkingMemoryAway: Redis does not answer.
+        BadInput: a name is invalid; WorkingMemoryAway: Redis does not respond.
     """
     keys = _keys(palace, name_of("A conversation", conversation))
     named = None if names is None else [name_of("A field", name) for name in names]
@@ -155,13 +154,13 @@ def delete_fields(palace: Palace, conversation: str, names: Iterable[str] | None
         return cast(int, redis.eval(_DELETE, 2, *keys, conversation, *(named or ())))
 
 
-def held_fields(palace: Palace, *, limit: int) -> tuple[list[Held], int]:
-    """The conversations used last, by their time to end, and how many there are.
+def list_conversations(palace: Palace, *, limit: int) -> tuple[list[ConversationFields], int]:
+    """The conversations with the latest expiry, and the number of all conversations.
 
-    To look is no use: their time goes on.
+    Does not renew their expiry.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer.
+        WorkingMemoryAway: Redis does not respond.
     """
     with answering() as redis:
         index = key(palace, "conversations")
@@ -174,26 +173,32 @@ def held_fields(palace: Palace, *, limit: int) -> tuple[list[Held], int]:
             for conversation, _ in ends:
                 pipe.hgetall(_keys(palace, conversation)[0])
             found = pipe.execute()
-    return [_held(end, flat) for end, flat in zip(ends, found, strict=True) if flat], total
+    return [
+        _conversation_fields(end, flat) for end, flat in zip(ends, found, strict=True) if flat
+    ], total
 
 
-def peek_fields(palace: Palace, conversation: str) -> Held | None:
-    """A conversation as `held_fields` shows it; None where nothing is noted of it.
+def peek_conversation(palace: Palace, conversation: str) -> ConversationFields | None:
+    """A conversation as listed by `list_conversations`; None if it has no fields.
 
     Raises:
-        BadInput: it is no conversation's id; WorkingMemoryAway: Redis does not answer.
+        BadInput: the conversation's id is invalid; WorkingMemoryAway: Redis does not respond.
     """
     names = _keys(palace, name_of("A conversation", conversation))
     with answering() as redis:
-        end, held = redis.zscore(names[1], conversation), redis.hgetall(names[0])
-    return _held((conversation, end), cast(dict[str, str], held)) if end and held else None
+        end, stored = redis.zscore(names[1], conversation), redis.hgetall(names[0])
+    return (
+        _conversation_fields((conversation, end), cast(dict[str, str], stored))
+        if end and stored
+        else None
+    )
 
 
-def _held(end: tuple[str, float], held: dict[str, str]) -> Held:
-    written = {name: value for name, value in held.items() if name}
+def _conversation_fields(end: tuple[str, float], stored: dict[str, str]) -> ConversationFields:
+    written = {name: value for name, value in stored.items() if name}
     size = sum(len(name.encode()) + len(value.encode()) for name, value in written.items())
     fields = {name: read_json(written[name]) for name in sorted(written)}
-    return Held(end[0], fields, size, datetime.fromtimestamp(end[1] / 1000, UTC))
+    return ConversationFields(end[0], fields, size, datetime.fromtimestamp(end[1] / 1000, UTC))
 
 
 def _keys(palace: Palace, conversation: str) -> tuple[str, str]:
@@ -205,12 +210,12 @@ def _usual_ttl_ms() -> int:
 
 
 def _written(fields: object) -> list[str]:
-    """Names and values in turn."""
+    """Names and values, alternating."""
     if not isinstance(fields, Mapping):
         raise BadInput("fields is an object: values by name.")
     flat, size = [], 0
     for name, value in fields.items():
-        if name in _HELD_BY and not isinstance(value, _HELD_BY[name]):
+        if name in _ALLOWED_TYPES and not isinstance(value, _ALLOWED_TYPES[name]):
             raise BadInput(f"The field {SCRATCHPAD} holds text, the field {ENTITIES} a list.")
         flat += [name_of("A field", name), json_of(f"The field {name}", value)]
         size += len(flat[-2].encode()) + len(flat[-1].encode())
@@ -220,8 +225,8 @@ def _written(fields: object) -> list[str]:
 
 
 def _read(flat: list[str]) -> dict[str, Any]:
-    held = dict(zip(flat[::2], flat[1::2], strict=True))
-    return {name: read_json(held[name]) for name in sorted(held) if name}
+    stored = dict(zip(flat[::2], flat[1::2], strict=True))
+    return {name: read_json(stored[name]) for name in sorted(stored) if name}
 
 
 def _too_much(size: int) -> TooMuch:

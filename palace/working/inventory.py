@@ -1,4 +1,4 @@
-"""What a model is told of working memory: which entries there are, not what they say."""
+"""An inventory of working memory for a model: the entries, without their values."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PATROLS = (
 SUBAGENTS = (
     "Subagent research in working memory (use get_from_working_memory with the full key to read):"
 )
-# How the keys of outlines end: through one of them a session finds the rest.
+# The suffix of outline keys, which lead a session to the other entries.
 INDEX = "-index"
 
 
 def inventory(palace: Palace, own: Namespace) -> str:
-    """A line for each entry of one's own; for a session also of patrols and subagents' outlines.
+    """A line for each own entry; for a session also patrols' entries and subagents' outlines.
 
-    Empty where there is none.
+    Empty if there are none.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer.
+        WorkingMemoryAway: Redis does not respond.
     """
     parts = [(OWN, entries_under(palace, str(own)))]
     if own.kind == "session":
@@ -50,16 +50,16 @@ def _part(title: str, entries: Sequence[Entry], now: datetime) -> str:
 
 
 def _line(entry: Entry, now: datetime) -> str:
-    told = [f"expires in {time_left(entry.expires_at - now)}"]
+    parts = [f"expires in {time_left(entry.expires_at - now)}"]
     if entry.category:
-        told.append(f"category: {entry.category}")
+        parts.append(f"category: {entry.category}")
     if entry.tags:
-        told.append(f"tags: {', '.join(entry.tags)}")
-    return f"- {entry.path}: {', '.join(told)}"
+        parts.append(f"tags: {', '.join(entry.tags)}")
+    return f"- {entry.path}: {', '.join(parts)}"
 
 
 def time_left(left: timedelta) -> str:
-    """In the two largest units: `4m32s`, `4h08m`, `3d04h`; below a minute `9s`."""
+    """The time in its two largest units: `4m32s`, `4h08m`, `3d04h`; below a minute `9s`."""
     seconds = max(0, int(left.total_seconds()))
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if days:

@@ -1,4 +1,4 @@
-"""The ledger: what was put before a conversation's model, so that it is not put there twice."""
+"""The ledger: items already in a conversation's prompt, so that none is injected twice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from palace.models import Palace
 from palace.storable import ID_LENGTH, is_storable
 from palace.working.connection import answering, key
 
-# What an item is marked with where nothing else is said.
+# The default mark.
 INJECTED = "injected"
 
-# An item is not marked over by an older turn, nor taken out once it was marked anew: somebody who
-# comes late, such as a reply that was stopped, changes nothing of what came after. KEYS: the hash.
-# ARGV: seconds to keep it, how many items go, of each its name and what it was marked with, and of
-# each new one its name, turn (-1 where it has none) and mark.
+# An older turn never overwrites a newer mark, nor removes an item that was marked again, so that a
+# late writer, such as a stopped reply, changes nothing. KEYS: the hash. ARGV: its lifetime in
+# seconds, the number of items to remove, the name and mark of each, and the name, turn (-1 if none)
+# and mark of each new item.
 _CHANGE = """
 local gone = tonumber(ARGV[2])
 for at = 3, 2 + 2 * gone, 2 do
@@ -42,18 +42,17 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item that was put before the model.
+    """An item in the prompt.
 
     Attributes:
         item: `drawer:` or `fact:` with its id; or any name, such as that of a skill.
-        value: What it was marked with by whoever named it.
-        digest: Of its words, SHA-256 in hexadecimal; other words are something else.
-        version: Which of its versions it was, where it has such.
-        turn: The message it was put before, counted from 0; without one it stays until it is
-            evicted.
-        span: Start and end of the stretch that was shown; None where it was all of it.
-        told: What was said of it besides, such as when it held.
-        place: Among what was given with that message, the best first, from 0.
+        value: The caller's mark.
+        digest: SHA-256 of its text in hexadecimal; a changed text is another item.
+        version: The version that was shown, if the item has versions.
+        turn: The message it was given with, from 0; without one it stays until evicted.
+        span: Start and end of the excerpt that was shown; None if all was.
+        told: The note shown with it, such as its dates.
+        place: Its rank among the items of that message, best first, from 0.
     """
 
     item: str
@@ -66,21 +65,21 @@ class Entry:
     place: int = 0
 
     def is_same(self, other: Entry) -> bool:
-        """Whether both stand for the same words of the same thing."""
+        """Whether both are the same text of the same item."""
         return (self.item, self.digest, self.version) == (other.item, other.digest, other.version)
 
     def is_within(self, since: int, turn: int) -> bool:
-        """Whether a model that reads from message `since` on has it before it at `turn`.
+        """Whether it is in the prompt at `turn` of a model that reads from message `since` on.
 
-        What was marked at that turn itself belongs to a reply that is being tried again.
+        Items marked at that turn itself belong to an attempt that is being repeated.
         """
         return self.turn is None or since <= self.turn < turn
 
 
 class Ledger:
-    """Of one conversation of a palace. A hash in Redis, kept as long as working memory is.
+    """The ledger of one conversation: a Redis hash with the lifetime of working memory.
 
-    Every method raises `WorkingMemoryAway` where Redis does not answer, and does all or nothing.
+    Every method is atomic and raises `WorkingMemoryAway` if Redis does not respond.
     """
 
     def __init__(self, palace: Palace, conversation: str) -> None:
@@ -91,7 +90,7 @@ class Ledger:
         self._key = key(palace, "ledger", _named("conversation's id", conversation))
 
     def get(self) -> dict[str, Entry]:
-        """All entries, by item, which are kept on for it."""
+        """All entries by item; this renews their expiry."""
         with answering() as client, client.pipeline(transaction=False) as pipe:
             pipe.hgetall(self._key)
             pipe.expire(self._key, _kept_s())
@@ -99,13 +98,13 @@ class Ledger:
         return {item: _read(item, mark) for item, mark in stored.items()}
 
     def check(self, item: str) -> Entry | None:
-        """Its entry, if it is marked."""
+        """The item's entry, if it is marked."""
         with answering() as client:
             mark = cast(str | None, client.hget(self._key, item))
         return None if mark is None else _read(item, mark)
 
     def mark(self, *entries: Entry) -> None:
-        """Note that these were put before the model; safe to repeat.
+        """Mark these items as in the prompt; idempotent.
 
         Raises:
             BadInput: an item's name or mark is empty, too long, or cannot be stored.
@@ -113,10 +112,10 @@ class Ledger:
         self.change(marked=entries)
 
     def change(self, *, marked: Collection[Entry] = (), gone: Collection[Entry] = ()) -> None:
-        """Mark some and take others out, at once.
+        """Mark some items and remove others, atomically.
 
         Args:
-            gone: As they were read. One that has been marked anew since stays.
+            gone: Entries to remove, as they were read; one that was marked again since stays.
         """
         arguments: list[str | int] = [_kept_s(), len(gone)]
         for entry in gone:
@@ -130,7 +129,7 @@ class Ledger:
                 client.eval(_CHANGE, 1, self._key, *arguments)
 
     def evict(self, items: Iterable[str]) -> int:
-        """Let these be put before the model again; how many of them were marked."""
+        """Remove these marks, so that the items can be injected again; returns their number."""
         named = list(items)
         if not named:
             return 0
@@ -138,13 +137,13 @@ class Ledger:
             return client.hdel(self._key, *named)
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Delete the ledger."""
         with answering() as client:
             client.delete(self._key)
 
 
 def within(entries: Mapping[str, Entry], since: int, turn: int) -> dict[str, Entry]:
-    """Those a model has before it at `turn` that reads from message `since` on."""
+    """The entries in the prompt at `turn` of a model that reads from message `since` on."""
     return {item: entry for item, entry in entries.items() if entry.is_within(since, turn)}
 
 
@@ -161,7 +160,7 @@ def _named(what: str, name: str) -> str:
 
 
 def _written(entry: Entry) -> str:
-    """The same for the same, so that two can be compared as they are."""
+    """A canonical form: equal entries have equal texts."""
     fields = asdict(entry)
     del fields["item"]
     return json.dumps(fields, sort_keys=True)

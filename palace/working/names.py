@@ -1,4 +1,4 @@
-"""Names, paths, times and values: what may be kept, and where it belongs."""
+"""Validate namespaces, paths, names, lifetimes and values of working memory."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from palace.errors import BadInput
 from palace.storable import ID_LENGTH, is_storable
 from palace.working.errors import TooMuch
 
-# The first parts of all paths.
+# The kinds of namespaces: the first part of all paths.
 KINDS = ("session", "patrol", "subagent")
 MOST_TTL_S = 30 * 24 * 3600
 MOST_VALUE_BYTES = 256 * 1024
 MOST_TAGS = 20
-# What ends a line or cannot be seen has no place in a name.
+# Line breaks and invisible characters are not allowed in names.
 _UNNAMEABLE = {"Cc", "Zl", "Zp"}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Namespace:
-    """Whose entries they are: a session's, a patrol's or a subagent's."""
+    """A namespace: of a session, a patrol or a subagent."""
 
     kind: str
     name: str
@@ -57,7 +57,7 @@ class Path:
     def read(cls, key: object, own: Namespace) -> Self:
         """
         Args:
-            key: Plain, within `own`; or a full path, which begins with a kind of namespace.
+            key: A name within `own`, or a full path, which begins with a kind of namespace.
 
         Raises:
             BadInput: it is neither.
@@ -76,10 +76,10 @@ class Path:
 
 
 def prefix_of(text: object) -> tuple[str, ...]:
-    """The parts that a path is to begin with; none for an empty text.
+    """The parts of a path prefix; none for an empty text.
 
     Raises:
-        BadInput: no path begins so.
+        BadInput: the prefix is invalid.
     """
     if text == "":
         return ()
@@ -90,12 +90,12 @@ def prefix_of(text: object) -> tuple[str, ...]:
 
 
 def begins(path: object, prefix: tuple[str, ...]) -> bool:
-    """In whole parts: `session/abc` does not begin `session/abcd`."""
+    """Whether the path has the prefix, in whole parts: `session/abc` is none of `session/abcd`."""
     return tuple(str(path).split("/")[: len(prefix)]) == prefix
 
 
 def category_of(text: object) -> str:
-    """Parts with slashes between; empty for none."""
+    """Validate a category: parts separated by slashes; may be empty."""
     return "/".join(parts_of_category(text))
 
 
@@ -104,7 +104,7 @@ def parts_of_category(text: object) -> tuple[str, ...]:
 
 
 def tags_of(tags: object) -> tuple[str, ...]:
-    """Each once, in their order."""
+    """The distinct tags, in order."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise BadInput(f"tags is a list of texts, not {_shown(tags)}.")
     kept = tuple(dict.fromkeys(name_of("A tag", tag) for tag in tags))
@@ -116,10 +116,10 @@ def tags_of(tags: object) -> tuple[str, ...]:
 def name_of(what: str, text: object) -> str:
     """
     Args:
-        what: How the sentence is to begin, such as "A field".
+        what: The subject of error sentences, such as "A field".
 
     Raises:
-        BadInput: it is no name of one line that can be kept.
+        BadInput: it is not a storable name of one line.
     """
     if not isinstance(text, str) or not text or text != text.strip():
         raise BadInput(
@@ -146,10 +146,10 @@ def _parts(what: str, text: object) -> tuple[str, ...]:
 
 
 def value_of(text: object) -> str:
-    """An entry's value, to the byte.
+    """Validate an entry's value; it stays verbatim.
 
     Raises:
-        BadInput: it is no text that can be kept; TooMuch: it is too long.
+        BadInput: it is not storable text; TooMuch: it is too long.
     """
     if not isinstance(text, str) or not is_storable(text):
         raise BadInput(
@@ -167,7 +167,7 @@ def value_of(text: object) -> str:
 def ttl_ms_of(seconds: object) -> int:
     """
     Raises:
-        BadInput: it is no number of seconds that something can be kept for.
+        BadInput: it is not a valid lifetime.
     """
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not is_number or not 0 < seconds <= MOST_TTL_S:  # type: ignore[operator]
@@ -179,10 +179,10 @@ def ttl_ms_of(seconds: object) -> int:
 
 
 def json_of(what: str, value: object) -> str:
-    """The value as JSON, from which it can be read again as it was.
+    """The value as JSON that round-trips.
 
     Raises:
-        BadInput: JSON cannot write it, or only as something else.
+        BadInput: JSON cannot represent it, or only as another value.
     """
     try:
         written = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
@@ -199,14 +199,14 @@ def _check(what: str, value: object) -> None:
                 f"{what} holds a character that cannot be stored (NUL or a lone surrogate)."
             )
     elif isinstance(value, Mapping):
-        for key, held in value.items():
+        for key, item in value.items():
             if not isinstance(key, str):
                 raise BadInput(f"{what} has the key {_shown(key)}; keys of objects are texts.")
             _check(what, key)
-            _check(what, held)
+            _check(what, item)
     elif isinstance(value, (list, tuple)):
-        for held in value:
-            _check(what, held)
+        for item in value:
+            _check(what, item)
 
 
 def read_json(written: str) -> Any:
@@ -214,7 +214,7 @@ def read_json(written: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """In a sentence: short, and without what cannot be seen."""
+    """The value for an error sentence: short and printable."""
     text = value if isinstance(value, str) else repr(value)
     seen = "".join(sign for sign in text[:60] if sign.isprintable())
     return f"“{seen}”"

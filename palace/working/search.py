@@ -1,4 +1,4 @@
-"""Finding entries by words, by category and by tags."""
+"""Search entries by words, category and tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from palace.working.names import begins, parts_of_category, tags_of
 
 LIMIT = 20
 MOST_QUERY_CHARS = 4000
-# As recall's.
+# The same as in recall.
 K1 = 1.2
 B = 0.75
 
@@ -25,7 +25,7 @@ B = 0.75
 class Found:
     """
     Attributes:
-        score: BM25 among the entries that were asked about; 0 where no words were asked for.
+        score: BM25 among the filtered entries; 0 without words.
     """
 
     entry: Entry
@@ -41,15 +41,15 @@ def search_entries(
     prefix: str = "",
     limit: int = LIMIT,
 ) -> list[Found]:
-    """The entries that have one of the words, best first; without words, the newest first.
+    """Search entries that contain any of the words, best first; without words, newest first.
 
     Args:
-        category: It, or one below it.
-        tags: An entry has all of them.
-        prefix: How its path begins, in whole parts.
+        category: This category or one below it.
+        tags: Entries must have all of them.
+        prefix: A path prefix, in whole parts.
 
     Raises:
-        BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
+        BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
     """
     words = _query_of(query)
     within, having = parts_of_category(category), set(tags_of(tags))
@@ -67,7 +67,7 @@ def search_entries(
 
 
 def bm25(query: Iterable[str], texts: Sequence[Counter[str]]) -> list[float]:
-    """Of each text, from 0. Robertson, Zaragoza: The Probabilistic Relevance Framework (2009)."""
+    """BM25 of each text, from 0 (Robertson, Zaragoza: The Probabilistic Relevance Framework)."""
     lengths = [text.total() for text in texts]
     mean = sum(lengths) / len(texts) if texts else 0
     scores = [0.0] * len(texts)
@@ -90,5 +90,5 @@ def _query_of(query: object) -> str:
 
 
 def _text(entry: Entry) -> str:
-    """As words: `-`, `_` and `/` part them."""
+    """Split into words, also at `-`, `_` and `/`."""
     return "\n".join([entry.value, *entry.tags, entry.category, entry.path.key])

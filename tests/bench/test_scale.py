@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from bench.scale_fill import fill
-from bench.scale_talk import Talk
+from bench.scale_talk import MessageGenerator
 from palace.models import Drawer, Passage, Posting
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.indexing.spaces import active_space
@@ -47,7 +47,7 @@ def test_sizes_that_are_none_are_refused(sizes):
 @pytest.mark.django_db
 def test_what_is_written_in_bulk_is_what_mining_writes(palace):
     space = active_space()
-    fill(palace, space, Talk(space, subjects=10), 250)
+    fill(palace, space, MessageGenerator(space, subjects=10), 250)
     drawers = Drawer.objects.within(palace)
     assert drawers.exclude(mined_at=None).exclude(closet=None).count() == 250
     assert Passage.objects.filter(palace=palace, space=space).exclude(bits=None).count() == 250

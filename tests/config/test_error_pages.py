@@ -40,7 +40,7 @@ def test_while_postgres_is_away_people_and_programs_are_asked_to_come_again(
     postgres_away()
     page = visitor.get("/memory/", headers={"Accept": "text/html"})
     assert (page.status_code, page["Retry-After"]) == (503, "5")
-    assert "The database does not answer. Try again in a moment." in page.text
+    assert "The database does not respond. Try again in a moment." in page.text
     asked = visitor.get("/memory/", headers={"Accept": "application/json"})
     for answer in (asked, program.get("/v1/webhooks/")):
         assert (answer.status_code, answer["Content-Type"]) == (503, PROBLEM)

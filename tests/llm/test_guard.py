@@ -76,14 +76,14 @@ def test_everything_else_is_not(address):
     ],
 )
 def test_an_address_that_says_so_itself_is_refused_at_once(closed, host):
-    with pytest.raises(ModelRefused, match="within this server's own network") as refusal:
+    with pytest.raises(ModelRefused, match="in this server's own network") as refusal:
         providers.endpoint(f"http://{host}/v1", "some-model", KEY, of_a_user=True)
     assert "password" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("preset", ["ollama", "vllm"])
 def test_presets_on_this_machine_are_refused_to_users(closed, preset):
-    with pytest.raises(ModelRefused, match="localhost is within this server's own network"):
+    with pytest.raises(ModelRefused, match="localhost is in this server's own network"):
         providers.endpoint(preset, "qwen3", of_a_user=True)
 
 
@@ -108,7 +108,7 @@ def test_on_ones_own_machine_a_users_may_too(settings, model_server, db):
 def test_nothing_is_sent_to_an_address_within(closed, model_server, alice, host, caplog):
     caplog.set_level(logging.INFO, logger="openai")
     endpoint = of_a_user(model_server.base_url.replace("127.0.0.1", host))
-    with pytest.raises(ModelRefused, match=f"{host} is within this server's own network"):
+    with pytest.raises(ModelRefused, match=f"{host} is in this server's own network"):
         complete(endpoint)
     assert model_server.requests == []
     assert "Retrying" not in caplog.text

@@ -37,7 +37,7 @@ def test_any_base_url_will_do_and_needs_no_key():
     [
         ("nowhere", "m", "k", "use one of openrouter, openai"),
         ("ftp://example.org", "m", "k", "starts with http:// or https://"),
-        ("https://", "m", "k", "is not known"),
+        ("https://", "m", "k", "is unknown"),
         ("azure", "m", "k", "https://YOUR-RESOURCE.openai.azure.com/openai/v1/"),
         ("openai", "m", "", "OpenAI needs an API key"),
         ("openai", "", "k", "No model is named for openai"),

@@ -174,7 +174,7 @@ def test_a_wrong_dimension_is_told_with_the_right_one(model, model_server):
 @pytest.mark.parametrize(
     ("provider", "sentence"),
     [
-        ("nowhere", "not known"),
+        ("nowhere", "is unknown"),
         ("openai", "needs an API key"),
         ("azure", "YOUR-RESOURCE"),
     ],

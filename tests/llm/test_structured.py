@@ -123,7 +123,7 @@ def test_the_error_shown_names_the_missing_field(endpoint, model_server):
 
 def test_two_wrong_answers_are_an_error_that_does_not_quote_them(endpoint, model_server):
     model_server.answer('{"dish": "a family secret"}')
-    with pytest.raises(BadModelOutput, match="did not answer in the form") as raised:
+    with pytest.raises(BadModelOutput, match="did not answer in the requested format") as raised:
         ask(endpoint)
     assert len(model_server.requests) == 2
     assert "secret" not in str(raised.value)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from api.mcp import prompts
 from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
-from api.openai.chat_request import Asked
+from api.openai.chat_request import ChatRequest
 from api.openai.memory_injection import context_of, recall_for
 from api.openai.message_filing import find_place
 from api.openai.message_text import read_history
@@ -230,13 +230,13 @@ def _as_proxy(palace, capsys):
     history = read_history(messages)
     place = find_place(palace, history, None, START)
     context = context_of(recall_for(palace, history, place, START, has_model=False))
-    sent = Asked({"messages": messages}, "on", None, None).with_context(context, "m")
+    sent = ChatRequest({"messages": messages}, "on", None, None).with_context(context, "m")
     return json.loads(sent)["messages"][0]["content"]
 
 
 def _as_tool(palace, capsys):
     tool = TOOLS["recall"]
-    asked = tool.asked.model_validate({"query": "Where do I live, Porto?"})
+    asked = tool.request.model_validate({"query": "Where do I live, Porto?"})
     return tool.run(Caller.at_home(palace.owner, None), asked).context
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from bench.scale_fill import BEGAN, fill
-from bench.scale_talk import Talk
+from bench.scale_talk import MessageGenerator
 from llm.embedding import embed
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
@@ -34,7 +34,7 @@ def space(db):
 
 @pytest.fixture
 def talk(space):
-    return Talk(space, subjects=40)
+    return MessageGenerator(space, subjects=40)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from palace.views.working import CHARS_SHOWN, CONVERSATIONS_SHOWN, NAMESPACES_SHOWN
 from palace.working.entries import entries_under, set_entry
-from palace.working.fields import get_fields, held_fields, put_fields
+from palace.working.fields import get_fields, list_conversations, put_fields
 from palace.working.names import Namespace
 
 PAGE = "/memory/working/"
@@ -54,10 +54,10 @@ def test_what_is_noted_of_conversations_is_shown(alices, filled):
 
 
 def test_to_look_keeps_nothing_longer(alices, filled):
-    before = entries_under(filled), held_fields(filled, limit=3)
+    before = entries_under(filled), list_conversations(filled, limit=3)
     for query in ("", "?under=session/abc/inbox", "?conversation=42", "?q=otter"):
         alices.get(PAGE + query)
-    assert (entries_under(filled), held_fields(filled, limit=3)) == before
+    assert (entries_under(filled), list_conversations(filled, limit=3)) == before
 
 
 def test_words_find_entries(alices, filled):
@@ -142,7 +142,7 @@ def test_what_is_no_address_is_not_found(alices, filled, sent):
 
 
 def test_a_stranger_sees_and_deletes_nothing(bobs, filled):
-    before = entries_under(filled), held_fields(filled, limit=3)
+    before = entries_under(filled), list_conversations(filled, limit=3)
     for query in ("", "?under=session/abc/inbox", "?conversation=42", "?q=otter"):
         text = bobs.get(PAGE + query).text
         assert "Nora" not in text
@@ -150,7 +150,7 @@ def test_a_stranger_sees_and_deletes_nothing(bobs, filled):
         assert "Rule 37" not in text
     for sent in ({"path": "session/abc/inbox"}, {"conversation": "42"}):
         assert "is not there" in delete(bobs, **sent).text
-    assert (entries_under(filled), held_fields(filled, limit=3)) == before
+    assert (entries_under(filled), list_conversations(filled, limit=3)) == before
 
 
 def test_without_sign_in_nothing_is_shown_or_deleted(client, filled):
@@ -167,10 +167,10 @@ def test_without_redis_a_sentence_stands_there(alices, filled, settings, tmp_pat
     settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
     response = alices.get(PAGE)
     assert response.status_code == 503
-    assert "Working memory does not answer at the moment" in response.text
+    assert "Working memory is unavailable at the moment" in response.text
     response = delete(alices, conversation="42")
     assert response.status_code == 503
-    assert "Working memory does not answer at the moment" in response.text
+    assert "Working memory is unavailable at the moment" in response.text
 
 
 def test_a_value_is_shown_as_what_it_is_and_not_as_markup(alices, palace):

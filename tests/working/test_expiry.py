@@ -17,7 +17,7 @@ from palace.tasks import forget_deleted_palaces
 from palace.working import fields
 from palace.working.entries import delete_entry, entries_under, get_entry, namespaces, set_entry
 from palace.working.errors import WorkingMemoryAway
-from palace.working.fields import delete_fields, get_fields, held_fields, put_fields
+from palace.working.fields import delete_fields, get_fields, list_conversations, put_fields
 from palace.working.inventory import inventory
 from palace.working.search import search_entries
 from tests.polling import until
@@ -92,10 +92,10 @@ def test_without_redis_each_call_says_so_and_with_it_they_go_on(palace, session,
         lambda: put_fields(palace, "talk", {"a": 1}),
         lambda: get_fields(palace, "talk"),
         lambda: delete_fields(palace, "talk"),
-        lambda: held_fields(palace, limit=3),
+        lambda: list_conversations(palace, limit=3),
     ]
     for call in calls:
-        with pytest.raises(WorkingMemoryAway, match="Working memory does not answer"):
+        with pytest.raises(WorkingMemoryAway, match="Working memory is unavailable"):
             call()
     own_redis.start()
     fill(palace, session)
@@ -144,11 +144,11 @@ def test_a_redis_that_is_stopped_and_started_has_kept_it_all(palace, session, em
     fill(palace, session)
     set_entry(palace, session, "short", "x", ttl_seconds=0.05)
     put_fields(palace, "held", {"change": "to be allowed"}, ttl_seconds=7 * 86400)
-    before = fields.held_fields(palace, limit=5), entries_under(palace, "session/abc/a")
+    before = fields.list_conversations(palace, limit=5), entries_under(palace, "session/abc/a")
     embedded_redis.redis.stop()
     with pytest.raises(WorkingMemoryAway):
         get_fields(palace, "talk")
     embedded._start_redis(embedded_redis)
     until(lambda: get_entry(palace, session, "short") is None)
-    assert (fields.held_fields(palace, limit=5), entries_under(palace)) == before
+    assert (fields.list_conversations(palace, limit=5), entries_under(palace)) == before
     assert get_fields(palace, "held") == {"change": "to be allowed"}

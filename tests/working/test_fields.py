@@ -14,7 +14,7 @@ from palace.working.fields import (
     delete_fields,
     get_field,
     get_fields,
-    held_fields,
+    list_conversations,
     put_fields,
 )
 from tests.polling import until
@@ -24,7 +24,7 @@ TALK = "conversation-7"
 
 
 def held(palace, limit=10):
-    return held_fields(palace, limit=limit)[0]
+    return list_conversations(palace, limit=limit)[0]
 
 
 def test_what_is_put_is_merged(palace):
@@ -219,5 +219,5 @@ def test_another_palace_has_its_own(palace, bob):
 def test_a_list_says_how_many_there_are(palace):
     for number in range(5):
         put_fields(palace, f"talk {number}", {"a": number}, ttl_seconds=1000 + number)
-    shown, total = held_fields(palace, limit=2)
+    shown, total = list_conversations(palace, limit=2)
     assert ([one.conversation for one in shown], total) == (["talk 4", "talk 3"], 5)

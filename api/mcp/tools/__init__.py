@@ -1,4 +1,4 @@
-"""All tools there are: importing this lists them."""
+"""All tools: importing this package registers them."""
 
 from api.mcp.registry import TOOLS, Tool
 from api.mcp.tools import episodes, facts, places, recall_tools, working

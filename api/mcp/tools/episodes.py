@@ -1,4 +1,4 @@
-"""Episodes: what conversations came to."""
+"""Episode tools: summaries of conversations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, OfSomebody, SomeText, Told
+from api.mcp.fields import MOST_FOUND, PalaceRequest, SomeText, ToolResponse
 from api.mcp.registry import tool
 from palace.knowledge.episodes.episode_search import search
 from palace.models import Episode, Palace
@@ -17,14 +17,14 @@ from palace.models import Episode, Palace
 FOUND = 10
 
 
-class EpisodesAsked(OfSomebody):
+class EpisodesRequest(PalaceRequest):
     query: SomeText | None = Field(
-        None, description="Closest to this by meaning; left out, the latest."
+        None, description="Rank by similarity to this; omitted, the latest first."
     )
     limit: int = Field(FOUND, ge=1, le=MOST_FOUND)
 
 
-class EpisodeTold(Told):
+class EpisodeFields(ToolResponse):
     id: UUID
     conversation_id: str
     summary: str
@@ -34,21 +34,21 @@ class EpisodeTold(Told):
     ended_at: datetime | None
 
 
-class EpisodesTold(Told):
-    episodes: list[EpisodeTold] = Field(description="Best, or newest, first.")
+class EpisodesResponse(ToolResponse):
+    episodes: list[EpisodeFields] = Field(description="Best, or newest, first.")
 
 
 @tool("Search episodes", "read")
-def search_episodes(caller: Caller, asked: EpisodesAsked) -> EpisodesTold:
-    """What earlier conversations came to, in a few sentences each, with what was decided."""
-    palace = caller.palace(asked.user_id)
+def search_episodes(caller: Caller, request: EpisodesRequest) -> EpisodesResponse:
+    """Search summaries of earlier conversations, a few sentences each, with decisions."""
+    palace = caller.palace(request.user_id)
     if palace is None:
-        return EpisodesTold(episodes=[])
-    if asked.query is None:
-        found = latest(palace, asked.limit)
+        return EpisodesResponse(episodes=[])
+    if request.query is None:
+        found = latest(palace, request.limit)
     else:
-        found = [episode for episode, _ in search(palace, asked.query, k=asked.limit)]
-    return EpisodesTold(episodes=[_told(episode) for episode in found])
+        found = [episode for episode, _ in search(palace, request.query, k=request.limit)]
+    return EpisodesResponse(episodes=[_fields(episode) for episode in found])
 
 
 def latest(palace: Palace, limit: int) -> list[Episode]:
@@ -57,8 +57,8 @@ def latest(palace: Palace, limit: int) -> list[Episode]:
     return list(kept.order_by("-created_at", "-pk")[:limit])
 
 
-def _told(episode: Episode) -> EpisodeTold:
-    return EpisodeTold(
+def _fields(episode: Episode) -> EpisodeFields:
+    return EpisodeFields(
         id=episode.uuid,
         conversation_id=episode.conversation,
         summary=episode.summary,

@@ -1,4 +1,4 @@
-"""Facts: what is held to be so, what was, and the changing of it."""
+"""Fact tools: query, timeline, categories, update, delete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models import Count
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, Moment, OfSomebody, SomeText, Text, Told
+from api.mcp.fields import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse
 from api.mcp.registry import tool
 from api.rest.problems import Problem
 from palace.curation.fact_deletion import delete_fact as delete_fact_and_words
@@ -24,15 +24,15 @@ from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.queries.facts import in_category
 from palace.sdk.arguments import statement_of
-from palace.sdk.fact_search import find
+from palace.sdk.fact_search import search_facts
 from palace.sdk.shown import UNREAD, kept_words
 
 BY = "mcp"
-CATEGORY = "A path such as home/pets; what lies below it counts too."
+CATEGORY = "A path such as home/pets; includes categories below it."
 
 
-class FactTold(Told):
-    id: UUID = Field(description="Stays the same when the fact is changed.")
+class FactFields(ToolResponse):
+    id: UUID = Field(description="Stays the same when the fact is edited.")
     text: str
     type: str = Field(description="fact, preference, opinion or event.")
     subject: str
@@ -40,25 +40,28 @@ class FactTold(Told):
     object: str
     category: str
     confidence: float = Field(description="0 to 1.")
-    valid_from: datetime | None = Field(description="Since when it is so; null: not known.")
+    valid_from: datetime | None = Field(description="True since; null if not known.")
     valid_to: datetime | None
-    recorded_at: datetime = Field(description="When it was learnt.")
-    held: bool = Field(description="Whether it is held to be so now.")
-    pointers: list[str] = Field(description="The drawers whose words it rests on.")
+    recorded_at: datetime = Field(description="When it was recorded.")
+    held: bool = Field(description="Whether it is active now.")
+    pointers: list[str] = Field(description="Its source drawers.")
 
 
-class FactsTold(Told):
-    facts: list[FactTold]
+class FactsResponse(ToolResponse):
+    facts: list[FactFields]
 
 
-def facts_told(facts: FactQuerySet) -> list[FactTold]:
-    return [fact_told(fact) for fact in with_words(facts)]
+def fields_of_facts(facts: FactQuerySet) -> list[FactFields]:
+    return [fact_fields(fact) for fact in with_words(facts)]
 
 
-def fact_told(fact: Fact) -> FactTold:
-    """One that has its words at hand."""
+def fact_fields(fact: Fact) -> FactFields:
+    """
+    Args:
+        fact: With its evidence prefetched.
+    """
     drawers = [each.drawer for each in fact.evidence.all() if each.drawer.trashed_at is None]
-    return FactTold(
+    return FactFields(
         id=fact.memory,
         text=fact.text,
         type=fact.type,
@@ -75,156 +78,164 @@ def fact_told(fact: Fact) -> FactTold:
     )
 
 
-class FactsAsked(OfSomebody):
-    true_at: Moment | None = Field(None, description="What was so in the world then.")
+class FactsRequest(PalaceRequest):
+    true_at: Moment | None = Field(None, description="What was true in the world then.")
     known_at: Moment | None = Field(
-        None, description="What was held then, whatever has been learnt since."
+        None, description="What was recorded by then, whatever was learnt since."
     )
-    query: Text | None = Field(None, description="Only the closest to this by meaning.")
+    query: Text | None = Field(None, description="Rank by similarity to this.")
     category: Text | None = Field(None, description=CATEGORY)
     limit: int = Field(50, ge=1, le=MOST_FOUND)
 
 
 @tool("Facts as of a time", "read")
-def facts_as_of(caller: Caller, asked: FactsAsked) -> FactsTold:
-    """The facts held now or, by either clock, at a time in the past; the newest first.
+def facts_as_of(caller: Caller, request: FactsRequest) -> FactsResponse:
+    """Facts active now or, by either clock, at a time in the past; newest first.
 
-    With a query, the closest first. Before you act in some domain, read the category
-    anti-patterns: what went wrong there, and what to do instead.
+    With a query, ranked by similarity. Before you act in some domain, read the category
+    anti-patterns: past mistakes there, and what to do instead.
     """
-    palace = caller.palace(asked.user_id)
+    palace = caller.palace(request.user_id)
     if palace is None:
-        return FactsTold(facts=[])
-    held = Fact.objects.within(palace).as_of(true_at=asked.true_at, known_at=asked.known_at)
-    wanted = in_category(asked.category or "")
-    if asked.query is None:
-        newest = held.filter(wanted).order_by("-recorded_at", "-pk")[: asked.limit]
-        return FactsTold(facts=facts_told(newest))
-    closest = [fact.pk for fact, _ in find(palace, asked.query, held, wanted, limit=asked.limit)]
-    told = with_words(Fact.objects.within(palace).filter(pk__in=closest)).in_bulk()
-    return FactsTold(facts=[fact_told(told[key]) for key in closest if key in told])
+        return FactsResponse(facts=[])
+    facts = Fact.objects.within(palace).as_of(true_at=request.true_at, known_at=request.known_at)
+    wanted = in_category(request.category or "")
+    if request.query is None:
+        newest = facts.filter(wanted).order_by("-recorded_at", "-pk")[: request.limit]
+        return FactsResponse(facts=fields_of_facts(newest))
+    pairs = search_facts(palace, request.query, facts, wanted, limit=request.limit)
+    closest = [fact.pk for fact, _ in pairs]
+    found = with_words(Fact.objects.within(palace).filter(pk__in=closest)).in_bulk()
+    return FactsResponse(facts=[fact_fields(found[key]) for key in closest if key in found])
 
 
-class TimelineAsked(OfSomebody):
-    entity: SomeText = Field(description="Somebody or something, by name or another name.")
-    known_at: Moment | None = Field(None, description="As it was known then.")
-    limit: int = Field(100, ge=1, le=1000, description="The latest of them.")
+class TimelineRequest(PalaceRequest):
+    entity: SomeText = Field(description="A person, place, project or thing, by name or alias.")
+    known_at: Moment | None = Field(None, description="As recorded by then.")
+    limit: int = Field(100, ge=1, le=1000, description="How many of the latest.")
 
 
-class TimelineTold(Told):
+class TimelineResponse(ToolResponse):
     entity: str
     kind: str = Field(description="person, place, organisation, project, event or item.")
-    facts: list[FactTold] = Field(description="In the order in which things came true.")
+    facts: list[FactFields] = Field(description="In the order they came true.")
 
 
 @tool("Timeline", "read")
-def timeline(caller: Caller, asked: TimelineAsked) -> TimelineTold:
-    """The story of a person, a place, a project or a thing: what is so, and what was before."""
-    palace = caller.palace(asked.user_id)
-    entity = find_entity(palace, asked.entity) if palace else None
+def timeline(caller: Caller, request: TimelineRequest) -> TimelineResponse:
+    """The history of a person, place, project or thing: what is true and what was before."""
+    palace = caller.palace(request.user_id)
+    entity = find_entity(palace, request.entity) if palace else None
     if palace is None or entity is None:
-        said = f"Nobody and nothing here is called “{asked.entity[:100]}”; try recall."
+        said = f"No entity here is called “{request.entity[:100]}”; try recall."
         raise Problem(404, "no_such_entity", said)
-    facts = list(timeline_of(palace, entity, known_at=asked.known_at))[-asked.limit :]
-    told = [fact_told(fact) for fact in facts]
-    return TimelineTold(entity=entity.name, kind=entity.kind, facts=told)
+    facts = list(timeline_of(palace, entity, known_at=request.known_at))[-request.limit :]
+    story = [fact_fields(fact) for fact in facts]
+    return TimelineResponse(entity=entity.name, kind=entity.kind, facts=story)
 
 
-class CategoriesAsked(OfSomebody):
+class CategoriesRequest(PalaceRequest):
     pass
 
 
-class Category(Told):
-    category: str = Field(description="Empty: in none.")
-    facts: int = Field(description="In it and below it.")
+class CategoryFields(ToolResponse):
+    category: str = Field(description="Empty for facts without one.")
+    facts: int = Field(description="Number of facts in it and below it.")
 
 
-class CategoriesTold(Told):
-    categories: list[Category]
+class CategoriesResponse(ToolResponse):
+    categories: list[CategoryFields]
 
 
 @tool("List categories", "read")
-def list_categories(caller: Caller, asked: CategoriesAsked) -> CategoriesTold:
-    """The categories of what is held, each with how many facts are in it and below it."""
-    palace = caller.palace(asked.user_id)
+def list_categories(caller: Caller, request: CategoriesRequest) -> CategoriesResponse:
+    """List the categories of active facts, with the number of facts in and below each."""
+    palace = caller.palace(request.user_id)
     counts: dict[str, int] = {}
     if palace is not None:
-        held = Fact.objects.within(palace).active().order_by()
-        for path, facts in held.values_list("category").annotate(Count("pk")):
+        active = Fact.objects.within(palace).active().order_by()
+        for path, number in active.values_list("category").annotate(Count("pk")):
             parts = path.split("/")
             for end in range(1, len(parts) + 1):
                 above = "/".join(parts[:end])
-                counts[above] = counts.get(above, 0) + facts
-    return CategoriesTold(
-        categories=[Category(category=path, facts=counts[path]) for path in sorted(counts)]
+                counts[above] = counts.get(above, 0) + number
+    return CategoriesResponse(
+        categories=[CategoryFields(category=path, facts=counts[path]) for path in sorted(counts)]
     )
 
 
-class UpdateAsked(OfSomebody):
-    id: UUID = Field(description="Of the fact.")
-    text: Text = Field(description="What it is to say, as a whole sentence.")
+class UpdateFactRequest(PalaceRequest):
+    id: UUID = Field(description="The fact's id.")
+    text: Text = Field(description="The new text, a whole sentence.")
 
 
-class FactUpdated(FactTold):
-    note: str | None = Field(description="What could not follow the new text, and why.")
+class UpdateFactResponse(FactFields):
+    note: str | None = Field(description="What could not be updated from the new text, and why.")
 
 
 @tool("Update a fact", "write", destroys=True, again_is_same=True)
-def update_fact(caller: Caller, asked: UpdateAsked) -> FactUpdated:
-    """Correct a fact that was never so. What it said stays in its history.
+def update_fact(caller: Caller, request: UpdateFactRequest) -> UpdateFactResponse:
+    """Correct a fact that was never true. The previous text stays in its history.
 
-    Its object, its connections and its sources follow the new text.
+    Its object, connections and sources are updated from the new text.
 
-    Where something has changed in the world, remember what was said instead: then it is also
-    known until when the old fact was true.
+    If something has changed in the world, use remember instead: that also records until when the
+    old fact was true.
     """
-    palace, text = _palace_of(caller, asked.user_id, asked.id), statement_of(asked.text)
-    written = fact_edits.rewrite(palace, asked.id, text, Scope(BY))
-    [told] = facts_told(Fact.objects.within(palace).filter(pk=written.fact.pk))
-    return FactUpdated(**told.model_dump(), note=None if written.is_read else UNREAD)
+    palace, text = _palace_of(caller, request.user_id, request.id), statement_of(request.text)
+    written = fact_edits.rewrite(palace, request.id, text, Scope(BY))
+    [fact] = fields_of_facts(Fact.objects.within(palace).filter(pk=written.fact.pk))
+    return UpdateFactResponse(**fact.model_dump(), note=None if written.is_read else UNREAD)
 
 
-class DeleteAsked(OfSomebody):
-    id: UUID = Field(description="Of the fact.")
-    confirm: str = Field(description="The fact's present text, exactly: it is the one you mean.")
+class DeleteFactRequest(PalaceRequest):
+    id: UUID = Field(description="The fact's id.")
+    confirm: str = Field(
+        description="The fact's current text, exactly, to confirm which fact you mean."
+    )
 
 
-class WordsKept(Told):
+class KeptMessageFields(ToolResponse):
     pointer: str
     why: str = Field(
-        description="other_memory: another fact rests on it; other_source: it was said elsewhere, "
+        description="other_memory: another fact uses it; other_source: it came from elsewhere, "
         "such as in a chat."
     )
 
 
-class DeleteTold(Told):
+class DeleteFactResponse(ToolResponse):
     id: UUID
-    deleted: str = Field(description="What it said.")
-    trashed: int = Field(description="How many messages went to the trash with it.")
-    kept: list[WordsKept] = Field(description="Messages that it rested on and that stay.")
+    deleted: str = Field(description="The deleted text.")
+    trashed: int = Field(description="How many source messages went to the trash.")
+    kept: list[KeptMessageFields] = Field(description="Source messages that stay.")
 
 
 @tool("Delete a fact", "write", destroys=True)
-def delete_fact(caller: Caller, asked: DeleteAsked) -> DeleteTold:
-    """Delete a fact, and the remembered messages that it alone rests on. Its history stays.
+def delete_fact(caller: Caller, request: DeleteFactRequest) -> DeleteFactResponse:
+    """Delete a fact, and the remembered messages that only it uses. Its history stays.
 
-    The messages go to the trash. Those that another fact rests on, or that were said in a chat or
-    imported, stay; they are listed. Only when the person asks for it.
+    The messages go to the trash. Those that another fact uses, or that came from a chat or an
+    import, stay; they are listed. Call it only when the person asks for it.
     """
-    palace = _palace_of(caller, asked.user_id, asked.id)
+    palace = _palace_of(caller, request.user_id, request.id)
     with transaction.atomic():
         palace.lock()
-        fact = fact_edits.current(palace, asked.id)
-        if fact.text != asked.confirm:
-            said = f"confirm is not what the fact says, which is: {fact.text}"
+        fact = fact_edits.current(palace, request.id)
+        if fact.text != request.confirm:
+            said = f"confirm is not the fact's text, which is: {fact.text}"
             raise Problem(409, "not_confirmed", said)
-        gone = delete_fact_and_words(palace, asked.id, Scope(BY))
-    kept = [WordsKept(pointer=each["pointer"], why=each["why"]) for each in kept_words(gone)]
-    return DeleteTold(id=asked.id, deleted=fact.text, trashed=gone.trashed, kept=kept)
+        gone = delete_fact_and_words(palace, request.id, Scope(BY))
+    kept = [
+        KeptMessageFields(pointer=each["pointer"], why=each["why"]) for each in kept_words(gone)
+    ]
+    return DeleteFactResponse(id=request.id, deleted=fact.text, trashed=gone.trashed, kept=kept)
 
 
 def _palace_of(caller: Caller, user_id: str | None, memory: UUID) -> Palace:
-    """The one a fact is looked for in; without it there is no such fact."""
+    """
+    Raises:
+        NoSuchFact: the person has no palace, so there is no such fact.
+    """
     palace = caller.palace(user_id)
     if palace is None:
         raise NoSuchFact(memory)

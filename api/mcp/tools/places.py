@@ -1,4 +1,4 @@
-"""Places: wings, and drawers by their address."""
+"""Palace tools: wings, and drawers by address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import OfSomebody, SomeText, Told
+from api.mcp.fields import PalaceRequest, SomeText, ToolResponse
 from api.mcp.registry import tool
 from api.rest.problems import Problem
 from palace.aaak import Pointer
@@ -19,14 +19,14 @@ from palace.queries.places import WingRow, find_by_pointer, wing_rows
 MOST_WINGS = 1_000
 
 
-class DrawerAsked(OfSomebody):
+class DrawerRequest(PalaceRequest):
     id: SomeText = Field(description="A pointer such as § W-042/R-11/D-007, or a UUID.")
 
 
-class DrawerTold(Told):
+class DrawerResponse(ToolResponse):
     uuid: UUID
     pointer: str
-    text: str = Field(description="To the byte.")
+    text: str = Field(description="Verbatim.")
     role: str
     speaker: str
     said_at: datetime
@@ -40,14 +40,14 @@ class DrawerTold(Told):
 
 
 @tool("Get a drawer", "read")
-def get_drawer(caller: Caller, asked: DrawerAsked) -> DrawerTold:
-    """One message as it was said, with where it is kept."""
-    address, palace = _address(asked.id), caller.palace(asked.user_id)
+def get_drawer(caller: Caller, request: DrawerRequest) -> DrawerResponse:
+    """Get one message verbatim, with its place in the palace."""
+    address, palace = _address(request.id), caller.palace(request.user_id)
     drawer = _find(palace, address) if palace else None
     if drawer is None:
-        said = f"There is no drawer {asked.id[:100]} here, or it is in the trash."
+        said = f"There is no drawer {request.id[:100]} here, or it is in the trash."
         raise Problem(404, "no_such_drawer", said)
-    return DrawerTold(
+    return DrawerResponse(
         uuid=drawer.uuid,
         pointer=str(drawer.pointer),
         text=drawer.text,
@@ -65,7 +65,7 @@ def get_drawer(caller: Caller, asked: DrawerAsked) -> DrawerTold:
 def _address(text: str) -> UUID | Pointer:
     """
     Raises:
-        BadPointer: it is neither.
+        BadPointer: it is neither a UUID nor a pointer.
     """
     try:
         return UUID(text)
@@ -74,40 +74,40 @@ def _address(text: str) -> UUID | Pointer:
 
 
 def _find(palace: Palace, address: UUID | Pointer) -> Drawer | None:
-    """The kept drawer there."""
+    """The drawer at that address, unless it is in the trash."""
     if isinstance(address, Pointer):
         return find_by_pointer(palace, address)
     return Drawer.objects.within(palace).kept().with_place().filter(uuid=address).first()
 
 
-class WingsAsked(OfSomebody):
+class WingsRequest(PalaceRequest):
     limit: int = Field(200, ge=1, le=MOST_WINGS)
 
 
-class WingTold(Told):
+class WingFields(ToolResponse):
     uuid: UUID
-    number: int = Field(description="Of its pointers: W-042 is 42; 0 is what is unsorted.")
+    number: int = Field(description="As in pointers: W-042 is 42; 0 is the unsorted wing.")
     name: str
     kind: str = Field(description="person, project, topic or agent.")
     rooms: int
     drawers: int
 
 
-class WingsTold(Told):
-    wings: list[WingTold] = Field(description="By name.")
+class WingsResponse(ToolResponse):
+    wings: list[WingFields] = Field(description="By name.")
     total: int
 
 
 @tool("List wings", "read")
-def list_wings(caller: Caller, asked: WingsAsked) -> WingsTold:
-    """The subjects that the palace is about, with how many conversations and messages each has."""
-    palace = caller.palace(asked.user_id)
+def list_wings(caller: Caller, request: WingsRequest) -> WingsResponse:
+    """List the palace's subjects, with the number of conversations and messages of each."""
+    palace = caller.palace(request.user_id)
     rows = wing_rows(palace) if palace else []
-    return WingsTold(wings=[wing_told(row) for row in rows[: asked.limit]], total=len(rows))
+    return WingsResponse(wings=[wing_fields(row) for row in rows[: request.limit]], total=len(rows))
 
 
-def wing_told(row: WingRow) -> WingTold:
-    return WingTold(
+def wing_fields(row: WingRow) -> WingFields:
+    return WingFields(
         uuid=row.wing.uuid,
         number=row.wing.number,
         name=row.wing.name,

@@ -1,1 +1,1 @@
-"""The fact API: statements that were told, searched, changed, and what connects them."""
+"""The fact API: add, search and edit memories; entities and their relations."""

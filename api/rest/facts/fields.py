@@ -1,4 +1,4 @@
-"""What the fact API's requests are made of: ids, moments, messages and filters."""
+"""Request fields of the fact API: ids, moments, messages and filters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ A_MESSAGE = {
     "required": ["role", "content"],
     "properties": {
         "role": {"type": "string", "enum": [*ROLES]},
-        "content": {"type": "string", "description": "Kept to the byte."},
+        "content": {"type": "string", "description": "Stored verbatim."},
         "name": {"type": ["string", "null"], "description": "Who speaks."},
     },
 }
@@ -39,7 +39,7 @@ A_MESSAGE = {
     }
 )
 class Messages(serializers.Field[Any, Any, Any, Any]):
-    """A text, or a list of messages; which of them is wrong, and how, the SDK tells."""
+    """A text, or a list of messages; the SDK validates each message."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, list) and len(data) > MOST_MESSAGES:
@@ -51,20 +51,20 @@ class Messages(serializers.Field[Any, Any, Any, Any]):
 
 @extend_schema_field({"type": "string", "examples": ["2024-01-31T09:30:00Z", "2024-01-31"]})
 class Moment(serializers.Field[datetime, Any, str, Any]):
-    """A time or a date, as ISO 8601 has them; in UTC where it has no zone."""
+    """An ISO 8601 time or date, in UTC unless it has a zone."""
 
     def to_internal_value(self, data: Any) -> datetime:
         moment = read_moment(data)
         if moment is None:
             raise serializers.ValidationError(
-                "This is no time; write one such as 2024-01-31T09:30:00Z or 2024-01-31."
+                "This is not a time; write one such as 2024-01-31T09:30:00Z or 2024-01-31."
             )
         return moment
 
 
 @extend_schema_field({"type": "string", "examples": [A_FILTER]})
 class FilterText(serializers.Field[Any, Any, str, Any]):
-    """A filter as JSON, for addresses."""
+    """A filter as JSON, for query strings."""
 
     def to_internal_value(self, data: str) -> Any:
         return read_json(data.encode(errors="surrogatepass"), "filters")
@@ -75,22 +75,25 @@ def moment(said: str) -> Moment:
 
 
 class Scoped(Shape):
-    """Whose memories. Without any of the three it is an error, but for a key of one palace."""
+    """The scope. At least one of the three is required, unless the key is for one palace."""
 
     user_id = ExactText(
-        required=False, allow_null=True, default=None, help_text="Whose palace; else your own."
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Whose palace; by default your own.",
     )
     agent_id = ExactText(
         required=False,
         allow_null=True,
         default=None,
-        help_text="Within the palace, what this agent was told.",
+        help_text="Within the palace, only this agent's memories.",
     )
     run_id = ExactText(
         required=False,
         allow_null=True,
         default=None,
-        help_text="Within the palace, what was said in this conversation.",
+        help_text="Within the palace, only this conversation's memories.",
     )
 
 
@@ -101,21 +104,21 @@ class Limited(Scoped):
 
 
 class AsOf(Limited):
-    true_at = moment("What was so then, in place of what is held now.")
-    known_at = moment("What was held then, whatever was learnt since.")
+    true_at = moment("What was true then, instead of now.")
+    known_at = moment("What was recorded by then, whatever was learnt since.")
 
 
 _IDS = ("user_id", "agent_id", "run_id")
 
 
-def scope_in(asked: Mapping[str, Any], key: ApiKey) -> CallScope:
-    """Whose memories are asked for; a key of one palace means that one.
+def scope_in(params: Mapping[str, Any], key: ApiKey) -> CallScope:
+    """The scope of a request; a key for one palace implies that palace.
 
     Raises:
-        ScopeError: it is not said whose; WrongPalace: the key is for another.
+        ScopeError: no id is given; WrongPalace: the key is for another palace.
     """
-    return CallScope.read(*(asked[name] for name in _IDS), bound_to=key.subject)
+    return CallScope.read(*(params[name] for name in _IDS), bound_to=key.subject)
 
 
-def without_scope(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in asked.items() if name not in _IDS}
+def without_scope(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in _IDS}

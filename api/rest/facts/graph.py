@@ -1,4 +1,4 @@
-"""/v1/entities/: who and what memories are about, what connects them, and the story of each."""
+"""/v1/entities/: entities of memories, their relations and timelines."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TAG = ["fact API"]
 
 
 class GraphView(ApiView):
-    def named(self, name: str, asked: Mapping[str, Any]) -> tuple[CallScope, Palace, Entity]:
+    def named(self, name: str, params: Mapping[str, Any]) -> tuple[CallScope, Palace, Entity]:
         """
         Raises:
-            Problem: 404, nothing has this name.
+            Problem: 404, no entity has this name.
         """
-        scope = scope_in(asked, self.key)
+        scope = scope_in(params, self.key)
         palace = scope.palace(self.key.owner_id)
-        entity = find_entity(palace, name, prefer=asked["type"]) if palace else None
+        entity = find_entity(palace, name, prefer=params["type"]) if palace else None
         if palace is None or entity is None:
             raise not_found()
         return scope, palace, entity
@@ -40,56 +40,56 @@ class EntitiesView(GraphView):
     only_reads: ClassVar[bool] = True
 
     @extend_schema(
-        tags=TAG, parameters=[shapes.EntitiesAsked], responses={200: shapes.GraphEntities}
+        tags=TAG, parameters=[shapes.EntitiesRequest], responses={200: shapes.GraphEntities}
     )
     def get(self, request: Request) -> Response:
-        """Who and what is spoken of, by kind and name."""
-        return self._shown(self.read_query(shapes.EntitiesAsked))
+        """List entities by kind and name."""
+        return self._shown(self.read_query(shapes.EntitiesRequest))
 
-    @extend_schema(tags=TAG, request=shapes.EntitiesAsked, responses={200: shapes.GraphEntities})
+    @extend_schema(tags=TAG, request=shapes.EntitiesRequest, responses={200: shapes.GraphEntities})
     def post(self, request: Request) -> Response:
-        """The same, with the scope as a body."""
-        return self._shown(self.read(shapes.EntitiesAsked))
+        """List entities, with the scope in the body."""
+        return self._shown(self.read(shapes.EntitiesRequest))
 
-    def _shown(self, asked: Mapping[str, Any]) -> Response:
-        scope = scope_in(asked, self.key)
+    def _shown(self, params: Mapping[str, Any]) -> Response:
+        scope = scope_in(params, self.key)
         palace = scope.palace(self.key.owner_id)
         if palace is None:
             return Response({"results": []})
         narrowed = scope.agent or scope.run
         among = scope.narrow(Fact.objects.within(palace).active()) if narrowed else None
-        found = graph.entities(palace, among)[: asked["limit"]]
+        found = graph.entities(palace, among)[: params["limit"]]
         return Response({"results": [_entity(entity) for entity in found]})
 
 
 class RelationsView(GraphView):
     @extend_schema(
-        tags=TAG, parameters=[shapes.RelationsAsked], responses={200: shapes.GraphRelations}
+        tags=TAG, parameters=[shapes.RelationsRequest], responses={200: shapes.GraphRelations}
     )
     def get(self, request: Request, name: str) -> Response:
-        """What connects somebody or something with others, at either end, the latest first."""
-        asked = self.read_query(shapes.RelationsAsked)
-        scope, palace, entity = self.named(name, asked)
+        """List an entity's relations in both directions, latest first."""
+        params = self.read_query(shapes.RelationsRequest)
+        scope, palace, entity = self.named(name, params)
         facts = Fact.objects.within(palace).as_of(
-            true_at=asked["true_at"], known_at=asked["known_at"]
+            true_at=params["true_at"], known_at=params["known_at"]
         )
-        edges = graph.relations(entity, scope.narrow(facts))[: asked["limit"]]
+        edges = graph.relations(entity, scope.narrow(facts))[: params["limit"]]
         return Response({"entity": _entity(entity), "results": [_edge(fact) for fact in edges]})
 
 
 class TimelineView(GraphView):
     @extend_schema(
-        tags=TAG, parameters=[shapes.TimelineAsked], responses={200: shapes.EntityTimeline}
+        tags=TAG, parameters=[shapes.TimelineRequest], responses={200: shapes.EntityTimeline}
     )
     def get(self, request: Request, name: str) -> Response:
-        """The whole story of somebody or something, in the order in which things came true.
+        """List everything that became true about an entity, in chronological order.
 
-        With what is over, and without what was never true.
+        Includes what is no longer true; excludes what was never true.
         """
-        asked = self.read_query(shapes.TimelineAsked)
-        scope, palace, entity = self.named(name, asked)
+        params = self.read_query(shapes.TimelineRequest)
+        scope, palace, entity = self.named(name, params)
         among = scope.narrow(Fact.objects.all())
-        story = timeline(palace, entity, known_at=asked["known_at"], among=among)
+        story = timeline(palace, entity, known_at=params["known_at"], among=among)
         return Response({"entity": _entity(entity), "results": [_line(fact) for fact in story]})
 
 

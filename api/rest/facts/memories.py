@@ -1,4 +1,4 @@
-"""/v1/memories/ and /v1/reset/: what `palace.sdk.Memory` does, over HTTP."""
+"""/v1/memories/ and /v1/reset/: `palace.sdk.Memory` over HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from api.rest.palaces import palaces_for
 from api.rest.problems import not_found
 from palace.sdk import by_id
 from palace.sdk.calls import translate_errors
-from palace.sdk.ingestion import Told, add
+from palace.sdk.ingestion import IngestionRequest, add
 from palace.sdk.memory import Memory
 from palace.sdk.results import Deleted
 
@@ -28,26 +28,28 @@ TAG = ["fact API"]
 class FactView(ApiView):
     @property
     def memory(self) -> Memory:
-        """All that the key opens, and nothing else."""
+        """The SDK's Memory, limited to the palaces of the key."""
         return Memory(self.key.owner, subject=self.key.subject)
 
 
 class MemoriesView(FactView):
-    @extend_schema(tags=TAG, request=shapes.MemoriesTold, responses={200: shapes.MemoryEvents})
+    @extend_schema(
+        tags=TAG, request=shapes.AddMemoriesRequest, responses={200: shapes.MemoryEvents}
+    )
     def post(self, request: Request) -> Response:
-        """Keep messages to the byte, and what they say as memories, each judged beside those known.
+        """Store messages verbatim and extract memories, each judged against known ones.
 
-        A model that fails is done without: what the local rules find is kept.
+        If a model fails, the local rules' results are stored.
         """
-        asked = self.read(shapes.MemoriesTold)
-        scope = scope_in(asked, self.key)
-        what = Told.read(scope, **without_scope(asked), name=new_turn(self.write))
+        params = self.read(shapes.AddMemoriesRequest)
+        scope = scope_in(params, self.key)
+        what = IngestionRequest.read(scope, **without_scope(params), name=new_turn(self.write))
         return Response(add(scope.palace_made(self.key.owner_id), what))
 
-    @extend_schema(tags=TAG, parameters=[shapes.ListAsked], responses={200: shapes.MemoryItems})
+    @extend_schema(tags=TAG, parameters=[shapes.ListRequest], responses={200: shapes.MemoryItems})
     def get(self, request: Request) -> Response:
-        """All memories within the scope, newest first."""
-        return Response(self.memory.get_all(**self.read_query(shapes.ListAsked)))
+        """List the memories within the scope, newest first."""
+        return Response(self.memory.get_all(**self.read_query(shapes.ListRequest)))
 
     @extend_schema(
         tags=TAG, parameters=[Scoped], request=None, responses={200: shapes.MemoriesDeleted}
@@ -68,25 +70,25 @@ class SearchMemoriesView(FactView):
         tags=TAG, parameters=[shapes.SearchInAddress], responses={200: shapes.MemoriesFound}
     )
     def get(self, request: Request) -> Response:
-        """The memories closest by meaning, best first."""
+        """Search memories by meaning, best first."""
         return self._found(self.read_query(shapes.SearchInAddress))
 
     @extend_schema(
-        tags=TAG, request=shapes.MemorySearchAsked, responses={200: shapes.MemoriesFound}
+        tags=TAG, request=shapes.MemorySearchRequest, responses={200: shapes.MemoriesFound}
     )
     def post(self, request: Request) -> Response:
-        """The same, with the question as a body: filters need no quoting there."""
-        return self._found(self.read(shapes.MemorySearchAsked))
+        """Search with the query in the body, where filters need no quoting."""
+        return self._found(self.read(shapes.MemorySearchRequest))
 
-    def _found(self, asked: dict[str, Any]) -> Response:
-        asked.pop("q", None)
-        return Response(self.memory.search(**asked))
+    def _found(self, params: dict[str, Any]) -> Response:
+        params.pop("q", None)
+        return Response(self.memory.search(**params))
 
 
 class MemoryView(FactView):
     @extend_schema(tags=TAG, responses={200: shapes.MemoryItemShown})
     def get(self, request: Request, memory_id: str) -> Response:
-        """A memory that is held, or that was told as past."""
+        """Get a memory that is active or was stated as past."""
         item = self.memory.get(memory_id)
         if item is None:
             raise not_found()
@@ -94,9 +96,9 @@ class MemoryView(FactView):
 
     @extend_schema(tags=TAG, request=shapes.MemoryRewritten, responses={200: shapes.MemoryUpdated})
     def put(self, request: Request, memory_id: str) -> Response:
-        """Correct a memory. Object, connections, sources and vector follow the new sentence.
+        """Correct a memory. Object, connections, sources and vector are updated from the new text.
 
-        What it said before stays in its history. With `If-Match` only where it still says what
+        The previous text stays in its history. With `If-Match`, only if it still says what
         you have read. 409 with `fact_conflict` where another memory already says what there can
         be one of.
         """
@@ -111,14 +113,14 @@ class MemoryView(FactView):
     def delete(self, request: Request, memory_id: str) -> Response:
         """Delete a memory. Its history stays. `If-Match` as of PUT.
 
-        The messages given to the fact API that only this memory rests on go to the trash. 204
+        Messages sent to the fact API that only this memory uses go to the trash. 204
         where no words of it stay; 200 with the list of those that do.
         """
         with translate_errors():
-            gone = by_id.delete(
+            deleted = by_id.delete(
                 palaces_for(self.key), memory_id, check=partial(etags.check, request)
             )
-        return Response(_deleted(gone)) if gone.kept else Response(status=204)
+        return Response(_deleted(deleted)) if deleted.kept else Response(status=204)
 
 
 def _deleted(gone: Deleted) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def _deleted(gone: Deleted) -> dict[str, Any]:
 class HistoryView(FactView):
     @extend_schema(tags=TAG, responses={200: shapes.MemoryHistoryLine(many=True)})
     def get(self, request: Request, memory_id: str) -> Response:
-        """All that happened to a memory, oldest first; also of one that was deleted."""
+        """List all changes of a memory, oldest first; also of a deleted one."""
         return Response(self.memory.history(memory_id))
 
 
@@ -137,7 +139,7 @@ class ResetView(FactView):
 
     @extend_schema(tags=TAG, request=None, responses={204: None})
     def post(self, request: Request) -> Response:
-        """Delete all memories with their histories, of everybody whom this key opens.
+        """Delete all memories with their histories, in all palaces of the key.
 
         Messages given to the fact API are deleted for good with them. Those that came by a chat, a
         turn or an import stay in their drawers, and are not read for memories again.

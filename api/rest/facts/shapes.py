@@ -1,4 +1,4 @@
-"""What the fact API is sent and answers."""
+"""Requests and responses of the fact API."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ FILTERS = (
 )
 
 
-class MemoriesTold(Scoped):
-    messages = Messages(help_text="A text that the user says, or a list of messages.")
+class AddMemoriesRequest(Scoped):
+    messages = Messages(help_text="A text that the user said, or a list of messages.")
     metadata = serializers.DictField(
-        required=False, allow_null=True, default=None, help_text="Kept with each memory."
+        required=False, allow_null=True, default=None, help_text="Stored with each memory."
     )
     filters = serializers.DictField(
         required=False,
         allow_null=True,
         default=None,
-        help_text=f"Only memories that meet it are judged beside. {FILTERS}",
+        help_text=f"Judge new facts only against memories that match. {FILTERS}",
     )
     prompt = ExactText(
         required=False,
@@ -33,7 +33,7 @@ class MemoriesTold(Scoped):
         allow_blank=True,
         default=None,
         max_length=MOST_PROMPT_CHARS,
-        help_text="What a model is told to look for, in place of our instructions.",
+        help_text="Replaces our extraction prompt.",
     )
     judging_prompt = ExactText(
         required=False,
@@ -41,14 +41,14 @@ class MemoriesTold(Scoped):
         allow_blank=True,
         default=None,
         max_length=MOST_PROMPT_CHARS,
-        help_text="How a model is told to judge what is new, in place of our instructions.",
+        help_text="Replaces our prompt for judging new facts.",
     )
-    timestamp = moment("When it was said; now unless given.")
+    timestamp = moment("When it was said; defaults to now.")
 
 
 class MemoryEventShown(Shape):
     event = serializers.ChoiceField(["ADD", "UPDATE", "DELETE", "NONE"])
-    id = serializers.UUIDField(help_text="Of the memory.")
+    id = serializers.UUIDField(help_text="The memory's id.")
     old_memory = serializers.CharField(allow_null=True)
     new_memory = serializers.CharField(allow_null=True)
     metadata = serializers.DictField()
@@ -58,7 +58,7 @@ class MemoryEvents(Shape):
     results = MemoryEventShown(many=True)
 
 
-class ListAsked(AsOf):
+class ListRequest(AsOf):
     filters = FilterText(
         required=False, allow_null=True, default=None, help_text=f"As JSON: {FILTERS}"
     )
@@ -70,29 +70,29 @@ class _Question(Shape):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         query = attrs.get("query", attrs.get("q"))
         if query is None:
-            raise serializers.ValidationError({"query": "This is needed: what is to be found."})
+            raise serializers.ValidationError({"query": "This field is required."})
         return {**attrs, "query": query}
 
 
-class SearchInAddress(_Question, ListAsked):
-    q = ExactText(required=False, help_text="What is to be found.")
-    query = ExactText(required=False, help_text="The same, in full.")
+class SearchInAddress(_Question, ListRequest):
+    q = ExactText(required=False, help_text="The search query.")
+    query = ExactText(required=False, help_text="Alias of `q`.")
 
 
-class MemorySearchAsked(AsOf):
-    query = ExactText(help_text="What is to be found.")
+class MemorySearchRequest(AsOf):
+    query = ExactText(help_text="The search query.")
     filters = serializers.DictField(
         required=False, allow_null=True, default=None, help_text=FILTERS
     )
 
 
 class MemoryItemShown(Shape):
-    id = serializers.UUIDField(help_text="Stays the same while the memory changes.")
+    id = serializers.UUIDField(help_text="Stays the same when the memory is edited.")
     memory = serializers.CharField(help_text="The whole statement.")
     hash = serializers.CharField(help_text="MD5 of `memory`.")
     metadata = serializers.DictField()
     created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField(help_text="When it came to say this.")
+    updated_at = serializers.DateTimeField(help_text="When it got this text.")
     user_id = serializers.CharField(allow_null=True)
     agent_id = serializers.CharField(allow_null=True)
     run_id = serializers.CharField(allow_null=True)
@@ -122,15 +122,15 @@ class MemoriesFound(Shape):
 
 
 class MemoryRewritten(Shape):
-    text = ExactText(max_length=MOST_TEXT_CHARS, help_text="What it is to say from now on.")
+    text = ExactText(max_length=MOST_TEXT_CHARS, help_text="The new text.")
 
 
 class MemoryUpdated(MemoryItemShown):
     changed = serializers.ListField(
         child=serializers.CharField(),
-        help_text="What followed the sentence, by field; `sources`: the words it rests on.",
+        help_text="The updated fields; `sources`: its source messages.",
     )
-    note = serializers.CharField(allow_null=True, help_text="What could not follow it, and why.")
+    note = serializers.CharField(allow_null=True, help_text="What could not be updated, and why.")
 
 
 class WordsKept(Shape):
@@ -139,24 +139,22 @@ class WordsKept(Shape):
     session_id = serializers.CharField()
     why = serializers.ChoiceField(
         ["other_memory", "other_source"],
-        help_text="Another memory rests on it too; or it was not given to the fact API, but came "
-        "by a chat, a turn or an import.",
+        help_text="Another memory uses it too; or it was not sent to the fact API, but came "
+        "from a chat, a turn or an import.",
     )
     memories = serializers.ListField(
-        child=serializers.UUIDField(), help_text="The other memories that rest on it."
+        child=serializers.UUIDField(), help_text="The other memories that use it."
     )
 
 
 class MemoriesDeleted(Shape):
-    deleted = serializers.IntegerField(help_text="How many there were.")
-    kept = WordsKept(
-        many=True, help_text="Messages they rested on that stay, up to 100, the oldest first."
-    )
+    deleted = serializers.IntegerField(help_text="The number of deleted memories.")
+    kept = WordsKept(many=True, help_text="Source messages that stay, up to 100, oldest first.")
     kept_total = serializers.IntegerField(help_text="How many messages stay.")
 
 
 class MemoryHistoryLine(Shape):
-    id = serializers.UUIDField(help_text="Of the line.")
+    id = serializers.UUIDField(help_text="The record's id.")
     memory_id = serializers.UUIDField()
     event = serializers.ChoiceField(FactEvent.Kind.values)
     old_value = serializers.CharField(allow_null=True)
@@ -167,8 +165,8 @@ class MemoryHistoryLine(Shape):
     by = serializers.CharField(help_text="sdk, mining, person …")
 
 
-class EntitiesAsked(Limited):
-    """All of a palace; of an agent or a run, those its memories are about."""
+class EntitiesRequest(Limited):
+    """All entities of a palace; with an agent or run, those of its memories."""
 
 
 class GraphEntity(Shape):
@@ -185,20 +183,23 @@ class GraphEntities(Shape):
 
 class _Named(Shape):
     type = serializers.ChoiceField(
-        Entity.Kind.values, required=False, default="", help_text="Where several have the name."
+        Entity.Kind.values,
+        required=False,
+        default="",
+        help_text="The kind, if several entities have the name.",
     )
 
 
-class RelationsAsked(_Named, AsOf):
+class RelationsRequest(_Named, AsOf):
     pass
 
 
-class TimelineAsked(_Named, Scoped):
-    known_at = moment("As it was known then.")
+class TimelineRequest(_Named, Scoped):
+    known_at = moment("As recorded by then.")
 
 
 class GraphRelation(Shape):
-    id = serializers.UUIDField(help_text="Of the memory that says so.")
+    id = serializers.UUIDField(help_text="The memory that states it.")
     source = serializers.CharField()  # type: ignore[assignment]
     relation = serializers.CharField()
     target = serializers.CharField()
@@ -214,7 +215,7 @@ class GraphRelations(Shape):
 
 
 class EntityStoryLine(Shape):
-    id = serializers.UUIDField(help_text="Of the memory; it may come in several versions.")
+    id = serializers.UUIDField(help_text="The memory; it may have several versions.")
     memory = serializers.CharField()
     type = serializers.ChoiceField(Fact.Type.values)
     subject = serializers.CharField()
@@ -222,13 +223,11 @@ class EntityStoryLine(Shape):
     object = serializers.CharField()
     valid_from = serializers.DateTimeField(allow_null=True)
     valid_to = serializers.DateTimeField(allow_null=True)
-    recorded_at = serializers.DateTimeField(help_text="When it was learnt.")
+    recorded_at = serializers.DateTimeField(help_text="When it was recorded.")
     retired_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it was dropped; null: it is held."
+        allow_null=True, help_text="When it became inactive; null if active."
     )
-    drawers = serializers.ListField(
-        child=serializers.UUIDField(), help_text="The messages that it rests on."
-    )
+    drawers = serializers.ListField(child=serializers.UUIDField(), help_text="Its source messages.")
 
 
 class EntityTimeline(Shape):

@@ -1,4 +1,4 @@
-"""The fact API's addresses."""
+"""URLs of the fact API."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The memory service: turns in, recollections out."""
+"""The memory service: store turns, recall, search."""

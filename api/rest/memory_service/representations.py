@@ -1,4 +1,4 @@
-"""What the memory service answers, made of what the palace gives."""
+"""Response bodies of the memory service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the memory service is sent and answers."""
+"""Requests and responses of the memory service."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ MOST_TOKENS = 100_000
 
 
 def user_field() -> serializers.CharField:
-    said = "Whose palace; left out or null, your own."
+    said = "Whose palace; omitted or null, your own."
     return ExactText(required=False, allow_null=True, help_text=said)
 
 
 def recollection_field() -> serializers.UUIDField:
-    said = "Its trace, which says why. Null where nobody was asked of."
+    said = "The stored trace's id. Null if the user has no palace."
     return serializers.UUIDField(allow_null=True, help_text=said)
 
 
 def notes_field() -> serializers.ListField:
-    said = "What was degraded or left out, in sentences."
+    said = "What was degraded or omitted, in sentences."
     return serializers.ListField(child=serializers.CharField(), help_text=said)
 
 
 class ExactText(serializers.CharField):
-    """Text that is kept to the byte, and is not made of something else."""
+    """A text field that neither trims nor coerces its input."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -41,39 +41,41 @@ class ExactText(serializers.CharField):
 
 class Message(Shape):
     role = serializers.ChoiceField(ROLES)
-    content = ExactText(allow_blank=True, help_text="Kept to the byte.")
+    content = ExactText(allow_blank=True, help_text="Stored verbatim.")
     name = serializers.CharField(required=False, allow_blank=True, help_text="Who speaks.")
 
 
 class Turns(Shape):
-    session_id = ExactText(help_text="The conversation; a name of your own.")
+    session_id = ExactText(help_text="Your own id of the conversation.")
     user_id = user_field()
     messages = serializers.ListField(child=Message(), allow_empty=False, max_length=MOST_MESSAGES)
     timestamp = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="When it was said; now unless given."
+        required=False, allow_null=True, help_text="When it was said; defaults to now."
     )
     metadata = serializers.DictField(
-        required=False, allow_null=True, help_text="Kept beside each message."
+        required=False, allow_null=True, help_text="Stored with each message."
     )
 
 
 class TurnKept(Shape):
-    id = serializers.CharField(help_text="Of the turn; citations name it.")
+    id = serializers.CharField(help_text="The turn's id, as in citations.")
     session_id = serializers.CharField()
     drawers = serializers.ListField(
-        child=serializers.UUIDField(), help_text="Of its messages, in order."
+        child=serializers.UUIDField(), help_text="The stored messages, in order."
     )
     extraction = serializers.ChoiceField(
         ["complete", "degraded"],
-        help_text="degraded: all is kept and can be found; facts may be missing, or come later.",
+        help_text="degraded: all is stored and searchable; facts may be missing or come later.",
     )
     notes = notes_field()
 
 
-class RecallAsked(Shape):
-    query = ExactText(help_text="A question, or the message to be answered.")
+class RecallFields(Shape):
+    query = ExactText(help_text="A question, or the message to answer.")
     session_id = ExactText(
-        required=False, allow_null=True, help_text="Its latest turns end the context."
+        required=False,
+        allow_null=True,
+        help_text="Append this session's latest turns to the context.",
     )
     user_id = user_field()
     max_tokens = serializers.IntegerField(
@@ -81,53 +83,62 @@ class RecallAsked(Shape):
         default=1024,
         min_value=1,
         max_value=MOST_TOKENS,
-        help_text="The context's length at most.",
+        help_text="Token budget of the context.",
     )
     top_k = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=200, help_text="Drawers at most."
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=200,
+        help_text="Maximum number of drawers.",
     )
     recipe = serializers.CharField(
-        required=False, allow_null=True, help_text="How it looks; your own choice unless given."
+        required=False,
+        allow_null=True,
+        help_text="The recall recipe; by default the one in your settings.",
     )
     as_of = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Leave out what was said later."
+        required=False, allow_null=True, help_text="Ignore what was said later."
     )
     agent_id = serializers.CharField(
-        required=False, allow_null=True, help_text="Facts kept for this agent come, too."
+        required=False, allow_null=True, help_text="Include this agent's facts."
     )
 
 
 class CitationShown(Shape):
     turn_id = serializers.CharField(
-        allow_null=True, help_text="Of POST /turns; else of the drawer. Null: no words are left."
+        allow_null=True,
+        help_text="The id from POST /turns, else the drawer's. Null if the source was deleted.",
     )
-    score = serializers.FloatField(help_text="Compares within this answer only.")
+    score = serializers.FloatField(help_text="Comparable within this response only.")
     snippet = serializers.CharField(help_text="Up to 160 characters.")
     pointer = serializers.CharField(allow_null=True)
     drawer = serializers.UUIDField(allow_null=True)
-    memory = serializers.UUIDField(allow_null=True, help_text="Where the line is a fact.")
+    memory = serializers.UUIDField(
+        allow_null=True, help_text="The fact's id, if the line is a fact."
+    )
 
 
 class Recalled(Shape):
     context = serializers.CharField(  # type: ignore[assignment]
-        help_text="For a model; empty where nothing fits."
+        help_text="The context for a model; empty if nothing fits."
     )
     citations = CitationShown(many=True)
-    tokens = serializers.IntegerField(help_text="The context's length.")
+    tokens = serializers.IntegerField(help_text="The context's length in tokens.")
     recollection = recollection_field()
     notes = notes_field()
 
 
-class SearchAsked(Shape):
+class SearchFields(Shape):
     query = ExactText(help_text="A question, or words.")
-    session_id = ExactText(required=False, allow_null=True, help_text="Only what was said in it.")
+    session_id = ExactText(required=False, allow_null=True, help_text="Search only this session.")
     user_id = user_field()
     limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=200)
 
 
 class Found(Shape):
-    content = serializers.CharField(help_text="To the byte.")
-    score = serializers.FloatField(help_text="Compares within this answer only.")
+    content = serializers.CharField(help_text="Verbatim.")
+    score = serializers.FloatField(help_text="Comparable within this response only.")
     session_id = serializers.CharField()
     timestamp = serializers.DateTimeField()
     metadata = serializers.DictField()
@@ -136,7 +147,7 @@ class Found(Shape):
     drawer = serializers.UUIDField()
     pointer = serializers.CharField()
     signals = serializers.DictField(
-        child=serializers.FloatField(), help_text="Shares of the score, which add up to it."
+        child=serializers.FloatField(), help_text="Contributions to the score; they add up to it."
     )
 
 
@@ -146,17 +157,20 @@ class Results(Shape):
     notes = notes_field()
 
 
-class MemoriesAsked(Shape):
+class MemoriesRequest(Shape):
     limit = serializers.IntegerField(
         required=False, default=1000, min_value=1, max_value=MOST_RESULTS
     )
     active = serializers.BooleanField(
-        required=False, allow_null=True, default=None, help_text="Only those held, or only others."
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Only active facts, or only inactive ones.",
     )
 
 
 class MemoryShown(Shape):
-    id = serializers.UUIDField(help_text="Of this version.")
+    id = serializers.UUIDField(help_text="The version's id.")
     memory = serializers.UUIDField(help_text="Shared by all versions of a memory.")
     type = serializers.CharField()
     subject = serializers.CharField()
@@ -172,7 +186,7 @@ class MemoryShown(Shape):
     updated_at = serializers.DateTimeField()
     valid_from = serializers.DateTimeField(allow_null=True)
     valid_to = serializers.DateTimeField(allow_null=True)
-    supersedes = serializers.UUIDField(allow_null=True, help_text="The version before it.")
+    supersedes = serializers.UUIDField(allow_null=True, help_text="The previous version.")
     active = serializers.BooleanField()
 
 

@@ -1,4 +1,4 @@
-"""A turn is what one request brought: its messages' ids begin with the turn's."""
+"""Turn ids: a turn is one POST; its messages' ids begin with the turn's id."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from uuid import UUID, uuid4, uuid5
 from palace.models import Drawer, IdempotentWrite
 
 SOURCE = "api"
-# A session is a conversation that a program named: in a turn, as the fact API's `run_id`, by MCP's
+# A session is a conversation named by a program: in a turn, as the fact API's `run_id`, by MCP's
 # `remember`, or through the proxy.
 SESSION_SOURCES = (SOURCE, "sdk", "mcp", "proxy")
 _AGAIN = UUID("4c76be0a-6a17-4f8c-9d59-6df4e2b3a9d1")
 
 
 def new_turn(write: IdempotentWrite | None) -> str:
-    """The same for the same write: a request that died and is sent again files nothing twice."""
+    """The turn id: the same for the same write, so a repeated request files nothing twice."""
     return str(uuid5(_AGAIN, str(write.pk)) if write else uuid4())
 
 
@@ -23,7 +23,7 @@ def message_id(turn: str, place: int) -> str:
 
 
 def turn_of(drawer: Drawer) -> str:
-    """The turn that brought a drawer; of what came by another door, the drawer itself."""
+    """The drawer's turn id; the drawer's own id if it came by another API."""
     if drawer.source == SOURCE:
         return drawer.external_id.rpartition("/")[0] or str(drawer.uuid)
     return str(drawer.uuid)

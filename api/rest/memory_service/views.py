@@ -1,4 +1,4 @@
-"""The memory service's addresses: /turns, /recall, /search, /users and /sessions."""
+"""Views of the memory service: /turns, /recall, /search, /users and /sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from palace.tasks import enqueue_post_mining
 
 logger = logging.getLogger(__name__)
 
-# Of a session, so many of its latest messages may end the context.
+# The number of latest session messages appended to the context.
 LATEST = 3
 TAG = ["memory service"]
 AMBIGUOUS = (
@@ -44,30 +44,30 @@ AMBIGUOUS = (
 class TurnsView(ApiView):
     @extend_schema(tags=TAG, request=shapes.Turns, responses={201: shapes.TurnKept})
     def post(self, request: Request) -> Response:
-        """Keep messages to the byte, findable at once, and learn what they say.
+        """Store messages verbatim, searchable at once, and extract facts.
 
         Answers within a minute. What a model has not done by then is made up for later; the
         answer says so.
         """
-        asked = self.read(shapes.Turns)
+        params = self.read(shapes.Turns)
         turn = turn_ids.new_turn(self.write)
-        transcript = _transcript(turn, asked)
-        palace = self.palace_made(asked.get("user_id"))
+        transcript = _transcript(turn, params)
+        palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
         _have_read_what_is_left(palace)
-        return Response(representations.kept(turn, asked["session_id"], done), 201)
+        return Response(representations.kept(turn, params["session_id"], done), 201)
 
 
 def _have_read_what_is_left(palace: Palace) -> None:
     try:
         enqueue_post_mining(palace.pk)
     except QueueAway as error:
-        logger.warning("The queue is away, so the rest is left to the periodic tasks: %s", error)
+        logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
 
 
-def _transcript(turn: str, asked: dict[str, Any]) -> Transcript:
-    said_at = asked.get("timestamp") or timezone.now()
-    kept_with = metadata_of(asked.get("metadata")) or None
+def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
+    said_at = params.get("timestamp") or timezone.now()
+    kept_with = metadata_of(params.get("metadata")) or None
     turns = [
         Turn(
             turn_ids.message_id(turn, place),
@@ -77,35 +77,35 @@ def _transcript(turn: str, asked: dict[str, Any]) -> Transcript:
             message.get("name", ""),
             kept_with,
         )
-        for place, message in enumerate(asked["messages"])
+        for place, message in enumerate(params["messages"])
     ]
-    return Transcript(turn_ids.SOURCE, asked["session_id"], "", tuple(turns))
+    return Transcript(turn_ids.SOURCE, params["session_id"], "", tuple(turns))
 
 
 class RecallView(ApiView):
     only_reads: ClassVar[bool] = True
 
-    @extend_schema(tags=TAG, request=shapes.RecallAsked, responses={200: shapes.Recalled})
+    @extend_schema(tags=TAG, request=shapes.RecallFields, responses={200: shapes.Recalled})
     def post(self, request: Request) -> Response:
-        """What is known and was said that answers the question, within a budget of tokens.
+        """Recall facts and messages that answer the question, within a token budget.
 
-        Of whom nothing was told, the context is empty.
+        The context is empty for unknown users.
         """
-        asked = self.read(shapes.RecallAsked)
-        palace = self.palace(asked.get("user_id"))
+        params = self.read(shapes.RecallFields)
+        palace = self.palace(params.get("user_id"))
         if palace is None:
             return Response(representations.NOTHING_RECALLED)
         recollection = recall(
             palace,
             RecallRequest(
-                asked["query"],
-                top_k=asked.get("top_k"),
-                as_of=asked.get("as_of"),
-                recipe=asked.get("recipe"),
-                budget_tokens=asked["max_tokens"],
+                params["query"],
+                top_k=params.get("top_k"),
+                as_of=params.get("as_of"),
+                recipe=params.get("recipe"),
+                budget_tokens=params["max_tokens"],
                 with_facts=True,
-                session=_latest(palace, asked.get("session_id")),
-                agent=asked.get("agent_id") or "",
+                session=_latest(palace, params.get("session_id")),
+                agent=params.get("agent_id") or "",
             ),
         )
         return Response(representations.recalled(palace, recollection))
@@ -119,7 +119,7 @@ def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
 
 
 def _of_session(session: str) -> DrawerQuerySet:
-    """In any palace."""
+    """The session's drawers in any palace of the key."""
     return Drawer.objects.filter(
         source__in=turn_ids.SESSION_SOURCES, conversation=storable_id(session)
     )
@@ -128,19 +128,19 @@ def _of_session(session: str) -> DrawerQuerySet:
 class SearchView(ApiView):
     only_reads: ClassVar[bool] = True
 
-    @extend_schema(tags=TAG, request=shapes.SearchAsked, responses={200: shapes.Results})
+    @extend_schema(tags=TAG, request=shapes.SearchFields, responses={200: shapes.Results})
     def post(self, request: Request) -> Response:
-        """The messages that answer the question best, best first, each with why."""
-        asked = self.read(shapes.SearchAsked)
-        palace = self.palace(asked.get("user_id"))
+        """Search the messages that answer the question best, with each one's scoring signals."""
+        params = self.read(shapes.SearchFields)
+        palace = self.palace(params.get("user_id"))
         if palace is None:
             return Response(representations.NOTHING_FOUND)
-        session = asked.get("session_id")
+        session = params.get("session_id")
         recollection = recall(
             palace,
             RecallRequest(
-                asked["query"],
-                top_k=asked["limit"],
+                params["query"],
+                top_k=params["limit"],
                 exclude_ids=_outside(palace, session) if session else (),
             ),
         )
@@ -158,7 +158,7 @@ class UserView(ApiView):
 
     @extend_schema(tags=TAG, request=None, responses={204: None})
     def delete(self, request: Request, user_id: str) -> Response:
-        """Delete a person's palace with everything in it, for good; also when there is none."""
+        """Permanently delete a person's palace; succeeds even if there is none."""
         palace = self.palace(user_id)
         if palace is not None:
             delete_palace(palace)
@@ -166,19 +166,19 @@ class UserView(ApiView):
 
 
 class UserMemoriesView(UserView):
-    @extend_schema(tags=TAG, parameters=[shapes.MemoriesAsked], responses={200: shapes.Memories})
+    @extend_schema(tags=TAG, parameters=[shapes.MemoriesRequest], responses={200: shapes.Memories})
     def get(self, request: Request, user_id: str) -> Response:
-        """Everything Loci has learnt about a person, newest first, with what replaced what.
+        """List all facts about a person, newest first, with their versions.
 
-        Without memories that were deleted, or whose words are in the trash.
+        Excludes deleted memories and those whose sources are in the trash.
         """
-        asked = self.read_query(shapes.MemoriesAsked)
+        params = self.read_query(shapes.MemoriesRequest)
         palace = self.palace(user_id)
         facts = Fact.objects.filter(palace=palace).remembered()
-        if asked["active"] is not None:
-            facts = facts.filter(retired_at__isnull=asked["active"])
+        if params["active"] is not None:
+            facts = facts.filter(retired_at__isnull=params["active"])
         return Response(
-            {"memories": representations.memories(facts, asked["limit"]), "total": facts.count()}
+            {"memories": representations.memories(facts, params["limit"]), "total": facts.count()}
         )
 
     @extend_schema(exclude=True)
@@ -198,13 +198,13 @@ class SessionView(ApiView):
             OpenApiParameter(
                 "user_id",
                 OpenApiTypes.STR,
-                description="Whose. Needed where several users have a session of this name.",
+                description="Whose session. Required if several users have one of this name.",
             )
         ],
         responses={204: None},
     )
     def delete(self, request: Request, session_id: str) -> Response:
-        """Delete a conversation for good, and the facts that rest on it alone.
+        """Permanently delete a conversation, and the facts that have no other source.
 
         The session of a turn, the `run_id` of the fact API, and the conversation id of the proxy
         or MCP. 204 also where there is no such session. 409 with `ambiguous_session` where
@@ -219,7 +219,7 @@ class SessionView(ApiView):
     def _palace_with(self, drawers: DrawerQuerySet, user_id: str | None) -> Palace | None:
         """
         Raises:
-            Problem: 409, no user is named and several have such a session.
+            Problem: 409, no user is given and several have such a session.
         """
         if user_id is not None:
             return self.palace(user_id)

@@ -1,1 +1,1 @@
-"""The palace itself: its places and drawers, its trash, its record, its owner's choices."""
+"""The palace API: places, drawers, trash, traces, activity, the owner's settings."""

@@ -25,7 +25,7 @@ ALL_PALACES = (
 class HouseView(ApiView):
     """The palace is that of `?user_id=`, or the key's own."""
 
-    def asked_palace(self) -> Palace | None:
+    def requested_palace(self) -> Palace | None:
         """The one that is meant, if there is one."""
         return self.palace(self.request.query_params.get("user_id"))
 
@@ -33,9 +33,9 @@ class HouseView(ApiView):
         """The one that is meant.
 
         Raises:
-            Problem: 404, nothing was ever told of that person.
+            Problem: 404, that person has no palace.
         """
-        palace = self.asked_palace()
+        palace = self.requested_palace()
         if palace is None:
             raise not_found()
         return palace

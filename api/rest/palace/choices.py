@@ -1,4 +1,4 @@
-"""The owner's settings, changed by the very forms of the pages."""
+"""The owner's settings, validated by the forms of the settings page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SettingsView(HouseView):
 
     @extend_schema(tags=["owner"], responses={200: owner_shapes.SettingsShown})
     def get(self, request: Request) -> Response:
-        """What the owner has chosen; a provider's key is never told."""
+        """Get the settings; a provider's key is never returned."""
         self.require_all_palaces()
         return etags.answer(request, _shown(settings_of(self.key.owner_id)))
 
@@ -42,43 +42,43 @@ class SettingsView(HouseView):
         responses={200: owner_shapes.SettingsShown},
     )
     def patch(self, request: Request) -> Response:
-        """Change some of the settings, for all palaces of the owner; the others stay.
+        """Change some settings, for all palaces of the owner.
 
-        A provider's key is for one address: it is removed where another is chosen.
+        Choosing another provider or address removes the stored key.
         """
         self.require_all_palaces()
-        asked = self.read(owner_shapes.SettingsChange)
+        params = self.read(owner_shapes.SettingsChange)
         owner = self.key.owner_id
         with transaction.atomic():
             chosen = settings_for_update(owner)
             etags.check(request, _shown(chosen))
-            _change(chosen, asked)
+            _change(chosen, params)
         return etags.answer(request, _shown(settings_of(owner)))
 
 
-def _change(chosen: MemorySettings, asked: Mapping[str, Any]) -> None:
+def _change(chosen: MemorySettings, params: Mapping[str, Any]) -> None:
     """
     Raises:
-        ValidationError: one of them cannot be so; nothing is stored then.
+        ValidationError: a value is invalid; nothing is stored.
     """
-    if OF_MEMORY & asked.keys():
-        form = MemoryForm(_filled(MemoryForm(instance=chosen), asked), instance=chosen)
+    if OF_MEMORY & params.keys():
+        form = MemoryForm(_filled(MemoryForm(instance=chosen), params), instance=chosen)
         _refuse_wrong(form)
         form.store()
-    if OF_DREAMS & asked.keys():
-        dreams = DreamForm(_filled(DreamForm(instance=chosen), asked), instance=chosen)
+    if OF_DREAMS & params.keys():
+        dreams = DreamForm(_filled(DreamForm(instance=chosen), params), instance=chosen)
         _refuse_wrong(dreams)
         dreams.store()
-    if "time_zone" in asked:
-        zone = TimeZoneForm({"time_zone": asked["time_zone"]})
+    if "time_zone" in params:
+        zone = TimeZoneForm({"time_zone": params["time_zone"]})
         _refuse_wrong(zone)
         defaults = {"time_zone": zone.cleaned_data["time_zone"]}
         MemorySettings.objects.update_or_create(owner_id=chosen.owner_id, defaults=defaults)
 
 
-def _filled(form: forms.BaseForm, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The form as it would be sent with what is chosen, but for what is asked."""
-    return {**form.initial, **asked}
+def _filled(form: forms.BaseForm, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Form data: the current settings, updated by the request."""
+    return {**form.initial, **params}
 
 
 def _refuse_wrong(form: forms.BaseForm) -> None:

@@ -1,4 +1,4 @@
-"""Drawers: what was said, to the byte."""
+"""Drawers: verbatim messages."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from palace.models.hierarchy import DrawerQuerySet
 from palace.queries.places import find_by_pointer
 
 TAG = ["drawers"]
-ONE = [shapes.UserAsked]
-# Of what was said at one moment, the later in its conversation comes first.
+ONE = [shapes.UserRequest]
+# Ties in time are ordered by position in the conversation, later first.
 NEWEST_FIRST = ["-said_at", "-position", "-pk"]
 IN_ORDER = ["position", "pk"]
 FILTERS = {
@@ -35,15 +35,15 @@ FILTERS = {
 
 
 def chosen(palace: Palace, drawers: DrawerQuerySet, ids: list[UUID]) -> DrawerQuerySet:
-    """Those of the drawers that have these ids.
+    """Select the drawers with these ids.
 
     Raises:
-        Problem: 404, one of them is not among them; nothing is to be done then.
+        Problem: 404, one of them is missing; the caller must do nothing.
     """
     found = drawers.within(palace).filter(uuid__in=ids)
     here = set(found.values_list("uuid", flat=True))
     if missing := [str(each) for each in dict.fromkeys(ids) if each not in here]:
-        said = f"{len(missing)} of these drawers are not here; nothing was done."
+        said = f"{len(missing)} of these drawers were not found; nothing was done."
         raise Problem(404, "not_found", said, errors={"drawers": missing})
     return found
 
@@ -51,32 +51,34 @@ def chosen(palace: Palace, drawers: DrawerQuerySet, ids: list[UUID]) -> DrawerQu
 class DrawersView(HouseView):
     @extend_schema(
         tags=TAG,
-        parameters=[shapes.DrawersAsked],
+        parameters=[shapes.DrawersRequest],
         responses={200: shapes.page_of(shapes.DrawerShown)},
     )
     def get(self, request: Request) -> Response:
-        """What was said, newest first; all of it, or what is in a place or of a time."""
-        asked = self.read_query(shapes.DrawersAsked)
-        palace = self.asked_palace()
+        """List drawers, newest first, optionally of a place or a period."""
+        params = self.read_query(shapes.DrawersRequest)
+        palace = self.requested_palace()
         if palace is None:
             return self.page(Drawer.objects.none(), NEWEST_FIRST, list)
-        wanted = {FILTERS[name]: value for name, value in asked.items() if name in FILTERS}
-        held = Drawer.objects.within(palace).kept().filter(**_in_palace(palace, wanted))
-        return self.page(held.with_place(), NEWEST_FIRST, representations.drawers)
+        wanted = {FILTERS[name]: value for name, value in params.items() if name in FILTERS}
+        rows = Drawer.objects.within(palace).kept().filter(**_in_palace(palace, wanted))
+        return self.page(rows.with_place(), NEWEST_FIRST, representations.drawers)
 
 
 def _in_palace(palace: Palace, wanted: dict[str, Any]) -> dict[str, Any]:
-    """With the palace named for each table that is looked at: every index starts with it."""
+    """Add the palace to each joined table's condition: every index starts with it."""
     tables = {name.split("__uuid")[0] for name in wanted if name.endswith("__uuid")}
     return {**wanted, **{f"{table}__palace": palace for table in tables}}
 
 
 class RoomDrawersView(HouseView):
     @extend_schema(
-        tags=TAG, parameters=[shapes.PageAsked], responses={200: shapes.page_of(shapes.DrawerShown)}
+        tags=TAG,
+        parameters=[shapes.PageRequest],
+        responses={200: shapes.page_of(shapes.DrawerShown)},
     )
     def get(self, request: Request, uuid: UUID) -> Response:
-        """What is in a room, in the order it was said."""
+        """List a room's drawers in the order they were said."""
         room = self.row(Room.objects.all(), uuid)
         kept = Drawer.objects.filter(palace=room.palace_id, room=room).kept()
         if not kept.exists():
@@ -87,7 +89,7 @@ class RoomDrawersView(HouseView):
 class DrawerView(HouseView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.DrawerWhole})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """A drawer: its words, where it stands, and the facts that rest on it."""
+        """Get a drawer: its text, place, and the facts it supports."""
         return etags.answer(request, representations.drawer_whole(self._kept(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
@@ -104,10 +106,12 @@ class DrawerView(HouseView):
 
 
 class PointerView(HouseView):
-    @extend_schema(tags=TAG, parameters=[shapes.PointerAsked], responses={200: shapes.DrawerWhole})
+    @extend_schema(
+        tags=TAG, parameters=[shapes.PointerRequest], responses={200: shapes.DrawerWhole}
+    )
     def get(self, request: Request) -> Response:
-        """The drawer that a pointer leads to."""
-        wanted = Pointer.parse(self.read_query(shapes.PointerAsked)["pointer"])
+        """Get the drawer at a pointer."""
+        wanted = Pointer.parse(self.read_query(shapes.PointerRequest)["pointer"])
         found = find_by_pointer(self.entered(), wanted)
         if found is None:
             raise not_found()
@@ -118,9 +122,9 @@ class PointerView(HouseView):
 class DrawersTrashView(HouseView):
     @extend_schema(tags=TAG, parameters=ONE, request=shapes.Drawers, responses={200: shapes.Batch})
     def post(self, request: Request) -> Response:
-        """Move drawers to the trash together, up to 1,000, or none if one is not here.
+        """Move up to 1,000 drawers to the trash together; none if one is missing.
 
-        What is in the trash already stays in the batch it came with.
+        Drawers already in the trash keep their batch.
         """
         ids = self.read(shapes.Drawers)["drawers"]
         palace = self.entered()

@@ -1,4 +1,4 @@
-"""What is the owner's, whichever palace: what models cost, settings, the people served."""
+"""Across all palaces of the owner: model costs and the list of palaces."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class UsageView(HouseView):
 
     @extend_schema(
         tags=TAG,
-        parameters=[owner_shapes.UsageAsked],
+        parameters=[owner_shapes.UsageRequest],
         responses={200: owner_shapes.YearShown},
     )
     def get(self, request: Request) -> Response:
-        """What calls to models came to in a year, by month and purpose, in the owner's time."""
+        """Model usage and costs of a year, by month and purpose, in the owner's time zone."""
         self.require_all_palaces()
-        asked = self.read_query(owner_shapes.UsageAsked)
+        params = self.read_query(owner_shapes.UsageRequest)
         owner = self.key.owner_id
         with timezone.override(zone_named(settings_of(owner).time_zone)):
-            year = asked.get("year") or timezone.localtime().year
+            year = params.get("year") or timezone.localtime().year
             rows = spending.by_month(owner, year)
         total = sum((row.totals for row in rows), Totals())
         months = [
@@ -56,16 +56,16 @@ class PalacesView(HouseView):
 
     @extend_schema(
         tags=TAG,
-        parameters=[shapes.ListAsked],
+        parameters=[shapes.ListRequest],
         responses={200: shapes.page_of(owner_shapes.PalaceShown)},
     )
     def get(self, request: Request) -> Response:
-        """The palaces that the key opens, first made first: one for each person served."""
+        """List the palaces of the key, oldest first: one for each person."""
         return self.page(palaces_for(self.key), ["pk"], _palaces)
 
 
-def _palaces(held: list[Palace]) -> list[dict[str, Any]]:
-    kept = Drawer.objects.kept().filter(palace__in=held).order_by()
+def _palaces(rows: list[Palace]) -> list[dict[str, Any]]:
+    kept = Drawer.objects.kept().filter(palace__in=rows).order_by()
     counts = dict(kept.values_list("palace").annotate(Count("pk")))
     return [
         {
@@ -74,5 +74,5 @@ def _palaces(held: list[Palace]) -> list[dict[str, Any]]:
             "drawers": counts.get(palace.pk, 0),
             "created_at": palace.created_at,
         }
-        for palace in held
+        for palace in rows
     ]

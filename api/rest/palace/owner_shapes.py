@@ -1,4 +1,4 @@
-"""What is asked and shown of the owner's: costs, settings, the people served."""
+"""Requests and responses: costs, settings, palaces."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from settings_app.models import MOST_TOP_K, MemorySettings
 PROVIDERS = [THIS_SERVER, NO_MODEL, *PRESETS, OWN_ADDRESS]
 
 
-class UsageAsked(Shape):
+class UsageRequest(Shape):
     year = serializers.IntegerField(
-        required=False, min_value=2000, max_value=9000, help_text="This year unless given."
+        required=False, min_value=2000, max_value=9000, help_text="Defaults to this year."
     )
 
 
 class Totals(Shape):
     calls = serializers.IntegerField()
-    failed = serializers.IntegerField(help_text="How many of the calls came to nothing.")
+    failed = serializers.IntegerField(help_text="The number of failed calls.")
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
     cost_usd = serializers.DecimalField(
         max_digits=16,
         decimal_places=8,
         allow_null=True,
-        help_text="Of the calls whose price is known; null where none is.",
+        help_text="Total of the calls with a known price; null if none has one.",
     )
-    unpriced = serializers.IntegerField(help_text="How many calls have a price not known.")
+    unpriced = serializers.IntegerField(help_text="The number of calls without a known price.")
 
 
 class UsageShown(Totals):
@@ -44,19 +44,22 @@ class YearShown(Shape):
     year = serializers.IntegerField()
     months = serializers.ListField(
         child=UsageShown(),
-        help_text="By month, then by purpose; months without calls are not here.",
+        help_text="By month, then purpose; months without calls are omitted.",
     )
     total = Totals()
 
 
 class Choices(Shape):
-    """What can be changed, and what is shown besides."""
+    """The settings that can be changed."""
 
     enabled = serializers.BooleanField(
         required=False, help_text="Recall before each reply, and remember after it."
     )
     top_k = serializers.IntegerField(
-        required=False, min_value=1, max_value=MOST_TOP_K, help_text="Drawers for each reply."
+        required=False,
+        min_value=1,
+        max_value=MOST_TOP_K,
+        help_text="Drawers recalled for each reply.",
     )
     recipe = serializers.ChoiceField([each.value for each in RECIPES], required=False)
     auto_mine = serializers.BooleanField(required=False)
@@ -64,11 +67,14 @@ class Choices(Shape):
         required=False, help_text="Rerank the top 20 with a model."
     )
     rerank_model = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, help_text="Empty: the provider's own."
+        required=False, allow_blank=True, max_length=200, help_text="Empty: the provider's default."
     )
     provider = serializers.ChoiceField(PROVIDERS, required=False)
     base_url = serializers.CharField(
-        required=False, allow_blank=True, max_length=500, help_text="Of azure and address."
+        required=False,
+        allow_blank=True,
+        max_length=500,
+        help_text="Only for the providers azure and address.",
     )
     model = serializers.CharField(required=False, allow_blank=True, max_length=200)
     dreams = serializers.ChoiceField(MemorySettings.Dreams.choices, required=False)
@@ -82,7 +88,7 @@ class Choices(Shape):
     dream_trusted = serializers.ListField(
         child=serializers.ChoiceField(Proposal.Kind.choices),
         required=False,
-        help_text="Kinds of proposals that are applied without being asked for.",
+        help_text="Kinds of proposals that are applied automatically.",
     )
     time_zone = serializers.CharField(
         required=False, allow_blank=True, max_length=60, help_text="An IANA name; empty is UTC."
@@ -95,14 +101,14 @@ class SettingsChange(Choices):
         allow_blank=True,
         max_length=2000,
         write_only=True,
-        help_text="Of the provider. Kept encrypted, never shown; empty keeps the one there is.",
+        help_text="The provider's key. Encrypted, never returned; empty keeps the current one.",
     )
 
 
 class SettingsShown(Choices):
-    has_key = serializers.BooleanField(help_text="Whether a provider's key is kept.")
+    has_key = serializers.BooleanField(help_text="Whether a provider's key is stored.")
     note = serializers.CharField(
-        allow_blank=True, help_text="Why the model cannot be asked, if it cannot."
+        allow_blank=True, help_text="Why the model cannot be called; empty if it can."
     )
     changed_at = serializers.DateTimeField(allow_null=True)
 

@@ -20,15 +20,15 @@ from palace.models import Closet, Room, Wing
 from palace.queries.places import closets_of, rooms_of, wing_counts
 
 TAG = ["places"]
-ONE = [shapes.UserAsked]
-PAGE = [shapes.PageAsked]
+ONE = [shapes.UserRequest]
+PAGE = [shapes.PageRequest]
 
 
 class PlaceView(HouseView):
-    """One place. What holds nothing outside of the trash is not found."""
+    """Base of the views of one place. Places without drawers outside the trash are not found."""
 
     def wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
-        """A wing, and as it is shown."""
+        """The wing and its representation."""
         wing = self.row(Wing.objects.select_related("palace"), uuid)
         (row,) = representations.wings(wing.palace, [wing])
         if not row["drawers"]:
@@ -53,18 +53,18 @@ class PlaceView(HouseView):
 class WingsView(HouseView):
     @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.WingShown)})
     def get(self, request: Request) -> Response:
-        """The wings that hold something, by number."""
-        palace = self.asked_palace()
+        """List the wings that are not empty, by number."""
+        palace = self.requested_palace()
         if palace is None:
             return self.page(Wing.objects.none(), ["number"], list)
-        held = Wing.objects.within(palace).filter(pk__in=list(wing_counts(palace)))
-        return self.page(held, ["number"], lambda wings: representations.wings(palace, wings))
+        rows = Wing.objects.within(palace).filter(pk__in=list(wing_counts(palace)))
+        return self.page(rows, ["number"], lambda wings: representations.wings(palace, wings))
 
 
 class WingView(PlaceView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.WingShown})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """A wing, with the names it goes by."""
+        """Get a wing with its names."""
         return etags.answer(request, self.wing(uuid)[1])
 
     @extend_schema(
@@ -74,34 +74,34 @@ class WingView(PlaceView):
         responses={200: shapes.WingShown},
     )
     def patch(self, request: Request, uuid: UUID) -> Response:
-        """Change a wing's name, its kind, or the other names it is found by.
+        """Change a wing's name, kind or aliases.
 
-        Its former name becomes one of those. A name that another wing goes by is refused: 409.
+        The former name becomes an alias. A name of another wing is refused with 409.
         """
-        asked = self.read(shapes.WingChange)
+        params = self.read(shapes.WingChange)
         with transaction.atomic():
-            wing, before = self._held(uuid)
+            wing, before = self._locked_wing(uuid)
             try:
                 change_wing(
                     wing,
-                    name=asked.get("name", wing.name),
-                    kind=asked.get("kind", wing.kind),
-                    aliases=asked.get("aliases"),
+                    name=params.get("name", wing.name),
+                    kind=params.get("kind", wing.kind),
+                    aliases=params.get("aliases"),
                 )
             except NameTaken as taken:
                 raise Problem(409, taken.code, str(taken)) from None
-            after = self.wing(uuid)[1] if asked else before
+            after = self.wing(uuid)[1] if params else before
         return etags.answer(request, after)
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
-        """Move all that a wing holds to the trash, where it stays for 30 days."""
+        """Move all drawers of a wing to the trash, for 30 days."""
         with transaction.atomic():
-            wing, _ = self._held(uuid)
+            wing, _ = self._locked_wing(uuid)
             return Response(representations.batch(move_to_trash(wing)))
 
-    def _held(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
-        """The wing as it is now, which nobody else changes until the transaction ends."""
+    def _locked_wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
+        """The wing and its representation, locked until the transaction ends."""
         self.entered().lock()
         wing, row = self.wing(uuid)
         etags.check(self.request, row)
@@ -113,10 +113,10 @@ class WingMergeView(PlaceView):
         tags=TAG, parameters=ONE, request=shapes.Into, responses={200: shapes.WingMerged}
     )
     def post(self, request: Request, uuid: UUID) -> Response:
-        """Make a wing part of another: its rooms and its names are the other's from now on.
+        """Merge a wing into another, with its rooms and names.
 
         Pointers still lead to their drawers: rooms keep their numbers. Where both wings have a
-        room of one conversation, the drawers of this one are numbered anew.
+        room of one conversation, the drawers of this one are renumbered.
         """
         into = self.read(shapes.Into)["into"]
         with transaction.atomic():
@@ -130,7 +130,7 @@ class WingMergeView(PlaceView):
 class WingRoomsView(PlaceView):
     @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.RoomShown)})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """The rooms of a wing, newest first."""
+        """List a wing's rooms, newest first."""
         rooms = rooms_of(self.wing(uuid)[0]).select_related("wing")
         return self.page(rooms, ["-started_at", "-number"], representations.rooms)
 
@@ -138,12 +138,12 @@ class WingRoomsView(PlaceView):
 class RoomView(PlaceView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.RoomShown})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """A room: a conversation, or the part of it that is in this wing."""
+        """Get a room: a conversation, or the part of it in this wing."""
         return etags.answer(request, self.room(uuid)[1])
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
-        """Move all that a room holds to the trash, where it stays for 30 days."""
+        """Move all drawers of a room to the trash, for 30 days."""
         with transaction.atomic():
             self.entered().lock()
             room, row = self.room(uuid)
@@ -154,7 +154,7 @@ class RoomView(PlaceView):
 class RoomClosetsView(PlaceView):
     @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.ClosetShown)})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """The topics of a room, in the order they came up."""
+        """List a room's topics in order."""
         closets = closets_of(self.room(uuid)[0]).select_related("room__wing")
         return self.page(closets, ["pk"], representations.closets)
 
@@ -162,12 +162,12 @@ class RoomClosetsView(PlaceView):
 class ClosetView(PlaceView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.ClosetShown})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """A topic discussed in a room."""
+        """Get a topic of a room."""
         return Response(self.closet(uuid))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
-        """Move all that was said about a topic in its room to the trash, for 30 days."""
+        """Move all drawers of a topic to the trash, for 30 days."""
         with transaction.atomic():
             self.entered().lock()
             self.closet(uuid)

@@ -1,4 +1,4 @@
-"""The record: each recall with why it found what it did, and what was done."""
+"""Recall traces and the activity log."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ NEWEST_FIRST = ["-created_at", "-pk"]
 class RecollectionsView(HouseView):
     @extend_schema(
         tags=TAG,
-        parameters=[shapes.PageAsked],
+        parameters=[shapes.PageRequest],
         responses={200: shapes.page_of(record_shapes.RecollectionRow)},
     )
     def get(self, request: Request) -> Response:
-        """What was recalled, newest first: by chats, programs and people."""
-        traces = RecollectionTrace.objects.filter(palace=self.asked_palace())
+        """List recalls, newest first: of chats, programs and people."""
+        traces = RecollectionTrace.objects.filter(palace=self.requested_palace())
         traces = traces.defer("candidates", "reading", "figures", "context", "carried")
-        return self.page(traces, NEWEST_FIRST, lambda held: [_row(trace) for trace in held])
+        return self.page(traces, NEWEST_FIRST, lambda rows: [_row(trace) for trace in rows])
 
 
 def _row(trace: RecollectionTrace) -> dict[str, Any]:
-    return {**_asked(trace), "hits": len(trace.hits), "facts": len(trace.facts)}
+    return {**_trace_fields(trace), "hits": len(trace.hits), "facts": len(trace.facts)}
 
 
-def _asked(trace: RecollectionTrace) -> dict[str, Any]:
+def _trace_fields(trace: RecollectionTrace) -> dict[str, Any]:
     return {
         "id": trace.uuid,
         "query": trace.query,
@@ -52,15 +52,15 @@ def _asked(trace: RecollectionTrace) -> dict[str, Any]:
 class RecollectionView(HouseView):
     @extend_schema(
         tags=TAG,
-        parameters=[shapes.UserAsked],
+        parameters=[shapes.UserRequest],
         responses={200: record_shapes.RecollectionShown},
     )
     def get(self, request: Request, uuid: UUID) -> Response:
-        """A recall whole: what came and which signals spoke for it, what was cut, and why."""
+        """Get a recall's trace: its hits with their signals, and why others were cut."""
         trace = self.one_of(RecollectionTrace.objects.filter(palace=self.entered()), uuid)
         return Response(
             {
-                **_asked(trace),
+                **_trace_fields(trace),
                 "context": trace.context,
                 "hits": [_hit(place, hit) for place, hit in enumerate(trace.hits, start=1)],
                 "facts": [_fact(fact) for fact in trace.facts],
@@ -87,8 +87,8 @@ def _hit(place: int, hit: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fact(fact: Mapping[str, Any]) -> dict[str, Any]:
-    told = {name: fact[name] for name in ("memory", "drawer", "pointer", "score")}
-    return {**told, "left_out": _left_out(fact)}
+    cited = {name: fact[name] for name in ("memory", "drawer", "pointer", "score")}
+    return {**cited, "left_out": _left_out(fact)}
 
 
 def _left_out(traced: Mapping[str, Any]) -> str | None:
@@ -97,8 +97,8 @@ def _left_out(traced: Mapping[str, Any]) -> str | None:
 
 def _cut(trace: RecollectionTrace) -> list[dict[str, Any]]:
     cut = trace.cut()
-    held = Drawer.objects.filter(palace=trace.palace_id, pk__in=[each["drawer"] for each in cut])
-    uuids = dict(held.values_list("pk", "uuid"))
+    rows = Drawer.objects.filter(palace=trace.palace_id, pk__in=[each["drawer"] for each in cut])
+    uuids = dict(rows.values_list("pk", "uuid"))
     return [
         {
             "drawer": uuids.get(each["drawer"]),
@@ -114,16 +114,16 @@ def _cut(trace: RecollectionTrace) -> list[dict[str, Any]]:
 class ActivityView(HouseView):
     @extend_schema(
         tags=TAG,
-        parameters=[record_shapes.ActivityAsked],
+        parameters=[record_shapes.ActivityRequest],
         responses={200: shapes.page_of(record_shapes.ActivityShown)},
     )
     def get(self, request: Request) -> Response:
-        """What was done, newest first: conversations remembered, drawers trashed, dreams."""
-        asked = self.read_query(record_shapes.ActivityAsked)
-        held = Activity.objects.filter(palace=self.asked_palace())
-        if "kind" in asked:
-            held = held.filter(kind=asked["kind"])
-        return self.page(held, NEWEST_FIRST, lambda rows: [_activity(row) for row in rows])
+        """List activity, newest first: conversations remembered, drawers trashed, dreams."""
+        params = self.read_query(record_shapes.ActivityRequest)
+        rows = Activity.objects.filter(palace=self.requested_palace())
+        if "kind" in params:
+            rows = rows.filter(kind=params["kind"])
+        return self.page(rows, NEWEST_FIRST, lambda rows: [_activity(row) for row in rows])
 
 
 def _activity(activity: Activity) -> dict[str, Any]:

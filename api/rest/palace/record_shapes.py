@@ -1,10 +1,10 @@
-"""What is asked and shown of the record: recalls, and what was done."""
+"""Requests and responses: recall traces and activity."""
 
 from __future__ import annotations
 
 from rest_framework import serializers
 
-from api.rest.palace.shapes import PageAsked, Shape
+from api.rest.palace.shapes import PageRequest, Shape
 from palace.models import Activity
 from palace.recall.trace import (
     KNOWN,
@@ -16,7 +16,7 @@ from palace.recall.trace import (
     TOO_FAR,
 )
 
-# Stable names for what traces say in words.
+# Stable codes for the reasons that traces give in words.
 LEFT_OUT = {NO_ROOM: "no_room", SHOWN: "already_shown", TELLS_NOTHING: "tells_nothing"}
 CUT = {
     KNOWN: "in_conversation",
@@ -24,17 +24,19 @@ CUT = {
     RANKED_LOWER: "ranked_lower",
     TOO_FAR: "too_far",
 }
-SIGNALS = "Share of each signal in the score; together they are the score."
+SIGNALS = "Each signal's contribution to the score; they add up to it."
 
 
 class RecollectionRow(Shape):
     id = serializers.UUIDField()
     query = serializers.CharField(
-        allow_blank=True, help_text="Empty where it was deleted for good with a drawer's words."
+        allow_blank=True, help_text="Empty if it was purged with a drawer's text."
     )
     recipe = serializers.CharField()
     created_at = serializers.DateTimeField()
-    asked_at = serializers.DateTimeField(help_text="The moment its words of time refer to.")
+    asked_at = serializers.DateTimeField(
+        help_text="The reference time of relative dates in the query."
+    )
     duration_ms = serializers.FloatField()
     hits = serializers.IntegerField()
     facts = serializers.IntegerField()
@@ -46,11 +48,11 @@ class RecollectionRow(Shape):
 class HitShown(Shape):
     place = serializers.IntegerField(help_text="From 1.")
     drawer = serializers.UUIDField()
-    pointer = serializers.CharField(help_text="As it was then.")
-    score = serializers.FloatField(help_text="Compares within this recall only.")
+    pointer = serializers.CharField(help_text="At the time of the recall.")
+    score = serializers.FloatField(help_text="Comparable within this recall only.")
     signals = serializers.DictField(child=serializers.FloatField(), help_text=SIGNALS)
     passage = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Where the best passage starts and ends."
+        child=serializers.IntegerField(), help_text="Start and end of the best passage."
     )
     left_out = serializers.ChoiceField(
         list(LEFT_OUT.values()),
@@ -59,24 +61,25 @@ class HitShown(Shape):
         " only asks or quotes.",
     )
     place_before = serializers.IntegerField(
-        allow_null=True, help_text="Before a model put the hits in order, if one did."
+        allow_null=True, help_text="The rank before a model reranked the hits, if one did."
     )
-    shortened = serializers.BooleanField(help_text="Whether the context holds a stretch of it.")
+    shortened = serializers.BooleanField(help_text="Whether the context has only an excerpt.")
 
 
 class CutShown(Shape):
-    drawer = serializers.UUIDField(allow_null=True, help_text="Null once deleted for good.")
+    drawer = serializers.UUIDField(allow_null=True, help_text="Null once purged.")
     score = serializers.FloatField()
     signals = serializers.DictField(child=serializers.FloatField(), help_text=SIGNALS)
     why = serializers.ChoiceField(
-        list(CUT.values()), help_text="in_conversation: held back, as whoever asked had it already."
+        list(CUT.values()),
+        help_text="in_conversation: excluded, because it was in the prompt already.",
     )
-    place = serializers.IntegerField(allow_null=True, help_text="By its score, from 1.")
+    place = serializers.IntegerField(allow_null=True, help_text="Its rank by score, from 1.")
 
 
 class FactGiven(Shape):
     memory = serializers.UUIDField()
-    drawer = serializers.UUIDField(allow_null=True, help_text="That it cites.")
+    drawer = serializers.UUIDField(allow_null=True, help_text="The drawer that it cites.")
     pointer = serializers.CharField(allow_null=True)
     score = serializers.FloatField()
     left_out = serializers.ChoiceField(list(LEFT_OUT.values()), allow_null=True)
@@ -84,7 +87,7 @@ class FactGiven(Shape):
 
 class CarriedShown(Shape):
     item = serializers.CharField()
-    turn = serializers.IntegerField(help_text="The turn of the conversation it was given in.")
+    turn = serializers.IntegerField(help_text="The turn in which it was given.")
     drawer = serializers.UUIDField(allow_null=True)
     pointer = serializers.CharField(allow_null=True)
     memory = serializers.UUIDField(allow_null=True)
@@ -99,19 +102,23 @@ class RecollectionShown(Shape):
     duration_ms = serializers.FloatField()
     notes = serializers.ListField(child=serializers.CharField())
     context = serializers.CharField(  # type: ignore[assignment]
-        allow_blank=True, help_text="What a model was given; without what was deleted for good."
+        allow_blank=True, help_text="The context given to the model, without purged text."
     )
     hits = serializers.ListField(child=HitShown(), help_text="Best first.")
-    facts = serializers.ListField(child=FactGiven(), help_text="What stood before them as known.")
-    carried = serializers.ListField(
-        child=CarriedShown(), help_text="What the context holds from earlier turns."
+    facts = serializers.ListField(
+        child=FactGiven(), help_text="The known facts at the head of the context."
     )
-    cut = serializers.ListField(child=CutShown(), help_text="The best of those that were cut.")
+    carried = serializers.ListField(
+        child=CarriedShown(), help_text="Items carried over from earlier turns."
+    )
+    cut = serializers.ListField(child=CutShown(), help_text="The best rejected candidates.")
     reading = serializers.DictField(help_text="How the question was understood.")
-    figures = serializers.DictField(help_text="How many were looked at, cut and given; tokens.")
+    figures = serializers.DictField(
+        help_text="The numbers of candidates, cuts and results; tokens."
+    )
 
 
-class ActivityAsked(PageAsked):
+class ActivityRequest(PageRequest):
     kind = serializers.ChoiceField(Activity.Kind.choices, required=False)
 
 
@@ -119,5 +126,5 @@ class ActivityShown(Shape):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(Activity.Kind.choices)
     summary = serializers.CharField(help_text="One sentence.")
-    detail = serializers.DictField(help_text="Its figures, and ids of what it was about.")
+    detail = serializers.DictField(help_text="Its figures, and the ids concerned.")
     created_at = serializers.DateTimeField()

@@ -1,4 +1,4 @@
-"""Places as they are answered, made of what the palace gives."""
+"""Response bodies of wings, rooms, closets and drawers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from palace.queries.evidence import SupportedFact, evidence_in, supported_facts
 from palace.queries.places import WingRow, wing_counts
 
 
-def wings(palace: Palace, held: Sequence[Wing]) -> list[dict[str, Any]]:
+def wings(palace: Palace, rows: Sequence[Wing]) -> list[dict[str, Any]]:
     counts = wing_counts(palace)
-    aliases: dict[int, list[str]] = {wing.pk: [] for wing in held}
-    rows = WingAlias.objects.filter(palace=palace, wing__in=list(aliases)).order_by("slug")
-    for key, slug in rows.values_list("wing_id", "slug"):
+    aliases: dict[int, list[str]] = {wing.pk: [] for wing in rows}
+    names = WingAlias.objects.filter(palace=palace, wing__in=list(aliases)).order_by("slug")
+    for key, slug in names.values_list("wing_id", "slug"):
         aliases[key].append(slug)
     return [
-        wing_row(WingRow(wing, *counts.get(wing.pk, (0, 0))), aliases[wing.pk]) for wing in held
+        wing_row(WingRow(wing, *counts.get(wing.pk, (0, 0))), aliases[wing.pk]) for wing in rows
     ]
 
 
@@ -36,10 +36,10 @@ def wing_row(row: WingRow, aliases: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def rooms(held: Sequence[Any]) -> list[dict[str, Any]]:
+def rooms(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """
     Args:
-        held: As `reading.rooms_of` gives them, with their wings.
+        rows: Rooms with their wings and counts.
     """
     return [
         {
@@ -55,14 +55,14 @@ def rooms(held: Sequence[Any]) -> list[dict[str, Any]]:
             "closets": room.closet_count,
             "drawers": room.drawer_count,
         }
-        for room in held
+        for room in rows
     ]
 
 
-def closets(held: Sequence[Any]) -> list[dict[str, Any]]:
+def closets(rows: Sequence[Any]) -> list[dict[str, Any]]:
     """
     Args:
-        held: As `reading.closets_of` gives them, with their rooms and wings.
+        rows: Closets with their rooms and wings.
     """
     return [
         {
@@ -72,12 +72,12 @@ def closets(held: Sequence[Any]) -> list[dict[str, Any]]:
             "title": closet.title,
             "drawers": closet.drawer_count,
         }
-        for closet in held
+        for closet in rows
     ]
 
 
-def drawers(held: Sequence[Drawer]) -> list[dict[str, Any]]:
-    return [drawer_row(drawer) for drawer in held]
+def drawers(rows: Sequence[Drawer]) -> list[dict[str, Any]]:
+    return [drawer_row(drawer) for drawer in rows]
 
 
 def drawer_row(drawer: Drawer) -> dict[str, Any]:
@@ -137,13 +137,13 @@ def batch(moved: trash.Batch) -> dict[str, Any]:
     }
 
 
-def trashed(held: Sequence[Drawer]) -> list[dict[str, Any]]:
-    return [trashed_row(drawer) for drawer in held]
+def trashed(rows: Sequence[Drawer]) -> list[dict[str, Any]]:
+    return [trashed_row(drawer) for drawer in rows]
 
 
 def trashed_row(drawer: Drawer) -> dict[str, Any]:
     at = drawer.trashed_at
-    assert at is not None  # noqa: S101 - only what is in the trash is shown so.
+    assert at is not None  # noqa: S101 - only for drawers in the trash.
     return {
         **drawer_row(drawer),
         "trashed_at": at,

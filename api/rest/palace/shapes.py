@@ -1,4 +1,4 @@
-"""What is asked and shown of places: wings, rooms, closets, drawers."""
+"""Requests and responses: wings, rooms, closets, drawers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from palace.storable import LABEL_LENGTH
 
 Shape = serializers.Serializer[Any]
 
-# That one request moves, or puts into the trash.
+# The maximum number of drawers that one request moves or trashes.
 MOST_DRAWERS = 1_000
 MOST_ALIASES = 100
 
@@ -29,33 +29,37 @@ def page_of(shape: type[Shape]) -> type[Shape]:
     return type(f"{shape.__name__}Page", (serializers.Serializer,), fields)
 
 
-class UserAsked(Shape):
+class UserRequest(Shape):
     user_id = serializers.CharField(
-        required=False, help_text="Whose palace; left out, the key's own."
+        required=False, help_text="Whose palace; by default the key's own."
     )
 
 
-class ListAsked(Shape):
-    cursor = serializers.CharField(required=False, help_text="As `next` and `previous` have it.")
+class ListRequest(Shape):
+    cursor = serializers.CharField(required=False, help_text="From `next` or `previous`.")
     limit = serializers.IntegerField(
-        required=False, min_value=1, max_value=200, help_text="Of results on a page; 50 unless set."
+        required=False, min_value=1, max_value=200, help_text="Results per page; 50 by default."
     )
 
 
-class PageAsked(ListAsked, UserAsked):
-    """A page of a list that belongs to a palace."""
+class PageRequest(ListRequest, UserRequest):
+    """A page of a palace's list."""
 
 
 class WingShown(Shape):
     id = serializers.UUIDField()
-    number = serializers.IntegerField(help_text="42 of W-042; 0 is where rooms wait to be mined.")
+    number = serializers.IntegerField(
+        help_text="42 of W-042; 0 is the wing of rooms that wait to be mined."
+    )
     name = serializers.CharField()
     kind = serializers.ChoiceField(Wing.Kind.choices)
     aliases = serializers.ListField(
-        child=serializers.CharField(), help_text="Other names it is found by, as they are matched."
+        child=serializers.CharField(), help_text="Its aliases, normalised."
     )
     rooms = serializers.IntegerField()
-    drawers = serializers.IntegerField(help_text="Without those in the trash; so are all counts.")
+    drawers = serializers.IntegerField(
+        help_text="The number of drawers. All counts exclude the trash."
+    )
     created_at = serializers.DateTimeField()
 
 
@@ -66,29 +70,29 @@ class WingChange(Shape):
         child=serializers.CharField(min_length=1, max_length=LABEL_LENGTH),
         required=False,
         max_length=MOST_ALIASES,
-        help_text="All other names it is to be found by; those left out lead here no more.",
+        help_text="All aliases; omitted ones are removed.",
     )
 
 
 class Into(Shape):
-    into = serializers.UUIDField(help_text="The wing.")
+    into = serializers.UUIDField(help_text="The wing to merge into.")
 
 
 class WingMerged(Shape):
-    wing = WingShown(help_text="What the two are now.")
-    rooms = serializers.IntegerField(help_text="How many moved.")
-    drawers = serializers.IntegerField(help_text="How many those hold.")
+    wing = WingShown(help_text="The merged wing.")
+    rooms = serializers.IntegerField(help_text="The number of moved rooms.")
+    drawers = serializers.IntegerField(help_text="The number of drawers in them.")
 
 
 class RoomShown(Shape):
     id = serializers.UUIDField()
-    number = serializers.IntegerField(help_text="11 of R-11; stays its own wherever it moves.")
+    number = serializers.IntegerField(help_text="11 of R-11; it never changes.")
     wing = serializers.UUIDField()
     title = serializers.CharField()
     source = serializers.CharField(  # type: ignore[assignment]
-        help_text="Who brought it: api, chat, chatgpt …"
+        help_text="Its source: api, chat, chatgpt …"
     )
-    conversation = serializers.CharField(help_text="Its id there.")
+    conversation = serializers.CharField(help_text="The conversation's id at the source.")
     agent = serializers.CharField(allow_blank=True)
     started_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField()
@@ -105,7 +109,7 @@ class ClosetShown(Shape):
 
 
 class TagsShown(Shape):
-    """AAAK tags, by letter; letters without any are left out."""
+    """AAAK tags by letter; letters without tags are omitted."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {
@@ -124,7 +128,7 @@ class DrawerShown(Shape):
     closet = serializers.UUIDField(allow_null=True)
     role = serializers.ChoiceField(ROLES)
     speaker = serializers.CharField(allow_blank=True)
-    text = serializers.CharField(help_text="To the byte.")
+    text = serializers.CharField(help_text="Verbatim.")
     said_at = serializers.DateTimeField()
     filed_at = serializers.DateTimeField()
     source = serializers.CharField()  # type: ignore[assignment]
@@ -132,32 +136,34 @@ class DrawerShown(Shape):
     message = serializers.CharField(help_text="Its id in the conversation.")
     position = serializers.IntegerField(help_text="In the conversation, from 0.")
     tags = TagsShown()
-    metadata = serializers.DictField(help_text="What its teller kept beside it.")
+    metadata = serializers.DictField(help_text="Metadata sent with the message.")
 
 
 class RestingShown(Shape):
-    memory = serializers.UUIDField(help_text="Shared by all versions of it.")
-    id = serializers.UUIDField(help_text="Of the version.")
+    memory = serializers.UUIDField(help_text="Shared by all versions.")
+    id = serializers.UUIDField(help_text="The version's id.")
     text = serializers.CharField()
-    active = serializers.BooleanField(help_text="Whether it is held.")
-    only_here = serializers.BooleanField(help_text="Whether it is held, and rests on nothing else.")
+    active = serializers.BooleanField(help_text="Whether it is active.")
+    only_here = serializers.BooleanField(help_text="Whether it is active and has no other source.")
 
 
 class DrawerWhole(DrawerShown):
     mined = serializers.BooleanField(help_text="Whether it can be found by meaning and by words.")
-    facts = serializers.ListField(child=RestingShown(), help_text="What rests on its words.")
+    facts = serializers.ListField(child=RestingShown(), help_text="The facts it supports.")
 
 
-class DrawersAsked(PageAsked):
+class DrawersRequest(PageRequest):
     wing = serializers.UUIDField(required=False)
     room = serializers.UUIDField(required=False)
     closet = serializers.UUIDField(required=False)
-    said_after = serializers.DateTimeField(required=False, help_text="At this moment or later.")
-    said_before = serializers.DateTimeField(required=False, help_text="Earlier than this moment.")
+    said_after = serializers.DateTimeField(required=False, help_text="Said at this time or later.")
+    said_before = serializers.DateTimeField(required=False, help_text="Said before this time.")
 
 
-class PointerAsked(UserAsked):
-    pointer = serializers.CharField(help_text="§ W-042/R-11/D-007; § and zeros may be left out.")
+class PointerRequest(UserRequest):
+    pointer = serializers.CharField(
+        help_text="§ W-042/R-11/D-007; § and leading zeros are optional."
+    )
 
 
 class Drawers(Shape):
@@ -172,7 +178,7 @@ class ToWing(Shape):
         required=False,
         min_length=1,
         max_length=LABEL_LENGTH,
-        help_text="Instead of its id: the wing that goes by this name, made if there is none.",
+        help_text="Instead of the id: the wing of this name, created if missing.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -184,28 +190,29 @@ class ToWing(Shape):
 
 
 class Move(Drawers, ToWing):
-    room = serializers.UUIDField(required=False, help_text="Of the drawers' own conversation.")
+    room = serializers.UUIDField(required=False, help_text="A room of the drawers' conversation.")
 
 
 class MovedShown(Shape):
     id = serializers.UUIDField()
     pointer = serializers.CharField()
     former_pointer = serializers.CharField(
-        help_text="Leads to the drawer still, unless its room or its own number changed."
+        help_text="Still valid, unless the drawer's room or number changed."
     )
     room = serializers.UUIDField()
     wing = serializers.UUIDField()
 
 
 class MovedDrawers(Shape):
-    drawers = serializers.ListField(child=MovedShown(), help_text="In the order asked.")
+    drawers = serializers.ListField(child=MovedShown(), help_text="In the order of the request.")
 
 
 class Batch(Shape):
     batch = serializers.IntegerField(
-        allow_null=True, help_text="What `trash/restore/` takes; null where nothing was moved."
+        allow_null=True, help_text="The batch, for `trash/restore/`; null if nothing was moved."
     )
-    drawers = serializers.IntegerField(help_text="How many went to the trash.")
+    drawers = serializers.IntegerField(help_text="The number of trashed drawers.")
     facts = serializers.ListField(
-        child=serializers.CharField(), help_text="What rested on them alone: held no longer."
+        child=serializers.CharField(),
+        help_text="Facts that had no other source and are now inactive.",
     )

@@ -1,4 +1,4 @@
-"""The trash: what is in it, and the two ways out."""
+"""The trash: list, restore, empty."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from palace.models import Drawer, Palace
 from palace.models.hierarchy import DrawerQuerySet
 
 TAG = ["trash"]
-ONE = [shapes.UserAsked]
+ONE = [shapes.UserRequest]
 LAST_TRASHED_FIRST = ["-trashed_at", "conversation", "position", "pk"]
 NO_QUEUE = (
-    "Part of it is deleted for good. The queue (Redis) does not answer at the moment; ask once "
-    "more to go on."
+    "Part of it is permanently deleted. The queue (Redis) does not respond; repeat the request "
+    "to continue."
 )
 
 
 class TrashView(HouseView):
     @extend_schema(
         tags=TAG,
-        parameters=[shapes.PageAsked],
+        parameters=[shapes.PageRequest],
         responses={200: shapes.page_of(trash_shapes.TrashedShown)},
     )
     def get(self, request: Request) -> Response:
-        """What is in the trash, what went there last first. After 30 days it is deleted for good.
+        """List the trash, most recent first. It is permanently deleted after 30 days.
 
-        What went there together shares its `batch`.
+        Drawers that were trashed together share a `batch`.
         """
-        palace = self.asked_palace()
-        held = Drawer.objects.within(palace) if palace else Drawer.objects.none()
-        return self.page(held.trashed().with_place(), LAST_TRASHED_FIRST, representations.trashed)
+        palace = self.requested_palace()
+        rows = Drawer.objects.within(palace) if palace else Drawer.objects.none()
+        return self.page(rows.trashed().with_place(), LAST_TRASHED_FIRST, representations.trashed)
 
 
 class TrashedView(HouseView):
@@ -59,16 +59,16 @@ class TrashedView(HouseView):
 
     @extend_schema(tags=TAG, parameters=ONE, responses={200: trash_shapes.TrashedShown})
     def get(self, request: Request, uuid: UUID) -> Response:
-        """A drawer that is in the trash."""
+        """Get a drawer in the trash."""
         return Response(representations.trashed_row(self._trashed(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={204: None})
     def delete(self, request: Request, uuid: UUID) -> Response:
-        """Delete a drawer that is in the trash for good, with every trace of its words."""
+        """Permanently delete a drawer in the trash, with every trace of its text."""
         drawer = self._trashed(uuid)
         purge = Purge(drawer.palace)
         purge.run(drawers_in(drawer))
-        if not purge.count:  # It was restored meanwhile, or is gone already.
+        if not purge.count:  # Restored or purged meanwhile.
             raise not_found()
         return Response(status=204)
 
@@ -84,28 +84,28 @@ class RestoreView(HouseView):
         responses={200: trash_shapes.Restored},
     )
     def post(self, request: Request) -> Response:
-        """Bring drawers back from the trash: some, or all that went there together.
+        """Restore drawers from the trash: some, or a whole batch.
 
-        The facts that rested on them alone are held again, unless others took their place.
+        Facts that had no other source become active again, unless others replaced them.
         """
-        asked = self.read(trash_shapes.Restore)
+        params = self.read(trash_shapes.Restore)
         palace = self.entered()
         with transaction.atomic():
             palace.lock()
-            if "batch" in asked:
-                drawers = _batch(palace, asked["batch"])
+            if "batch" in params:
+                drawers = _batch(palace, params["batch"])
             else:
-                drawers = chosen(palace, Drawer.objects.all(), asked["drawers"])
+                drawers = chosen(palace, Drawer.objects.all(), params["drawers"])
             restored = restore(palace, drawers)
         tasks.enqueue_mining(restored.unmined)
         return Response({"drawers": restored.drawers})
 
 
 def _batch(palace: Palace, key: int) -> DrawerQuerySet:
-    """What is left of a batch in the trash.
+    """The drawers of a batch that are still in the trash.
 
     Raises:
-        Problem: 404, no such batch ever was.
+        Problem: 404, there never was such a batch.
     """
     at = moment_of(key)
     if at is None or not was_batch(palace, at):
@@ -123,14 +123,14 @@ class EmptyView(HouseView):
         responses={200: trash_shapes.Emptied, 202: trash_shapes.Emptied},
     )
     def post(self, request: Request) -> Response:
-        """Delete for good what is in the trash, or what went there up to a batch.
+        """Permanently delete the trash, or the part up to a batch.
 
-        What takes longer than a few seconds goes on in the background: 202, and `left` says how
+        Longer work continues in the background: 202, and `left` says how
         much that is.
         """
-        asked = self.read(trash_shapes.Empty)
+        params = self.read(trash_shapes.Empty)
         palace = self.entered()
-        key = asked["up_to"] if "up_to" in asked else _latest(palace)
+        key = params["up_to"] if "up_to" in params else _latest(palace)
         if key is None:
             return Response({"deleted": 0, "left": 0})
         _batch(palace, key)

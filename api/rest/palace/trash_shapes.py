@@ -1,4 +1,4 @@
-"""What is asked and shown of the trash."""
+"""Requests and responses: the trash."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MOST = 2**53
 
 class TrashedShown(DrawerShown):
     trashed_at = serializers.DateTimeField()
-    batch = serializers.IntegerField(help_text="Shared by all that went there together.")
-    days_left = serializers.IntegerField(help_text="Until it is deleted for good.")
+    batch = serializers.IntegerField(help_text="Shared by drawers trashed together.")
+    days_left = serializers.IntegerField(help_text="Days until it is permanently deleted.")
 
 
 class Restore(Shape):
@@ -30,7 +30,7 @@ class Restore(Shape):
 
 
 class Restored(Shape):
-    drawers = serializers.IntegerField(help_text="How many came back.")
+    drawers = serializers.IntegerField(help_text="The number of restored drawers.")
 
 
 class Empty(Shape):
@@ -38,10 +38,10 @@ class Empty(Shape):
         required=False,
         min_value=0,
         max_value=MOST,
-        help_text="A batch: what went to the trash later stays there.",
+        help_text="A batch; later ones stay in the trash.",
     )
 
 
 class Emptied(Shape):
     deleted = serializers.IntegerField()
-    left = serializers.IntegerField(help_text="How many are deleted in the background.")
+    left = serializers.IntegerField(help_text="The number that is being deleted in the background.")

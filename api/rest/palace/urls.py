@@ -1,4 +1,4 @@
-"""The palace's own addresses, below /v1/."""
+"""URLs of the palace API, below /v1/."""
 
 from __future__ import annotations
 

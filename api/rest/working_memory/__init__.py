@@ -1,1 +1,1 @@
-"""What lasts for minutes or a day, what was shown already, and what conversations came to."""
+"""Working memory, the ledger, and episodes."""

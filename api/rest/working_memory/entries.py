@@ -1,4 +1,4 @@
-"""/namespaces/: entries of working memory, as a session, a patrol or a subagent has them."""
+"""/namespaces/: entries of working memory, in the namespace of a session, patrol or subagent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.problems import not_found
-from api.rest.working_memory.palace_lookup import ShortView, Whose
+from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import WorkingMemory
 from palace.working.names import KINDS
@@ -20,47 +20,47 @@ from palace.working.search import LIMIT
 
 TAG = ["working memory"]
 KIND = OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=KINDS)
-PREFIX = "How their paths begin, in whole parts; empty: all there are. Else this namespace's."
+PREFIX = "A path prefix, in whole parts; empty: all entries. By default this namespace."
 
 
-class EntriesAsked(Whose):
+class EntriesRequest(PalaceRequest):
     prefix = ExactText(
         required=False, allow_null=True, allow_blank=True, default=None, help_text=PREFIX
     )
 
 
-class EntriesSearched(EntriesAsked):
+class EntriesSearched(EntriesRequest):
     query = ExactText(
-        required=False, allow_blank=True, default="", help_text="Without words, the newest first."
+        required=False, allow_blank=True, default="", help_text="Words; if empty, the newest first."
     )
     category = ExactText(
-        required=False, allow_blank=True, default="", help_text="It, or one below it."
+        required=False, allow_blank=True, default="", help_text="This category or one below it."
     )
     tags = serializers.ListField(
-        child=ExactText(), required=False, default=list, help_text="An entry has all of them."
+        child=ExactText(), required=False, default=list, help_text="Entries must have all of them."
     )
     limit = serializers.IntegerField(
         required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
     )
 
 
-class EntryPut(Whose):
-    value = ExactText(allow_blank=True, help_text="Kept to the byte.")
+class EntryPut(PalaceRequest):
+    value = ExactText(allow_blank=True, help_text="Stored verbatim.")
     ttl_seconds = serializers.FloatField(
         required=False,
         allow_null=True,
         default=None,
-        help_text="How long it is kept after each use; five minutes unless given.",
+        help_text="Lifetime after each use; by default five minutes.",
     )
     category = ExactText(required=False, allow_blank=True, default="")
     tags = serializers.ListField(child=ExactText(), required=False, default=list)
 
 
 class EntryShown(Shape):
-    key = serializers.CharField(help_text="Its full path.")
+    key = serializers.CharField(help_text="The full path.")
     value = serializers.CharField()
     stored_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(help_text="Unless it is used before.")
+    expires_at = serializers.DateTimeField(help_text="Each use extends it.")
     category = serializers.CharField()
     tags = serializers.ListField(child=serializers.CharField())
 
@@ -78,25 +78,25 @@ class EntriesFound(Shape):
 
 
 class EntryDeleted(Shape):
-    deleted = serializers.BooleanField(help_text="Whether there was such an entry.")
+    deleted = serializers.BooleanField(help_text="Whether the entry existed.")
 
 
 class Inventory(Shape):
-    inventory = serializers.CharField(help_text="A line for each; empty where there is none.")
+    inventory = serializers.CharField(help_text="One line per entry; empty if there are none.")
 
 
 class NamespaceView(ShortView):
     def working(
-        self, kind: str, name: str, asked: Mapping[str, Any] | None = None
+        self, kind: str, name: str, params: Mapping[str, Any] | None = None
     ) -> WorkingMemory:
-        return self.memory.working(f"{kind}/{name}", user_id=self.user(asked))
+        return self.memory.working(f"{kind}/{name}", user_id=self.user(params))
 
 
 class EntriesView(NamespaceView):
-    @extend_schema(tags=TAG, parameters=[KIND, EntriesAsked], responses={200: EntriesShown})
+    @extend_schema(tags=TAG, parameters=[KIND, EntriesRequest], responses={200: EntriesShown})
     def get(self, request: Request, kind: str, name: str) -> Response:
-        """The entries of this namespace, or those whose path begins so, by path."""
-        prefix = self.read_query(EntriesAsked)["prefix"]
+        """List the entries of this namespace or a path prefix, by path."""
+        prefix = self.read_query(EntriesRequest)["prefix"]
         return Response({"entries": self.working(kind, name).list(prefix)})
 
 
@@ -104,56 +104,61 @@ class EntriesSearchView(NamespaceView):
     only_reads: ClassVar[bool] = True
 
     @extend_schema(
-        tags=TAG, parameters=[KIND, Whose], request=EntriesSearched, responses={200: EntriesFound}
+        tags=TAG,
+        parameters=[KIND, PalaceRequest],
+        request=EntriesSearched,
+        responses={200: EntriesFound},
     )
     def post(self, request: Request, kind: str, name: str) -> Response:
-        """The entries that have one of the words, best first."""
-        asked = self.read(EntriesSearched)
-        found = self.working(kind, name, asked).search(
-            asked["query"],
-            category=asked["category"],
-            tags=asked["tags"],
-            prefix=asked["prefix"],
-            limit=asked["limit"],
+        """Search entries that contain any of the words, best first."""
+        params = self.read(EntriesSearched)
+        found = self.working(kind, name, params).search(
+            params["query"],
+            category=params["category"],
+            tags=params["tags"],
+            prefix=params["prefix"],
+            limit=params["limit"],
         )
         return Response({"entries": found})
 
 
 class EntryView(NamespaceView):
-    @extend_schema(tags=TAG, parameters=[KIND, Whose], responses={200: EntryShown})
+    @extend_schema(tags=TAG, parameters=[KIND, PalaceRequest], responses={200: EntryShown})
     def get(self, request: Request, kind: str, name: str, key: str) -> Response:
-        """An entry of this namespace, or one by its full path. Its time begins anew."""
+        """Get an entry by name or full path; this renews its expiry."""
         entry = self.working(kind, name).get(key)
         if entry is None:
             raise not_found()
         return Response(entry)
 
     @extend_schema(
-        tags=TAG, parameters=[KIND, Whose], request=EntryPut, responses={200: EntryShown}
+        tags=TAG, parameters=[KIND, PalaceRequest], request=EntryPut, responses={200: EntryShown}
     )
     def put(self, request: Request, kind: str, name: str, key: str) -> Response:
-        """Keep a text under a key of this namespace, in place of what was there.
+        """Store a text under a key of this namespace, replacing any previous one.
 
         409 where the namespace is full, 403 where the key is a path that leads to another.
         """
-        asked = self.read(EntryPut)
-        entry = self.working(kind, name, asked).set(
+        params = self.read(EntryPut)
+        entry = self.working(kind, name, params).set(
             key,
-            asked["value"],
-            ttl_seconds=asked["ttl_seconds"],
-            category=asked["category"],
-            tags=asked["tags"],
+            params["value"],
+            ttl_seconds=params["ttl_seconds"],
+            category=params["category"],
+            tags=params["tags"],
         )
         return Response(entry)
 
-    @extend_schema(tags=TAG, parameters=[KIND, Whose], request=None, responses={200: EntryDeleted})
+    @extend_schema(
+        tags=TAG, parameters=[KIND, PalaceRequest], request=None, responses={200: EntryDeleted}
+    )
     def delete(self, request: Request, kind: str, name: str, key: str) -> Response:
         """Delete an entry of this namespace."""
         return Response({"deleted": self.working(kind, name).delete(key)})
 
 
 class InventoryView(NamespaceView):
-    @extend_schema(tags=TAG, parameters=[KIND, Whose], responses={200: Inventory})
+    @extend_schema(tags=TAG, parameters=[KIND, PalaceRequest], responses={200: Inventory})
     def get(self, request: Request, kind: str, name: str) -> Response:
-        """What a model is told of these entries: which there are, not what they say."""
+        """An inventory for a model: which entries there are, without their values."""
         return Response({"inventory": self.working(kind, name).inventory()})

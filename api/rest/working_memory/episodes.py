@@ -1,4 +1,4 @@
-"""/episodic/: what conversations came to, stored and found by meaning."""
+"""/episodic/: summaries of conversations, stored and searched by meaning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from api.rest.facts.fields import moment
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import ShortView, Whose
+from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
 from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS
 from palace.models import Episode
 from palace.sdk.arguments import MOST_RESULTS
@@ -28,24 +28,24 @@ def agent_field(said: str) -> ExactText:
     return ExactText(required=False, allow_null=True, default=None, help_text=said)
 
 
-class EpisodeStored(Whose):
-    conversation_id = ExactText(help_text="A name of your own.")
+class EpisodeStored(PalaceRequest):
+    conversation_id = ExactText(help_text="Your own id.")
     summary = ExactText(max_length=MOST_SUMMARY_CHARS)
-    key_decisions = listed("Texts, or whatever JSON can write.")
+    key_decisions = listed("Texts or any JSON values.")
     entities = listed("Likewise.")
     tools = listed("Likewise.")
-    agent_id = agent_field("Whose conversation it was.")
-    started_at = moment("Of the conversation.")
-    ended_at = moment("Of the conversation.")
+    agent_id = agent_field("The agent of the conversation.")
+    started_at = moment("When the conversation started.")
+    ended_at = moment("When the conversation ended.")
 
 
-class EpisodesAsked(Whose):
-    query = ExactText(help_text="What is to be found.")
-    agent_id = agent_field("Only those of this agent.")
+class EpisodesRequest(PalaceRequest):
+    query = ExactText(help_text="The search query.")
+    agent_id = agent_field("Only this agent's episodes.")
     limit = serializers.IntegerField(
         required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
     )
-    as_of = moment("Only those of conversations that had begun then.")
+    as_of = moment("Only conversations that had started by then.")
 
 
 class EpisodeShown(Shape):
@@ -83,27 +83,27 @@ class EpisodicView(ShortView):
 
 
 class EpisodesView(EpisodicView):
-    @extend_schema(tags=TAG, parameters=[Whose], responses={200: EpisodesShown})
+    @extend_schema(tags=TAG, parameters=[PalaceRequest], responses={200: EpisodesShown})
     def get(self, request: Request, conversation_id: str) -> Response:
-        """All episodes of a conversation, the oldest first."""
+        """List the episodes of a conversation, oldest first."""
         return self.of_conversation(conversation_id)
 
 
 class StoreView(EpisodicView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
-        """All episodes of a conversation with the id `store`."""
+        """List the episodes of a conversation whose id is `store`."""
         return self.of_conversation("store")
 
     @extend_schema(
-        tags=TAG, parameters=[Whose], request=EpisodeStored, responses={201: EpisodeShown}
+        tags=TAG, parameters=[PalaceRequest], request=EpisodeStored, responses={201: EpisodeShown}
     )
     def post(self, request: Request) -> Response:
-        """Keep a summary of a conversation, beside those there are."""
-        asked = self.read(EpisodeStored)
-        episodes = self.memory.episodes(user_id=self.user(asked))
-        del asked["user_id"]
-        return Response(episodes.store(**asked), 201)
+        """Store another summary of a conversation."""
+        params = self.read(EpisodeStored)
+        episodes = self.memory.episodes(user_id=self.user(params))
+        del params["user_id"]
+        return Response(episodes.store(**params), 201)
 
 
 class SearchEpisodesView(EpisodicView):
@@ -111,15 +111,18 @@ class SearchEpisodesView(EpisodicView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
-        """All episodes of a conversation with the id `search`."""
+        """List the episodes of a conversation whose id is `search`."""
         return self.of_conversation("search")
 
     @extend_schema(
-        tags=TAG, parameters=[Whose], request=EpisodesAsked, responses={200: EpisodesFound}
+        tags=TAG,
+        parameters=[PalaceRequest],
+        request=EpisodesRequest,
+        responses={200: EpisodesFound},
     )
     def post(self, request: Request) -> Response:
-        """The episodes closest by meaning, best first."""
-        asked = self.read(EpisodesAsked)
-        episodes = self.memory.episodes(user_id=self.user(asked))
-        del asked["user_id"]
-        return Response({"results": episodes.search(**asked)})
+        """Search episodes by meaning, best first."""
+        params = self.read(EpisodesRequest)
+        episodes = self.memory.episodes(user_id=self.user(params))
+        del params["user_id"]
+        return Response({"results": episodes.search(**params)})

@@ -1,4 +1,4 @@
-"""/ledger/: what was put before a conversation's model, so that it is not put there twice."""
+"""/ledger/: items already in a conversation's prompt, so that none is injected twice."""
 
 from __future__ import annotations
 
@@ -11,34 +11,30 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import ShortView, Whose
+from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
 from palace.storable import ID_LENGTH
 from palace.working.ledger import INJECTED, Entry, Ledger
 
 TAG = ["ledger"]
 
 
-class ItemNamed(Whose):
-    item = ExactText(max_length=ID_LENGTH, help_text="Any name, such as that of a skill.")
+class ItemNamed(PalaceRequest):
+    item = ExactText(max_length=ID_LENGTH, help_text="Any id, such as a skill's name.")
 
 
 class ItemMarked(ItemNamed):
-    value = ExactText(
-        required=False, default=INJECTED, max_length=ID_LENGTH, help_text="What to mark it with."
-    )
+    value = ExactText(required=False, default=INJECTED, max_length=ID_LENGTH, help_text="The mark.")
 
 
 class LedgerShown(Shape):
     conversation_id = serializers.CharField()
-    items = serializers.DictField(
-        child=serializers.CharField(), help_text="What each was marked with."
-    )
+    items = serializers.DictField(child=serializers.CharField(), help_text="The mark of each item.")
 
 
 class ItemShown(Shape):
     item = serializers.CharField()
     injected = serializers.BooleanField()
-    value = serializers.CharField(allow_null=True, help_text="What it was marked with.")
+    value = serializers.CharField(allow_null=True, help_text="The item's mark.")
 
 
 class ItemEvicted(Shape):
@@ -47,9 +43,9 @@ class ItemEvicted(Shape):
 
 
 class LedgerView(ShortView):
-    @extend_schema(tags=TAG, parameters=[Whose], responses={200: LedgerShown})
+    @extend_schema(tags=TAG, parameters=[PalaceRequest], responses={200: LedgerShown})
     def get(self, request: Request, conversation_id: str) -> Response:
-        """All that was put before the conversation's model."""
+        """List all items in the conversation's prompt."""
         return Response({"conversation_id": conversation_id, "items": self.items(conversation_id)})
 
     def items(self, conversation_id: str) -> dict[str, str]:
@@ -59,7 +55,7 @@ class LedgerView(ShortView):
 
 
 class StepView(LedgerView):
-    """POST acts on one item; GET reads the ledger of a conversation whose id ends in the step."""
+    """POST acts on one item; GET reads the ledger of a conversation whose id ends in the verb."""
 
     step: ClassVar[str]
 
@@ -75,37 +71,43 @@ class CheckView(StepView):
     only_reads: ClassVar[bool] = True
     step = "check"
 
-    @extend_schema(tags=TAG, parameters=[Whose], request=ItemNamed, responses={200: ItemShown})
+    @extend_schema(
+        tags=TAG, parameters=[PalaceRequest], request=ItemNamed, responses={200: ItemShown}
+    )
     def post(self, request: Request, conversation_id: str) -> Response:
-        """Whether an item was put before the model."""
-        asked = self.read(ItemNamed)
-        palace = self.palace(self.user(asked))
-        entry = Ledger(palace, conversation_id).check(asked["item"]) if palace else None
-        return _shown(asked["item"], entry)
+        """Whether an item is in the prompt."""
+        params = self.read(ItemNamed)
+        palace = self.palace(self.user(params))
+        entry = Ledger(palace, conversation_id).check(params["item"]) if palace else None
+        return _shown(params["item"], entry)
 
 
 class MarkView(StepView):
     step = "mark"
 
-    @extend_schema(tags=TAG, parameters=[Whose], request=ItemMarked, responses={200: ItemShown})
+    @extend_schema(
+        tags=TAG, parameters=[PalaceRequest], request=ItemMarked, responses={200: ItemShown}
+    )
     def post(self, request: Request, conversation_id: str) -> Response:
-        """Note that an item was put before the model; safe to repeat."""
-        asked = self.read(ItemMarked)
-        entry = Entry(asked["item"], asked["value"])
-        Ledger(self.palace_made(self.user(asked)), conversation_id).mark(entry)
+        """Mark an item as in the prompt; idempotent."""
+        params = self.read(ItemMarked)
+        entry = Entry(params["item"], params["value"])
+        Ledger(self.palace_made(self.user(params)), conversation_id).mark(entry)
         return _shown(entry.item, entry)
 
 
 class EvictView(StepView):
     step = "evict"
 
-    @extend_schema(tags=TAG, parameters=[Whose], request=ItemNamed, responses={200: ItemEvicted})
+    @extend_schema(
+        tags=TAG, parameters=[PalaceRequest], request=ItemNamed, responses={200: ItemEvicted}
+    )
     def post(self, request: Request, conversation_id: str) -> Response:
-        """Let an item be put before the model again."""
-        asked = self.read(ItemNamed)
-        palace = self.palace(self.user(asked))
-        gone = Ledger(palace, conversation_id).evict([asked["item"]]) if palace else 0
-        return Response({"item": asked["item"], "evicted": bool(gone)})
+        """Remove an item's mark, so that it can be injected again."""
+        params = self.read(ItemNamed)
+        palace = self.palace(self.user(params))
+        gone = Ledger(palace, conversation_id).evict([params["item"]]) if palace else 0
+        return Response({"item": params["item"], "evicted": bool(gone)})
 
 
 def _shown(item: str, entry: Entry | None) -> Response:

@@ -1,4 +1,4 @@
-"""Whose short memory: `user_id` in the address or in the body."""
+"""Find the palace by `user_id` in the query string or the body."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from palace.sdk.memory import Memory
 
 
 def user_field() -> serializers.CharField:
-    said = "Whose palace; left out, your own. In the address or in the body."
+    said = "Whose palace; omitted, your own. In the query string or the body."
     return ExactText(required=False, allow_null=True, default=None, help_text=said)
 
 
-class Whose(Shape):
+class PalaceRequest(Shape):
     user_id = user_field()
 
 
 class ShortView(ApiView):
     @property
     def memory(self) -> Memory:
-        """All that the key opens, and nothing else."""
+        """The SDK's Memory, limited to the palaces of the key."""
         return Memory(self.key.owner, subject=self.key.subject)
 
-    def user(self, asked: Mapping[str, Any] | None = None) -> str | None:
+    def user(self, params: Mapping[str, Any] | None = None) -> str | None:
         """
         Args:
-            asked: The body, where there is one.
+            params: The body, if any.
 
         Raises:
-            Problem: 400, address and body name two.
+            Problem: 400, query string and body disagree.
         """
-        given = [self.read_query(Whose)["user_id"], (asked or {}).get("user_id")]
+        given = [self.read_query(PalaceRequest)["user_id"], (params or {}).get("user_id")]
         named = {user for user in given if user is not None}
         if len(named) > 1:
             said = "The address names one user_id and the body another. Send one of them."

@@ -1,4 +1,4 @@
-"""The addresses of what lasts for a while."""
+"""URLs of working memory, ledger and episodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ urlpatterns = [
     path("episodic/store", StoreView.as_view(), name="store_episode"),
     path("episodic/search", SearchEpisodesView.as_view(), name="search_episodes"),
     path("episodic/<id:conversation_id>", EpisodesView.as_view(), name="episodes"),
-    # The longer ones first: an id may have slashes.
+    # Longer paths first, because an id may contain slashes.
     path("ledger/<id:conversation_id>/check", CheckView.as_view(), name="check_item"),
     path("ledger/<id:conversation_id>/mark", MarkView.as_view(), name="mark_item"),
     path("ledger/<id:conversation_id>/evict", EvictView.as_view(), name="evict_item"),

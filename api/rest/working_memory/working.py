@@ -1,4 +1,4 @@
-"""/working-memory/: what is noted of a conversation, by field."""
+"""/working-memory/: a conversation's fields."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import ShortView, Whose
+from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
 from palace.sdk.working import ConversationMemory
 
 TAG = ["working memory"]
 
 
-class FieldsPut(Whose):
+class FieldsPut(PalaceRequest):
     fields = serializers.DictField(  # type: ignore[assignment]
-        help_text="Whatever JSON can write, by name; `scratchpad` is a text, `entities` a list."
+        help_text="JSON values by name; `scratchpad` is a text, `entities` a list."
     )
     ttl_seconds = serializers.FloatField(
         required=False,
         allow_null=True,
         default=None,
-        help_text="How long all fields are kept after each use from now on; a day unless given.",
+        help_text="Lifetime of all fields after each use; by default a day.",
     )
 
 
-class FieldsNamed(Whose):
+class FieldsNamed(PalaceRequest):
     fields = serializers.ListField(  # type: ignore[assignment]
         child=ExactText(), required=False, allow_null=True, default=None
     )
@@ -38,54 +38,56 @@ class FieldsNamed(Whose):
 class FieldsShown(Shape):
     conversation_id = serializers.CharField()
     fields = serializers.DictField(  # type: ignore[assignment]
-        help_text="By name; empty where nothing is noted."
+        help_text="By name; empty if there are none."
     )
 
 
 class FieldsDeleted(Shape):
-    deleted = serializers.IntegerField(help_text="How many there were.")
+    deleted = serializers.IntegerField(help_text="The number of deleted fields.")
 
 
 NAMES = OpenApiParameter(
     "fields",
     OpenApiTypes.STR,
     many=True,
-    description="Only these; all unless given. Instead a body `{fields: […]}` can be sent.",
+    description="Only these; by default all. Alternatively send a body `{fields: […]}`.",
 )
 
 
 class WorkingMemoryView(ShortView):
-    @extend_schema(tags=TAG, parameters=[Whose], responses={200: FieldsShown})
+    @extend_schema(tags=TAG, parameters=[PalaceRequest], responses={200: FieldsShown})
     def get(self, request: Request, conversation_id: str) -> Response:
-        """All that is noted of a conversation. Its time begins anew."""
+        """Get all fields of a conversation; this renews their expiry."""
         return _shown(self.memory.conversation(conversation_id, user_id=self.user()))
 
-    @extend_schema(tags=TAG, parameters=[Whose], request=FieldsPut, responses={200: FieldsShown})
+    @extend_schema(
+        tags=TAG, parameters=[PalaceRequest], request=FieldsPut, responses={200: FieldsShown}
+    )
     def put(self, request: Request, conversation_id: str) -> Response:
-        """Set these fields and leave the others; returns all. The time of all begins anew.
+        """Set these fields, leave the others, and return all; this renews their expiry.
 
         413 where all together would be larger than 64 KB: then nothing is set.
         """
-        asked = self.read(FieldsPut)
-        talk = self.memory.conversation(conversation_id, user_id=self.user(asked))
-        talk.put(asked["fields"], ttl_seconds=asked["ttl_seconds"])
-        return _shown(talk)
+        params = self.read(FieldsPut)
+        conversation = self.memory.conversation(conversation_id, user_id=self.user(params))
+        conversation.put(params["fields"], ttl_seconds=params["ttl_seconds"])
+        return _shown(conversation)
 
     @extend_schema(
-        tags=TAG, parameters=[Whose, NAMES], request=None, responses={200: FieldsDeleted}
+        tags=TAG, parameters=[PalaceRequest, NAMES], request=None, responses={200: FieldsDeleted}
     )
     def delete(self, request: Request, conversation_id: str) -> Response:
         """Delete these fields, or all of the conversation."""
-        asked = self.read(FieldsNamed)
-        talk = self.memory.conversation(conversation_id, user_id=self.user(asked))
-        return Response({"deleted": talk.delete(self._names(asked))})
+        params = self.read(FieldsNamed)
+        conversation = self.memory.conversation(conversation_id, user_id=self.user(params))
+        return Response({"deleted": conversation.delete(self._names(params))})
 
-    def _names(self, asked: dict[str, Any]) -> list[str] | None:
+    def _names(self, params: dict[str, Any]) -> list[str] | None:
         in_address = self.request.query_params.getlist("fields")
-        if asked["fields"] is None and not in_address:
+        if params["fields"] is None and not in_address:
             return None
-        return [*(asked["fields"] or ()), *in_address]
+        return [*(params["fields"] or ()), *in_address]
 
 
-def _shown(talk: ConversationMemory) -> Response:
-    return Response({"conversation_id": talk.conversation_id, "fields": talk.get()})
+def _shown(conversation: ConversationMemory) -> Response:
+    return Response({"conversation_id": conversation.conversation_id, "fields": conversation.get()})

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 from tqdm import tqdm
 
-from bench.first_token import MODEL, Talker, bare_first_word_ms, played_model, web_server
+from bench.first_token import MODEL, ChatUser, bare_first_word_ms, played_model, web_server
 from bench.furnish import questions
 from bench.metrics import percentile
 from bench.sample import conversations
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         self, user: User, address: tuple[str, int], url: str, drawers: int, turns: int
     ) -> tuple[list[float], list[float]]:
         """In turns, so that a machine that slows down slows both alike; the first is to warm up."""
-        talker, palace = Talker(user, address), Palace.objects.own(user)
+        talker, palace = ChatUser(user, address), Palace.objects.own(user)
         bare, loci = [], []
         asked = questions(list(conversations(drawers)))
         for text in tqdm(list(islice(asked, turns + 1)), unit="turn", disable=None):

@@ -14,7 +14,7 @@ from bench.metrics import percentile
 from bench.scale import bare_comparison, intake, latency, sizes
 from bench.scale_clients import in_processes, in_threads
 from bench.scale_fill import fill, palace_named, tidy
-from bench.scale_talk import SUBJECTS, Talk
+from bench.scale_talk import SUBJECTS, MessageGenerator
 from bench.schema import own_schema
 from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import active_space
@@ -63,7 +63,7 @@ class Command(BaseCommand):
     ) -> None:
         with own_schema("bench_scale", keep=keep, data=f"clients of {client_drawers} drawers"):
             space = active_space()
-            talk = Talk(space, subjects=min(SUBJECTS, max(*drawers, client_drawers)))
+            talk = MessageGenerator(space, subjects=min(SUBJECTS, max(*drawers, client_drawers)))
             report: dict[str, Any] = {"alone": self._alone(space, talk, min(drawers))}
             palaces = [_filled(f"{size} drawers", space, talk, size) for size in drawers]
             others = [
@@ -82,7 +82,9 @@ class Command(BaseCommand):
         self._show(report)
         self.stdout.write(json.dumps(report))
 
-    def _alone(self, space: EmbeddingSpace, talk: Talk, size: int) -> dict[str, Any] | None:
+    def _alone(
+        self, space: EmbeddingSpace, talk: MessageGenerator, size: int
+    ) -> dict[str, Any] | None:
         """The smallest palace while nobody else has stored anything; None if they have."""
         if Drawer.objects.exists():
             return None
@@ -91,7 +93,7 @@ class Command(BaseCommand):
         return self._measured(palace, space, talk, size)
 
     def _measured(
-        self, palace: Palace, space: EmbeddingSpace, talk: Talk, size: int
+        self, palace: Palace, space: EmbeddingSpace, talk: MessageGenerator, size: int
     ) -> dict[str, Any]:
         self.stderr.write(f"Asking in {palace} …", style_func=str)
         number = max(min(RECALLS, RECALLS * EASY // size), LEAST)
@@ -103,7 +105,7 @@ class Command(BaseCommand):
             "numpy_p50_ms": round(percentile(bare, 0.5), 2),
         }
 
-    def _clients(self, palaces: list[Palace], talk: Talk) -> dict[str, Any]:
+    def _clients(self, palaces: list[Palace], talk: MessageGenerator) -> dict[str, Any]:
         keys, questions = [palace.pk for palace in palaces], list(islice(talk.questions(), 40))
         return {
             "clients": CLIENTS,
@@ -138,7 +140,7 @@ def _sizes(text: str) -> list[int]:
     return sizes
 
 
-def _filled(name: str, space: EmbeddingSpace, talk: Talk, drawers: int) -> Palace:
+def _filled(name: str, space: EmbeddingSpace, talk: MessageGenerator, drawers: int) -> Palace:
     """The palace of that name; one that was kept is full already."""
     palace = palace_named(name)
     if not Drawer.objects.within(palace).exists():

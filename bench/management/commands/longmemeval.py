@@ -59,7 +59,7 @@ class Command(BenchmarkCommand):
                     f"Nothing is known to check {each.path.name} against. Its SHA-256 was written "
                     "down beside it, and will hold from now on."
                 )
-        return {"dataset": self.dataset, "files": [_told(each) for each in fetched]}
+        return {"dataset": self.dataset, "files": [_file_entry(each) for each in fetched]}
 
     def qa(self, wanted: Wanted) -> dict[str, Any]:
         model = endpoint(wanted.more.get("model"))
@@ -106,7 +106,7 @@ def _published(name: str) -> download.Published:
     return known.get(name) or download.Published(name)
 
 
-def _told(fetched: download.Fetched) -> dict[str, Any]:
+def _file_entry(fetched: download.Fetched) -> dict[str, Any]:
     return {
         "path": str(fetched.path),
         "sha256": fetched.sha256,

@@ -57,12 +57,12 @@ def serve(make: Callable[[], Peer]) -> None:
     # What a library prints must not land between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    talk = _Talk(make(), Path(os.environ["PEER_FOLDER"]))
+    talk = _PeerSession(make(), Path(os.environ["PEER_FOLDER"]))
     for line in sys.stdin:
         print(json.dumps(talk.answer(json.loads(line))), file=answers, flush=True)
 
 
-class _Talk:
+class _PeerSession:
     def __init__(self, peer: Peer, home: Path) -> None:
         self._peer, self._home, self._folder = peer, home, home
 

@@ -21,7 +21,7 @@ from palace.sdk.process import bring_tables_up_to_date
 
 class Command(BaseCommand):
     help = "Serve the palace to an assistant by MCP on standard input and output."
-    # Standard output is the protocol's: whatever a check has to say goes to the log.
+    # Standard output carries the protocol, so checks report to the log.
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -56,7 +56,7 @@ class Command(BaseCommand):
         self._say("Loci has stopped; everything is kept for the next start.")
 
     def _run(self, port: int) -> None:
-        with self._services() as held:
+        with self._services() as services:
             with self._step("Bringing the tables up to date"):
                 call_command("migrate", verbosity=0)
                 _check_embedding_model()
@@ -64,29 +64,29 @@ class Command(BaseCommand):
                 link = one_time_link(owner, lasts=FIRST_LINK_LASTS)
                 connections.close_all()
             try:
-                asyncio.run(self._supervise(f"http://{HOST}:{port}{link}", port, held))
+                asyncio.run(self._supervise(f"http://{HOST}:{port}{link}", port, services))
             finally:
-                # From here on everything is being stopped anyway.
+                # From here on everything is stopping.
                 self.signals.then(lambda: None)
-            if held:
+            if services:
                 self._say("Stopping Postgres and Redis ...")
 
     @contextlib.contextmanager
     def _services(self) -> Iterator[list[int]]:
-        """The embedded services, unless the environment names others; yields the lock to hold."""
+        """Run the embedded services unless others are set; yields the locks to inherit."""
         with contextlib.ExitStack() as stack:
-            held = []
+            services = []
             if settings.USES_EMBEDDED_SERVICES:
                 with self._step("Starting Postgres and Redis"):
-                    held = [stack.enter_context(embedded.services(settings.EMBEDDED))]
+                    services = [stack.enter_context(embedded.services(settings.EMBEDDED))]
             else:
                 wait_for_database(settings.DATABASE, settings.DB_START_WAIT_S, self._say)
-            yield held
+            yield services
 
-    async def _supervise(self, link: str, port: int, held: list[int]) -> None:
+    async def _supervise(self, link: str, port: int, services: list[int]) -> None:
         layout = settings.EMBEDDED
-        logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if held else {}
-        supervisor = Supervisor(_programs(port), logs, self._say, inherited=held)
+        logs = {"postgres": layout.postgres_log, "redis": layout.redis_log} if services else {}
+        supervisor = Supervisor(_programs(port), logs, self._say, inherited=services)
         loop = asyncio.get_running_loop()
         self.signals.then(lambda: loop.call_soon_threadsafe(self._stop, supervisor))
         self._say("Starting the web, the worker and the clock ...")
@@ -105,7 +105,7 @@ class Command(BaseCommand):
             self._say("Ctrl-C stops everything.\n")
 
         async def revive_services() -> None:
-            while held:
+            while services:
                 await asyncio.sleep(REVIVE_INTERVAL_S)
                 try:
                     await asyncio.to_thread(embedded.revive, layout)
@@ -131,22 +131,22 @@ class Command(BaseCommand):
             self.stdout.write(f"{text}\n", ending="")
             self.stdout.flush()
         except OSError:
-            # The terminal is gone. That must not keep anything from being stopped.
+            # The terminal is gone, which must not prevent stopping.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _programs(port: int) -> list[Program]:
-    # Uploads wait where imports lie: the system's folder for temporary files is often memory.
+    # Spool uploads next to imports: the system's temporary folder is often in memory.
     temporary = f"TMPDIR={private_folder()}"
     uvicorn = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--lifespan", "off"]
-    # Loci itself decides when to believe a proxy; uvicorn would believe anybody on this machine.
+    # Loci itself decides which proxies to trust; uvicorn would trust any local process.
     web = ["env", temporary, *uvicorn, "--no-proxy-headers"]
     celery = [sys.executable, "-m", "celery", "--quiet", "-A", "config"]
     level = ["--loglevel", "INFO"]
     address = ["--host", HOST, "--port", str(port)]
     return [
         Program("web", [*web, *address, "--timeout-graceful-shutdown", "3"]),
-        # Told by this signal, it does not wait for its tasks but puts them back in the queue.
+        # On this signal it requeues its tasks instead of waiting for them.
         Program("worker", [*celery, "worker", *level, "--concurrency", WORKERS], signal.SIGQUIT),
         Program("beat", [*celery, "beat", *level]),
     ]
@@ -160,7 +160,7 @@ def _check_embedding_model() -> None:
 
 
 def _make_owner() -> User:
-    """The first account. It has no password: the printed address signs it in."""
+    """The first account. It has no password: the printed URL signs it in."""
     return get_user_model().objects.create_superuser(OWNER)
 
 

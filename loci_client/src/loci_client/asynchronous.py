@@ -1,4 +1,4 @@
-"""AsyncMemory: Memory for asyncio, and what it hands out."""
+"""AsyncMemory: Memory for asyncio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Linked(Awaits[C_co]):
 
 
 class AsyncMemory(_Linked[ServerCalls]):
-    """As Memory, its methods awaited; of one event loop."""
+    """Memory with awaitable methods, for one event loop."""
 
     def __init__(
         self,
@@ -38,21 +38,21 @@ class AsyncMemory(_Linked[ServerCalls]):
         super().__init__(AsyncLink(way), ServerCalls())
 
     def working(self, namespace: str, *, user_id: str | None = None) -> AsyncWorkingMemory:
-        """As `Memory.working`; not awaited, its calls are."""
+        """As `Memory.working`; the returned object's methods are awaitable."""
         return AsyncWorkingMemory(self._link, EntryCalls(namespace, user_id))
 
     def conversation(
         self, conversation_id: str, *, user_id: str | None = None
     ) -> AsyncConversationMemory:
-        """As `Memory.conversation`; not awaited, its calls are."""
+        """As `Memory.conversation`; the returned object's methods are awaitable."""
         return AsyncConversationMemory(self._link, ConversationCalls(conversation_id, user_id))
 
     def episodes(self, *, user_id: str | None = None) -> AsyncEpisodicMemory:
-        """As `Memory.episodes`; not awaited, its calls are."""
+        """As `Memory.episodes`; the returned object's methods are awaitable."""
         return AsyncEpisodicMemory(self._link, EpisodeCalls(user_id))
 
     async def close(self) -> None:
-        """Close the connections; of this memory and of what it handed out."""
+        """Close the connections of this memory and the objects it returned."""
         await self._link.close()
 
     async def __aenter__(self) -> Self:
@@ -92,7 +92,7 @@ class AsyncMemory(_Linked[ServerCalls]):
 
 
 class AsyncWorkingMemory(_Linked[EntryCalls]):
-    """As WorkingMemory, its methods awaited."""
+    """WorkingMemory with awaitable methods."""
 
     set = awaiting(EntryCalls.set)
     get = awaiting(EntryCalls.get)
@@ -103,7 +103,7 @@ class AsyncWorkingMemory(_Linked[EntryCalls]):
 
 
 class AsyncConversationMemory(_Linked[ConversationCalls]):
-    """As ConversationMemory, its methods awaited."""
+    """ConversationMemory with awaitable methods."""
 
     get = awaiting(ConversationCalls.get)
     get_field = awaiting(ConversationCalls.get_field)
@@ -116,7 +116,7 @@ class AsyncConversationMemory(_Linked[ConversationCalls]):
 
 
 class AsyncEpisodicMemory(_Linked[EpisodeCalls]):
-    """As EpisodicMemory, its methods awaited."""
+    """EpisodicMemory with awaitable methods."""
 
     store = awaiting(EpisodeCalls.store)
     search = awaiting(EpisodeCalls.search)

@@ -1,6 +1,6 @@
-"""One description of each call, for the client that waits and for the one that is awaited.
+"""One description of each call, shared by the sync and the async client.
 
-A description makes a Call of the arguments, and asks nobody: `waiting` and `awaiting` make methods
+A description builds a Call and sends nothing: `waiting` and `awaiting` make methods
 of it, which send the call.
 """
 
@@ -25,12 +25,12 @@ C_co = TypeVar("C_co", covariant=True)
 class Call(Generic[R]):
     """
     Attributes:
-        path: From the server's root, its pieces written for addresses.
-        read: Makes the result of the answer's JSON, which is None where there is no body.
-        body: To be sent as JSON; None: no body.
-        absent: Makes the result where the server says that there is no such thing; without it
+        path: From the server's root, percent-encoded.
+        read: Builds the result from the response's JSON; None without a body.
+        body: Sent as JSON; None for no body.
+        absent: Builds the result of a 404; without it
             that is raised.
-        also: A status that is an answer, though it tells of a failure.
+        also: An error status that is a valid response.
     """
 
     method: str
@@ -43,7 +43,7 @@ class Call(Generic[R]):
 
 
 class Waits(ABC, Generic[C_co]):
-    """Has descriptions of calls, and sends what they describe."""
+    """The base of sync clients: sends the described calls."""
 
     _calls: C_co
 
@@ -52,7 +52,7 @@ class Waits(ABC, Generic[C_co]):
 
 
 class Awaits(ABC, Generic[C_co]):
-    """As Waits, awaited."""
+    """The base of async clients."""
 
     _calls: C_co
 
@@ -67,7 +67,7 @@ def waiting(
     def called(client: Waits[C], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return client._send(describe(client._calls, *args, **kwargs))
 
-    return _told(called, describe)
+    return _with_signature(called, describe)
 
 
 def awaiting(
@@ -77,29 +77,29 @@ def awaiting(
     async def called(client: Awaits[C], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await client._send(describe(client._calls, *args, **kwargs))
 
-    return _told(called, describe)
+    return _with_signature(called, describe)
 
 
 F = TypeVar("F")
 
 
-def _told(called: F, describe: Callable[..., object]) -> F:
-    """For `help()`: it returns what the call brings."""
-    told: Signature = signature(describe)
-    brings = str(told.return_annotation).removeprefix("Call[").removesuffix("]")
-    called.__signature__ = told.replace(return_annotation=brings)  # type: ignore[attr-defined]
+def _with_signature(called: F, describe: Callable[..., object]) -> F:
+    """Set the signature for `help()`, with the call's result type."""
+    described: Signature = signature(describe)
+    brings = str(described.return_annotation).removeprefix("Call[").removesuffix("]")
+    called.__signature__ = described.replace(return_annotation=brings)  # type: ignore[attr-defined]
     return called
 
 
 def nothing(_answer: object) -> None:
-    """Of an answer without a body."""
+    """The result of a response without a body."""
 
 
 def an_object(answer: Any) -> Any:
-    """The answer as it is.
+    """The response's object, unchanged.
 
     Raises:
-        BadAnswer: it is no object.
+        BadAnswer: it is not an object.
     """
     if not isinstance(answer, dict):
         raise BadAnswer(f"The server answered {answer!r:.60}, where an object was to come.")
@@ -107,10 +107,10 @@ def an_object(answer: Any) -> Any:
 
 
 def at(name: str) -> Callable[[Any], Any]:
-    """Reads what stands in an answer under this name.
+    """Read a field of the response.
 
     Raises:
-        BadAnswer: nothing does.
+        BadAnswer: it is missing.
     """
 
     def read(answer: Any) -> Any:

@@ -14,12 +14,12 @@ LIMIT = 10
 
 
 class EpisodeCalls:
-    """Of the palace of one user; None: the key's own."""
+    """The episodes of one user's palace; None for the key's own."""
 
     def __init__(self, user_id: str | None) -> None:
         """
         Raises:
-            ScopeError: nobody can be called so.
+            ScopeError: the user_id is invalid.
         """
         self._scope = values.scope(user_id=user_id)
 
@@ -35,10 +35,10 @@ class EpisodeCalls:
         started_at: Moment | None = None,
         ended_at: Moment | None = None,
     ) -> Call[EpisodeItem]:
-        """Keep a summary of a conversation beside those there are.
+        """Store another summary of a conversation.
 
         Raises:
-            BadInput: something cannot be kept.
+            BadInput: an argument cannot be stored.
         """
         body = values.given(
             conversation_id=conversation_id,
@@ -61,14 +61,14 @@ class EpisodeCalls:
         limit: int = LIMIT,
         as_of: Moment | None = None,
     ) -> Call[list[EpisodeItem]]:
-        """The episodes closest by meaning, best first, each with its `score`.
+        """Search episodes by meaning, best first, each with its `score`.
 
         Args:
-            agent_id: Only those of this agent.
-            as_of: Only those of conversations that had begun then.
+            agent_id: Only this agent's episodes.
+            as_of: Only conversations that had started by then.
 
         Raises:
-            BadInput: an argument cannot be used; EmptyQuery: the question is blank.
+            BadInput: an argument is invalid; EmptyQuery: the query is blank.
             EmbeddingError: the embedding model fails.
         """
         body = values.given(
@@ -81,6 +81,6 @@ class EpisodeCalls:
         return Call("POST", "/episodic/search", at("results"), body=body)
 
     def of_conversation(self, conversation_id: str) -> Call[list[EpisodeItem]]:
-        """All episodes of a conversation, the oldest first."""
+        """All episodes of a conversation, oldest first."""
         path = f"/episodic/{values.path('conversation_id', conversation_id)}"
         return Call("GET", path, at("results"), query=self._scope)

@@ -1,6 +1,6 @@
-"""What the client raises: the tree of palace.sdk, and what only a server far away can do.
+"""The client's errors: those of palace.sdk, and network errors.
 
-Each has a `code` that stays, and a sentence that says what was wrong and what to do.
+Each has a stable `code`, and a message that says what is wrong and what to do.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 
 class PalaceError(Exception):
-    """Something the caller can understand and mend.
+    """The base of all errors.
 
     Attributes:
-        code: Stable, for programs; the kind's, or the server's where no kind has it.
-        status: Of the answer, as HTTP has it; None where there was none.
-        errors: By field, where fields were wrong.
-        retry_after_s: How long the server asks to be left alone; None where it does not say.
-        may_pass: Whether the same call may succeed in a moment. The client has tried by then.
+        code: Stable; the class's, or the server's if no class has it.
+        status: The HTTP status; None without a response.
+        errors: By field, for invalid fields.
+        retry_after_s: The server's Retry-After; None without one.
+        may_pass: Whether the same call may succeed later. The client's retries are over by then.
     """
 
     code = "palace_error"
@@ -41,120 +41,120 @@ class PalaceError(Exception):
 
 
 class ScopeError(PalaceError):
-    """A call that does not say whose memories it is about."""
+    """The call names no scope."""
 
     code = "scope_missing"
 
 
 class WrongPalace(PalaceError):
-    """The key opens one palace only, and another was asked for."""
+    """The call names another palace than the key's."""
 
     code = "wrong_palace"
 
 
 class NotFoundError(PalaceError):
-    """There is no such memory among the owner's, or it was deleted."""
+    """The owner has no such memory, or it was deleted."""
 
     code = "not_found"
 
 
 class BadInput(PalaceError):
-    """An argument that cannot be used; the message says which, and what is allowed."""
+    """An argument is invalid; the message says which, and what is allowed."""
 
     code = "bad_input"
 
 
 class FactConflict(PalaceError):
-    """Of what a subject has one of, another is there already; nothing was changed."""
+    """Another memory already states the only possible value; nothing was changed."""
 
     code = "fact_conflict"
 
 
 class AmbiguousSession(PalaceError):
-    """Several users have a session of this name, and none was named; nothing was deleted."""
+    """Several users have such a session and no user_id was given; nothing was deleted."""
 
     code = "ambiguous_session"
 
 
 class BadFilter(PalaceError):
-    """A filter that cannot be understood."""
+    """The filter is invalid."""
 
     code = "bad_filter"
 
 
 class EmptyQuery(PalaceError):
-    """A blank question."""
+    """The query is blank."""
 
     code = "empty_query"
 
 
 class TooMuch(PalaceError):
-    """More than may be held, or sent at once; nothing was changed."""
+    """The data or request is too large; nothing was changed."""
 
     code = "too_much"
 
 
 class NamespaceFull(PalaceError):
-    """A namespace has as many entries as it may; nothing was changed."""
+    """The namespace is full; nothing was changed."""
 
     code = "namespace_full"
 
 
 class NotItsOwn(PalaceError):
-    """Entries are written and deleted in one's own namespace only."""
+    """The entry is in another namespace, where it can only be read."""
 
     code = "not_its_own"
 
 
 class WorkingMemoryAway(PalaceError):
-    """Redis does not answer the server; whatever was asked may or may not have been done."""
+    """The server's Redis does not respond; the operation may or may not have happened."""
 
     code = "working_memory_away"
 
 
 class LLMError(PalaceError):
-    """A model did not do what was asked of it. A chat model that fails is done without."""
+    """A model call failed. Failures of chat models are not raised: local rules take over."""
 
     code = "llm_error"
 
 
 class EmbeddingError(LLMError):
-    """The embedding model failed, and nothing can be searched by meaning without it."""
+    """The embedding model failed; search by meaning needs it."""
 
     code = "embedding_error"
 
 
 class VectorStoreError(PalaceError):
-    """The database does not answer the server."""
+    """The server's database does not respond."""
 
     code = "vector_store_error"
 
 
 class SetupError(PalaceError):
-    """The client cannot be made so; says what to do."""
+    """The client's arguments are invalid; the message says what to do."""
 
     code = "setup_error"
 
 
 class KeyRefused(PalaceError):
-    """The server does not know the key, or the key may not do that."""
+    """The key is unknown to the server, or lacks the scope."""
 
     code = "key_refused"
 
 
 class TooManyRequests(PalaceError):
-    """The key has sent as many requests as it may for now; see `retry_after_s`."""
+    """The key's rate limit is exceeded; see `retry_after_s`."""
 
     code = "too_many_requests"
 
 
 class ServerAway(PalaceError):
-    """Nobody answers at the address, or not in time; what was sent may or may not be done."""
+    """The server does not respond, or not in time; the call may or may not have happened."""
 
     code = "server_away"
 
 
 class BadAnswer(PalaceError):
-    """What answers there is no Loci, or none that this client understands."""
+    """The response is not from Loci, or from an incompatible version."""
 
     code = "bad_answer"

@@ -1,6 +1,6 @@
-"""What is sent for a call, again where that may help, and what becomes of the answer.
+"""The protocol of a call: requests, retries and the result, without I/O.
 
-It does nothing by itself: it says what to do next, and is told what came of it.
+A generator yields the next step and receives its outcome; the links do the I/O.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ R = TypeVar("R")
 
 FIRST_WAIT_S = 0.5
 MOST_WAIT_S = 30.0
-# An earlier try is still at it, or has died amid it, which a server believes after two minutes. It
-# wants to be asked every two seconds, and is for a little longer.
+# An earlier attempt is still running, or died, which the server assumes after two minutes. It
+# asks to be polled every two seconds; we do so a little longer.
 UNDER_WAY = "idempotency_in_progress"
 MOST_ASKING = 65
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """To be sent; the answer is what comes, or httpx's error."""
+    """A request to send; its outcome is the response or httpx's error."""
 
     method: str
     url: str
@@ -45,13 +45,13 @@ class Wait:
 
 
 Step = Send | Wait
-Told = httpx.Response | httpx.RequestError | None
+IngestionRequest = httpx.Response | httpx.RequestError | None
 
 
-def exchange(call: Call[R], *, base_url: str, retries: int) -> Generator[Step, Told, R]:
+def exchange(call: Call[R], *, base_url: str, retries: int) -> Generator[Step, IngestionRequest, R]:
     """
     Raises:
-        PalaceError: what the server says, or that it says nothing; once no try is left.
+        PalaceError: the server's problem, or no response, after the last retry.
     """
     sending = _sending(call, base_url)
     left = {"tries": retries, "asking": MOST_ASKING if retries else 0}
@@ -73,41 +73,41 @@ def _sending(call: Call[R], base_url: str) -> Send:
         headers["Content-Type"] = "application/json"
         content = values.written(call.body)
     if call.method != "GET":
-        # Sent again, it is answered as it was, and not done again.
+        # Makes retries idempotent.
         headers["Idempotency-Key"] = str(uuid4())
     return Send(call.method, base_url + values.address(call.path, call.query), headers, content)
 
 
 def _wait(failure: PalaceError, tried: int) -> Wait | None:
-    """None: to wait does not help, or the server asks for more time than a caller has."""
+    """Seconds to wait; None if waiting does not help or would take too long."""
     if not failure.may_pass:
         return None
     if failure.retry_after_s is not None:
         return Wait(failure.retry_after_s) if failure.retry_after_s <= MOST_WAIT_S else None
-    # Spread, so that many clients do not come back at once.
+    # Jitter, so that many clients do not retry at once.
     spread = random.uniform(0.5, 1.0)  # noqa: S311  # It guards no secret.
     return Wait(min(FIRST_WAIT_S * 2**tried, MOST_WAIT_S) * spread)
 
 
-def _result(call: Call[R], told: Told) -> R:
-    if not isinstance(told, httpx.Response):
-        raise _away(told)
-    body = _json(told)
-    if told.is_success or told.status_code == call.also:
-        if told.content and body is None:
+def _result(call: Call[R], response: IngestionRequest) -> R:
+    if not isinstance(response, httpx.Response):
+        raise _away(response)
+    body = _json(response)
+    if response.is_success or response.status_code == call.also:
+        if response.content and body is None:
             raise BadAnswer(
                 "What answers there is no Loci: it sends no JSON. Check the client's base_url.",
-                status=told.status_code,
+                status=response.status_code,
             )
         return call.read(body)
-    problem = problem_of(told.status_code, told.headers, body)
+    problem = problem_of(response.status_code, response.headers, body)
     if call.absent is not None and problem.code == "not_found":
         return call.absent()
     raise problem
 
 
 def _json(answer: httpx.Response) -> object:
-    """None for no body, and for what is no JSON."""
+    """The body as JSON; None if it is missing or invalid."""
     try:
         return json.loads(answer.content)
     except (ValueError, RecursionError):

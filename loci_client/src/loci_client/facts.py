@@ -1,4 +1,4 @@
-"""Descriptions of the fact API's calls: what palace.sdk.Memory does, and what connects memories."""
+"""Descriptions of the fact API's calls: those of palace.sdk.Memory, entities and relations."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class FactCalls:
         judging_prompt: str | None = None,
         timestamp: Moment | None = None,
     ) -> Call[AddResults]:
-        """Keep messages to the byte, and what they say as facts, each judged beside those known.
+        """Store messages verbatim and extract facts, each judged against known ones.
 
         Args:
-            messages: A text that the user says, or a list of {"role", "content"} in order.
-            metadata: Kept with each memory that is made.
-            filters: Of the memories within the scope, only those that meet them are judged beside.
-            prompt: What a model is told to look for, in place of the server's own instructions.
-            judging_prompt: Likewise, how it is told to judge what it found beside what is known.
-            timestamp: When it was said; the present unless given.
+            messages: A text that the user said, or a list of {"role", "content"} in order.
+            metadata: Stored with each new memory.
+            filters: Judge new facts only against memories in the scope that match.
+            prompt: Replaces the server's extraction prompt.
+            judging_prompt: Replaces the server's prompt for judging new facts.
+            timestamp: When it was said; defaults to now.
 
         Raises:
-            ScopeError: it is not said whose; BadInput: something cannot be kept; BadFilter.
+            ScopeError: no id is given; BadInput: an argument cannot be stored; BadFilter.
         """
         body = values.given(
             messages=messages,
@@ -74,14 +74,14 @@ class FactCalls:
         true_at: Moment | None = None,
         known_at: Moment | None = None,
     ) -> Call[MemoryResults]:
-        """The memories closest to the question by meaning, best first, each with its score.
+        """Search memories by meaning, best first, each with its score.
 
         Args:
-            true_at: What was so then, in place of what is held now.
-            known_at: What was held then, whatever was learnt since.
+            true_at: What was true then, instead of now.
+            known_at: What was recorded by then, whatever was learnt since.
 
         Raises:
-            ScopeError, BadFilter, BadInput: an argument cannot be used; EmptyQuery: it is blank.
+            ScopeError, BadFilter, BadInput: an argument is invalid; EmptyQuery: it is blank.
             EmbeddingError: the embedding model fails.
         """
         body = values.given(
@@ -95,7 +95,7 @@ class FactCalls:
         return Call("POST", f"{MEMORIES}search/", an_object, body=body)
 
     def get(self, memory_id: str) -> Call[MemoryItem | None]:
-        """A memory that is held, or that was told as past; None where there is none."""
+        """An active memory, or one that was stated as past; else None."""
         return Call("GET", _memory(memory_id), an_object, absent=lambda: None)
 
     def get_all(
@@ -109,7 +109,7 @@ class FactCalls:
         true_at: Moment | None = None,
         known_at: Moment | None = None,
     ) -> Call[MemoryResults]:
-        """All memories within the scope, newest first; arguments as `search`."""
+        """List the memories within the scope, newest first; arguments as `search`."""
         query = values.query_of(
             limit=limit,
             filters=values.filters(filters),
@@ -120,21 +120,21 @@ class FactCalls:
         return Call("GET", MEMORIES, an_object, query=query)
 
     def update(self, memory_id: str, new_text: str) -> Call[UpdatedItem]:
-        """Correct a memory: object, connections, sources and vector follow the new sentence.
+        """Correct a memory; object, connections, sources and vector are updated from the new text.
 
-        What it said before stays in its history. `changed` says what followed, `note` what could
-        not.
+        The previous text stays in its history. `changed` lists the updated fields, `note` says what
+        could not be updated.
 
         Raises:
-            NotFoundError: there is no such memory; BadInput: the text cannot be kept.
-            FactConflict: another memory already says what there can be one of.
+            NotFoundError: there is no such memory; BadInput: the text cannot be stored.
+            FactConflict: another memory already states the only possible value.
         """
         return Call("PUT", _memory(memory_id), an_object, body={"text": new_text})
 
     def delete(self, memory_id: str) -> Call[Deleted]:
         """Delete a memory; its history stays.
 
-        The messages given to `add` that only this memory rests on go to the trash. The result is
+        Messages given to `add` that only this memory uses go to the trash. The result is
         1, and its `kept` lists the messages that stay.
 
         Raises:
@@ -149,30 +149,30 @@ class FactCalls:
         agent_id: str | None = None,
         run_id: str | None = None,
     ) -> Call[Deleted]:
-        """`delete` for all memories within the scope; returns how many there were.
+        """Delete all memories within the scope; returns their number.
 
-        Messages given to `add` within the scope that no memory rests on go to the trash, too;
-        with an `agent_id`, only those the deleted memories rest on.
+        Messages given to `add` within the scope that no memory uses go to the trash, too;
+        with an `agent_id`, only those that the deleted memories used.
         """
         scope = values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         return Call("DELETE", MEMORIES, _deleted, query=scope)
 
     def history(self, memory_id: str) -> Call[list[HistoryRecord]]:
-        """All that happened to a memory, oldest first; also of one that was deleted.
+        """List all changes of a memory, oldest first; also of a deleted one.
 
         Raises:
-            NotFoundError: there is no such memory, and never was.
+            NotFoundError: there never was such a memory.
         """
         return Call("GET", f"{_memory(memory_id)}history/", _a_list)
 
     def reset(self) -> Call[None]:
-        """Delete all memories with vectors and history, for everybody whom the key opens.
+        """Permanently delete all memories in all palaces of the key, with their history.
 
         Messages given to `add` are deleted for good with them. Those that came by a chat, a turn
         or an import stay in their drawers, and are not read for facts again.
 
         Raises:
-            KeyRefused: the key has not the scope `admin`.
+            KeyRefused: the key lacks the scope `admin`.
         """
         return Call("POST", "/v1/reset/", nothing)
 
@@ -184,10 +184,10 @@ class FactCalls:
         run_id: str | None = None,
         limit: int = LIMIT,
     ) -> Call[EntityResults]:
-        """Who and what is spoken of, by kind and name.
+        """List entities by kind and name.
 
         Raises:
-            ScopeError, BadInput: an argument cannot be used.
+            ScopeError, BadInput: an argument is invalid.
         """
         scope = values.scope(user_id=user_id, agent_id=agent_id, run_id=run_id)
         return Call("GET", ENTITIES, an_object, query=values.query_of(limit=limit, **scope))
@@ -204,14 +204,14 @@ class FactCalls:
         true_at: Moment | None = None,
         known_at: Moment | None = None,
     ) -> Call[RelationResults]:
-        """What connects somebody or something with others, the latest first.
+        """List an entity's relations, latest first.
 
         Args:
-            type: Of the entity, where several have the name.
+            type: The kind, if several entities have the name.
             true_at, known_at: As `search`.
 
         Raises:
-            NotFoundError: nothing has this name; ScopeError, BadInput.
+            NotFoundError: no entity has this name; ScopeError, BadInput.
         """
         query = values.query_of(
             type=type,
@@ -232,9 +232,9 @@ class FactCalls:
         run_id: str | None = None,
         known_at: Moment | None = None,
     ) -> Call[TimelineResults]:
-        """The story of somebody or something, in the order in which things came true.
+        """List everything that became true about an entity, in chronological order.
 
-        With what is over, and without what was never true; arguments and errors as `relations`.
+        Excludes what was never true; arguments and errors as `relations`.
         """
         query = values.query_of(
             type=type,
@@ -253,10 +253,10 @@ def _entity(name: object) -> str:
 
 
 def _deleted(answer: Any) -> Deleted:
-    if answer is None:  # One was deleted, and no words of it stay.
+    if answer is None:  # One memory was deleted, and no source stays.
         return Deleted(1)
-    told = an_object(answer)
-    return Deleted(at("deleted")(told), told.get("kept", ()), told.get("kept_total"))
+    counts = an_object(answer)
+    return Deleted(at("deleted")(counts), counts.get("kept", ()), counts.get("kept_total"))
 
 
 def _a_list(answer: Any) -> Any:

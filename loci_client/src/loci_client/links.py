@@ -1,4 +1,4 @@
-"""The way to a server: its address, a key, and httpx's client, which waits or is awaited."""
+"""Sync and async connections to a server: address, key and httpx client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from loci_client.version import __version__
 R = TypeVar("R")
 
 BASE_URL = "http://localhost:8000"
-# What is told may be read by a model first, for which the server takes up to a minute.
+# The server may call a model before it responds, for up to a minute.
 TIMEOUT_S = 70.0
 CONNECT_TIMEOUT_S = 10.0
 RETRIES = 3
@@ -28,9 +28,9 @@ RETRIES = 3
 class Way:
     """
     Attributes:
-        base_url: Without a slash at its end.
-        timeout_s: For each try.
-        retries: How often a call is sent again.
+        base_url: Without a trailing slash.
+        timeout_s: For each attempt.
+        retries: The number of retries.
     """
 
     base_url: str
@@ -52,11 +52,11 @@ class Way:
 def way_to(base_url: str | None, api_key: str | None, *, timeout_s: float, retries: int) -> Way:
     """
     Args:
-        base_url: None: what LOCI_URL says, else port 8000 of this machine.
-        api_key: None: what LOCI_API_KEY says.
+        base_url: None for LOCI_URL, else port 8000 of this machine.
+        api_key: None for LOCI_API_KEY.
 
     Raises:
-        SetupError: there is no key, or something cannot be used.
+        SetupError: there is no key, or an argument is invalid.
     """
     url = base_url or os.environ.get("LOCI_URL") or BASE_URL
     key = api_key or os.environ.get("LOCI_API_KEY") or ""
@@ -89,18 +89,18 @@ class Link:
 
     def send(self, call: Call[R]) -> R:
         steps = exchange(call, base_url=self.way.base_url, retries=self.way.retries)
-        told: httpx.Response | httpx.RequestError | None = None
+        outcome: httpx.Response | httpx.RequestError | None = None
         while True:
             try:
-                step = steps.send(told)
+                step = steps.send(outcome)
             except StopIteration as end:
                 result: R = end.value
                 return result
             if isinstance(step, Send):
-                told = self._answer(step)
+                outcome = self._answer(step)
             else:
                 time.sleep(step.seconds)
-                told = None
+                outcome = None
 
     def _answer(self, sent: Send) -> httpx.Response | httpx.RequestError:
         try:
@@ -115,7 +115,7 @@ class Link:
 
 
 class AsyncLink:
-    """As Link, awaited."""
+    """The async Link."""
 
     def __init__(self, way: Way) -> None:
         self.way = way
@@ -123,18 +123,18 @@ class AsyncLink:
 
     async def send(self, call: Call[R]) -> R:
         steps = exchange(call, base_url=self.way.base_url, retries=self.way.retries)
-        told: httpx.Response | httpx.RequestError | None = None
+        outcome: httpx.Response | httpx.RequestError | None = None
         while True:
             try:
-                step = steps.send(told)
+                step = steps.send(outcome)
             except StopIteration as end:
                 result: R = end.value
                 return result
             if isinstance(step, Send):
-                told = await self._answer(step)
+                outcome = await self._answer(step)
             else:
                 await asyncio.sleep(step.seconds)
-                told = None
+                outcome = None
 
     async def _answer(self, sent: Send) -> httpx.Response | httpx.RequestError:
         try:

@@ -1,4 +1,4 @@
-"""Memory: a server's memory, by calls that wait."""
+"""Memory: the synchronous client."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class _Linked(Waits[C_co]):
 
 
 class Memory(_Linked[ServerCalls]):
-    """The memories that a key opens: its owner's, and theirs whom the owner serves.
+    """The memories of a key: its owner's, and those of the owner's users.
 
-    Each call but those by id says whose: `user_id` names a palace of its own, without it the
-    owner's; `agent_id` and `run_id` narrow it. Safe to be used by many threads.
+    Each call except those by id names a scope: `user_id` selects a palace, by default the
+    owner's; `agent_id` and `run_id` narrow it. Thread-safe.
     """
 
     def __init__(
@@ -39,48 +39,48 @@ class Memory(_Linked[ServerCalls]):
     ) -> None:
         """
         Args:
-            base_url: Of the server; else what LOCI_URL says, else http://localhost:8000.
-            api_key: From the server's page /settings/keys/; else what LOCI_API_KEY says.
-            timeout_s: For each try of a call, in seconds.
+            base_url: The server's; by default LOCI_URL, else http://localhost:8000.
+            api_key: From the server's page /settings/keys/; by default LOCI_API_KEY.
+            timeout_s: For each attempt, in seconds.
             retries: How often a call is sent again when the server is away, busy or has had too
                 many requests. It is never done twice.
 
         Raises:
-            SetupError: there is no key, or the address is none.
+            SetupError: there is no key, or the address is invalid.
         """
         way = way_to(base_url, api_key, timeout_s=timeout_s, retries=retries)
         super().__init__(Link(way), ServerCalls())
 
     def working(self, namespace: str, *, user_id: str | None = None) -> WorkingMemory:
-        """Working memory as a `session/<id>`, `patrol/<name>` or `subagent/<id>` has it.
+        """The working memory of a namespace: `session/<id>`, `patrol/<name>` or `subagent/<id>`.
 
         Args:
-            user_id: Whose palace; without it the key's own.
+            user_id: Whose palace; by default the key's own.
 
         Raises:
-            BadInput: it is no namespace; ScopeError: nobody can be called so.
+            BadInput: the namespace is invalid; ScopeError: the user_id is invalid.
         """
         return WorkingMemory(self._link, EntryCalls(namespace, user_id))
 
     def conversation(
         self, conversation_id: str, *, user_id: str | None = None
     ) -> ConversationMemory:
-        """What is noted of a conversation, by whatever id; arguments and errors as `working`."""
+        """A conversation's fields, by any id; arguments and errors as `working`."""
         return ConversationMemory(self._link, ConversationCalls(conversation_id, user_id))
 
     def episodes(self, *, user_id: str | None = None) -> EpisodicMemory:
-        """What conversations came to.
+        """Summaries of conversations.
 
         Args:
-            user_id: Whose palace; without it the key's own.
+            user_id: Whose palace; by default the key's own.
 
         Raises:
-            ScopeError: nobody can be called so.
+            ScopeError: the user_id is invalid.
         """
         return EpisodicMemory(self._link, EpisodeCalls(user_id))
 
     def close(self) -> None:
-        """Close the connections; of this memory and of what it handed out."""
+        """Close the connections of this memory and the objects it returned."""
         self._link.close()
 
     def __enter__(self) -> Self:
@@ -120,7 +120,7 @@ class Memory(_Linked[ServerCalls]):
 
 
 class WorkingMemory(_Linked[EntryCalls]):
-    """The entries of a palace, as one namespace writes and reads them; made by `Memory.working`."""
+    """A namespace's view of a palace's entries; returned by `Memory.working`."""
 
     set = waiting(EntryCalls.set)
     get = waiting(EntryCalls.get)
@@ -131,7 +131,7 @@ class WorkingMemory(_Linked[EntryCalls]):
 
 
 class ConversationMemory(_Linked[ConversationCalls]):
-    """What is noted of one conversation, by field; made by `Memory.conversation`."""
+    """A conversation's fields; returned by `Memory.conversation`."""
 
     get = waiting(ConversationCalls.get)
     get_field = waiting(ConversationCalls.get_field)
@@ -144,7 +144,7 @@ class ConversationMemory(_Linked[ConversationCalls]):
 
 
 class EpisodicMemory(_Linked[EpisodeCalls]):
-    """The episodes of a palace; made by `Memory.episodes`."""
+    """The episodes of a palace; returned by `Memory.episodes`."""
 
     store = waiting(EpisodeCalls.store)
     search = waiting(EpisodeCalls.search)

@@ -1,4 +1,4 @@
-"""From what a server answers to what is raised."""
+"""Convert a server's error responses to exceptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN_CODES: dict[str, type[PalaceError]] = {
         *(errors.FactConflict, errors.AmbiguousSession),
     )
 }
-# The server tells these apart; in palace.sdk, and so here, they are one.
+# The server's codes are more specific; in palace.sdk, and so here, they share a class.
 _FINER_CODES: dict[str, type[PalaceError]] = {
     "bad_json": errors.BadInput,
     "unstorable_text": errors.BadInput,
@@ -29,7 +29,7 @@ _FINER_CODES: dict[str, type[PalaceError]] = {
     "model_unavailable": errors.EmbeddingError,
     "database_unavailable": errors.VectorStoreError,
 }
-# For codes that are not known here.
+# For unknown codes.
 _STATUSES: dict[int, type[PalaceError]] = {
     400: errors.BadInput,
     401: errors.KeyRefused,
@@ -49,7 +49,7 @@ def problem_of(status: int, headers: Mapping[str, str], body: object) -> PalaceE
     """
     Args:
         status: 300 or above.
-        body: As JSON has it; None where it is none.
+        body: The parsed JSON; None if it is not JSON.
     """
     after_s = retry_after_s(headers.get("retry-after", ""))
     if not isinstance(body, Mapping) or not isinstance(body.get("code"), str):
@@ -68,7 +68,7 @@ def problem_of(status: int, headers: Mapping[str, str], body: object) -> PalaceE
 
 
 def _not_ours(status: int, headers: Mapping[str, str], after_s: float | None) -> PalaceError:
-    """What stands between, such as a proxy, has answered."""
+    """The error of a response from something in between, such as a proxy."""
     more: dict[str, Any] = {"status": status, "retry_after_s": after_s}
     if status in _PASSING_STATUSES:
         kind = _STATUSES[status]
@@ -80,7 +80,7 @@ def _not_ours(status: int, headers: Mapping[str, str], after_s: float | None) ->
 
 
 def retry_after_s(text: str) -> float | None:
-    """Seconds from now, from seconds or a date; None for what is neither."""
+    """Parse Retry-After, seconds or a date, to seconds from now; None if invalid."""
     if text.strip().isdecimal():
         return float(text)
     try:

@@ -1,5 +1,5 @@
 # Generated from palace/sdk/results.py by `make fix`: change it there.
-"""What the SDK returns: plain dictionaries, ready for JSON. Times are ISO 8601, in UTC."""
+"""Result types: plain dictionaries, ready for JSON. Times are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class MemoryItem(TypedDict):
     """One memory.
 
     Keys:
-        memory: The whole statement, in the third person.
+        memory: The full statement, in the third person.
         hash: MD5 of `memory`, in hexadecimal.
-        metadata: The caller's own.
+        metadata: As given to `add`.
         score: (1 + cosine of the texts' vectors) / 2, from 0 to 1; of search only.
-        created_at: When the memory was first made; `updated_at`: when it came to say this.
-        user_id, agent_id, run_id: None where it belongs to none.
-        valid_from, valid_to: Since and until when it is true; None: not known, or no end.
+        created_at: When the memory was created; `updated_at`: when it got this text.
+        user_id, agent_id, run_id: None if it belongs to none.
+        valid_from, valid_to: When it is true; None: unknown, or no end.
     """
 
     id: str
@@ -46,12 +46,12 @@ class MemoryItem(TypedDict):
 
 
 class UpdatedItem(MemoryItem):
-    """A memory after its sentence was changed.
+    """A memory after its text was changed.
 
     Keys:
-        changed: What followed the sentence, by the keys of an item: `object`, `predicate` … and
-            `sources` where it rests on other words than before.
-        note: What could not follow, in a sentence; None where everything did.
+        changed: The keys of an item that were updated: `object`, `predicate` … and `sources` if
+            its source messages changed.
+        note: What could not be updated, in a sentence; None if everything was.
     """
 
     changed: list[str]
@@ -59,13 +59,13 @@ class UpdatedItem(MemoryItem):
 
 
 class KeptWords(TypedDict):
-    """A message that stays although a memory that rested on it was deleted.
+    """A message that stays after a memory that used it was deleted.
 
     Keys:
-        drawer, pointer: Which message.
-        session_id: The conversation it belongs to.
-        why: `other_memory`: another memory rests on it, too; `other_source`: it was not given to
-            the fact API, but came by a chat, a turn or an import.
+        drawer, pointer: The message's id and address.
+        session_id: Its conversation.
+        why: `other_memory`: another memory uses it too; `other_source`: it was not sent to the
+            fact API, but came from a chat, a turn or an import.
         memories: The ids of those other memories.
     """
 
@@ -77,12 +77,12 @@ class KeptWords(TypedDict):
 
 
 class Deleted(int):
-    """How many memories were deleted: a number, which also says which of their words stay.
+    """The number of deleted memories, with the source messages that stay.
 
     Attributes:
-        kept: The messages that stay, up to 100 of them, oldest first. All others that the fact
-            API was given are in the trash.
-        kept_total: How many messages stay.
+        kept: The messages that stay, up to 100, oldest first. Other messages sent to the fact API
+            are in the trash.
+        kept_total: The number of messages that stay.
     """
 
     kept: list[KeptWords]
@@ -98,7 +98,7 @@ class Deleted(int):
 
 
 class MemoryEvent(TypedDict):
-    """What became of one statement; the texts are None where there is none of the kind."""
+    """The outcome for one statement; texts that do not apply are None."""
 
     event: EventName
     id: str
@@ -108,7 +108,7 @@ class MemoryEvent(TypedDict):
 
 
 class HistoryRecord(TypedDict):
-    """One line of a memory's history; `id` is the line's own."""
+    """One record of a memory's history; `id` is the record's."""
 
     id: str
     memory_id: str
@@ -125,8 +125,8 @@ class EntryItem(TypedDict):
     """One entry of working memory.
 
     Keys:
-        key: Its full path.
-        expires_at: Unless it is used before.
+        key: The full path.
+        expires_at: Each use extends it.
         score: BM25, from 0; of search only.
     """
 
@@ -144,7 +144,7 @@ class EpisodeItem(TypedDict):
 
     Keys:
         made_by: `local` rules, a `model`, or a `caller` who stored it.
-        started_at, ended_at: Of the conversation; None where that is not known.
+        started_at, ended_at: The conversation's start and end; None if unknown.
         score: As of memories; of search only.
     """
 

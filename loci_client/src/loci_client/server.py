@@ -1,4 +1,4 @@
-"""All that a server is asked with the key alone."""
+"""All calls that are bound to the key, not to a namespace or conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of the memory service's calls, which only a server has."""
+"""Descriptions of the memory service's calls, which the SDK does not have."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class ServiceCalls:
         timestamp: Moment | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Call[TurnKept]:
-        """Keep messages of a conversation to the byte, findable at once, and learn what they say.
+        """Store a conversation's messages verbatim, searchable at once, and extract facts.
 
-        What a model has not read within a minute is read later; `extraction` says so.
+        Extraction that takes longer than a minute continues later; `extraction` says so.
 
         Args:
-            session_id: The conversation, by a name of your own.
-            messages: A text that the user says, or a list of {"role", "content"} in order.
-            user_id: Whose palace; without it the key's own.
-            timestamp: When it was said; the present unless given.
-            metadata: Kept beside each message.
+            session_id: Your own id of the conversation.
+            messages: A text that the user said, or a list of {"role", "content"} in order.
+            user_id: Whose palace; by default the key's own.
+            timestamp: When it was said; defaults to now.
+            metadata: Stored with each message.
 
         Raises:
-            BadInput: something cannot be kept.
+            BadInput: an argument cannot be stored.
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
@@ -58,16 +58,16 @@ class ServiceCalls:
         as_of: Moment | None = None,
         agent_id: str | None = None,
     ) -> Call[Recalled]:
-        """What is known and was said that answers the question: a context for a model, and sources.
+        """Recall facts and messages that answer a question: a context for a model, and its sources.
 
         Args:
-            session_id: The latest messages of this conversation end the context.
-            max_tokens: Of the context.
-            top_k: Of so many messages at most.
-            as_of: Leave out what was said later.
+            session_id: Append this conversation's latest messages to the context.
+            max_tokens: The context's token budget.
+            top_k: The maximum number of messages.
+            as_of: Ignore what was said later.
 
         Raises:
-            BadInput: an argument cannot be used; EmptyQuery: the question is blank.
+            BadInput: an argument is invalid; EmptyQuery: the query is blank.
             EmbeddingError: the embedding model fails.
         """
         body = values.given(
@@ -90,10 +90,10 @@ class ServiceCalls:
         session_id: str | None = None,
         limit: int = 10,
     ) -> Call[FoundMessages]:
-        """The messages that answer the question best, best first, each with why.
+        """Search the messages that answer a question best, each with its scoring signals.
 
         Args:
-            session_id: Only what was said in this conversation.
+            session_id: Search only this conversation.
 
         Raises:
             As `recall`.
@@ -106,34 +106,34 @@ class ServiceCalls:
     def user_memories(
         self, user_id: str, *, limit: int = 1000, active: bool | None = None
     ) -> Call[MemoryVersions]:
-        """All that was ever held of a person, newest first, with what took whose place.
+        """List all facts about a person, newest first, with the versions they supersede.
 
         Args:
-            active: Only what is held; or only what is not.
+            active: Only active facts, or only inactive ones.
         """
         path = f"/users/{values.path('user_id', user_id)}/memories"
         return Call("GET", path, an_object, query=values.query_of(limit=limit, active=active))
 
     def delete_user(self, user_id: str) -> Call[None]:
-        """Delete a person's palace with everything in it, for good; also when there is none.
+        """Permanently delete a person's palace; succeeds even if there is none.
 
         Raises:
-            KeyRefused: the key has not the scope `admin`.
+            KeyRefused: the key lacks the scope `admin`.
         """
         return Call("DELETE", f"/users/{values.path('user_id', user_id)}", nothing)
 
     def delete_session(self, session_id: str, *, user_id: str | None = None) -> Call[None]:
-        """Delete a conversation for good, and the facts that rest on it alone.
+        """Permanently delete a conversation, and the facts that have no other source.
 
         Args:
-            user_id: Whose. Needed where several users have a session of this name.
+            user_id: Whose session. Required if several users have one of this name.
 
         Raises:
-            AmbiguousSession: no user is named and several have one; nothing is deleted.
+            AmbiguousSession: no user_id is given and several users have one; nothing is deleted.
         """
         path = f"/sessions/{values.path('session_id', session_id)}"
         return Call("DELETE", path, nothing, query=values.query_of(user_id=user_id))
 
     def health(self) -> Call[Health]:
-        """Whether the server has what it needs."""
+        """The server's health."""
         return Call("GET", "/health", an_object, also=503)

@@ -1,4 +1,4 @@
-"""What callers hand over, as it is sent: JSON, queries and pieces of addresses."""
+"""Convert arguments to JSON, query strings and path segments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Plain = dict[str, Any]
 def written(body: object) -> bytes:
     """
     Raises:
-        BadInput: JSON cannot write it.
+        BadInput: JSON cannot represent it.
     """
     try:
         _check_keys(body)
@@ -44,10 +44,10 @@ def address(path: str, query: Mapping[str, str]) -> str:
 
 
 def part(name: str, text: object) -> str:
-    """A piece of an address: whatever the text is, it is one piece, and no other address.
+    """Encode a text as exactly one path segment.
 
     Raises:
-        BadInput: it is no text, or an empty one, or has a slash.
+        BadInput: it is not text, is empty, or contains a slash.
     """
     if isinstance(text, str) and "/" in text:
         raise BadInput(f"{name} is a piece of an address here, and has no slash; not {text!r:.60}.")
@@ -55,23 +55,23 @@ def part(name: str, text: object) -> str:
 
 
 def path(name: str, text: object) -> str:
-    """As `part`, of text that may have slashes."""
+    """As `part`, but slashes are allowed."""
     if not isinstance(text, str) or not text:
         raise BadInput(f"{name} is text that is not empty, not {text!r:.60}.")
     try:
-        # Dots alone would be taken for a way up.
+        # Dots alone would be a relative path.
         return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
     except UnicodeEncodeError:
         raise _half_a_pair() from None
 
 
 def given(**fields: Any) -> Plain:
-    """Without those that are None."""
+    """The arguments that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def query_of(**fields: Any) -> dict[str, str]:
-    """As `given`, in text; objects as JSON."""
+    """As `given`, as texts for a query string; objects as JSON."""
     return {name: _in_query(value) for name, value in given(**fields).items()}
 
 
@@ -80,10 +80,10 @@ def _in_query(value: object) -> str:
 
 
 def scope(**ids: object) -> Plain:
-    """Whose it is. That nobody is named is for the server to say: the key may imply somebody.
+    """The scope's ids. The server checks that there is one: the key may imply it.
 
     Raises:
-        ScopeError: an id is no text.
+        ScopeError: an id is not text.
     """
     for name, value in ids.items():
         if value is not None and (not isinstance(value, str) or not value.strip()):
@@ -105,10 +105,10 @@ def question(query: object) -> object:
 
 
 def moment(name: str, value: object) -> str | None:
-    """A time; without a zone it is in UTC, and a date is its first moment.
+    """A time as text; UTC if it has no zone; a date means its midnight.
 
     Raises:
-        BadInput: it is neither, and no text.
+        BadInput: it is neither a time, a date nor text.
     """
     if value is None or isinstance(value, str):
         return value
@@ -120,20 +120,20 @@ def moment(name: str, value: object) -> str | None:
 
 
 def filters(value: object) -> Plain | None:
-    """A filter in what JSON can write: times and sets are written out.
+    """A filter as JSON values: times become text, sets lists.
 
     Raises:
-        BadFilter: it holds what no filter can.
+        BadFilter: it contains an unsupported value.
     """
     if value is None:
         return None
     if not isinstance(value, Mapping):
         raise BadFilter(f"A filter is an object, not {value!r:.60}.")
     try:
-        told: Plain = json.loads(json.dumps(dict(value), default=_compared))
+        plain: Plain = json.loads(json.dumps(dict(value), default=_compared))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadFilter(f"This filter cannot be written as JSON: {error}.") from None
-    return told
+    return plain
 
 
 def _compared(value: object) -> object:
@@ -151,21 +151,21 @@ def _as_object(value: object) -> Plain:
 
 
 def _check_keys(value: object) -> None:
-    """JSON would write other keys as text, without a word."""
+    """Refuse keys that are not text: JSON would convert them silently."""
     if isinstance(value, Mapping):
-        for key, held in value.items():
+        for key, item in value.items():
             if not isinstance(key, str):
                 raise BadInput(f"Keys of objects are texts, not {key!r:.60}.")
-            _check_keys(held)
+            _check_keys(item)
     elif isinstance(value, list | tuple):
-        for held in value:
-            _check_keys(held)
+        for item in value:
+            _check_keys(item)
 
 
 def listed(name: str, value: object) -> list[Any]:
     """
     Raises:
-        BadInput: it is no list; a text is none.
+        BadInput: it is not a list; a text is not one.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise BadInput(f"{name} is a list, not {value!r:.60}.")

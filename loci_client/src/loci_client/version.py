@@ -1,3 +1,3 @@
-"""The client's own version; the server has another."""
+"""The client's version, independent of the server's."""
 
 __version__ = "0.1.0"

@@ -13,17 +13,17 @@ from loci_client.results import EntryItem
 LIMIT = 20
 SCRATCHPAD, ENTITIES = "scratchpad", "entities"
 
-# Within the classes `list` is a call.
+# Within the classes `list` is a method.
 EntryItems = list[EntryItem]
 
 
 class EntryCalls:
-    """Of one namespace, in the palace of one user; None: the key's own."""
+    """A namespace in one user's palace; None for the key's own."""
 
     def __init__(self, namespace: str, user_id: str | None) -> None:
         """
         Raises:
-            BadInput: it is no namespace; ScopeError: nobody can be called so.
+            BadInput: the namespace is invalid; ScopeError: the user_id is invalid.
         """
         self.namespace = namespace
         self._root = _root(namespace)
@@ -38,14 +38,14 @@ class EntryCalls:
         category: str = "",
         tags: Iterable[str] = (),
     ) -> Call[EntryItem]:
-        """Keep a text under a key of this namespace, in place of what was there.
+        """Store a text under a key of this namespace, replacing any previous one.
 
         Args:
-            ttl_seconds: How long it is kept after each use; as the server has it, unless given.
+            ttl_seconds: Lifetime after each use; by default the server's.
 
         Raises:
-            BadInput, TooMuch: something cannot be kept; NotItsOwn: the path leads elsewhere.
-            NamespaceFull: it would be one too many; WorkingMemoryAway: Redis does not answer.
+            BadInput, TooMuch: an argument is invalid; NotItsOwn: the path is in another namespace.
+            NamespaceFull: the namespace is full; WorkingMemoryAway: Redis does not respond.
         """
         body = values.given(
             value=value,
@@ -56,19 +56,19 @@ class EntryCalls:
         return Call("PUT", self._entry(key), an_object, query=self._scope, body=body)
 
     def get(self, key: str) -> Call[EntryItem | None]:
-        """What is kept under a key of this namespace, or under a full path; its time begins anew.
+        """Get the entry under a key of this namespace or a full path; this renews its expiry.
 
         Raises:
-            BadInput: it is no key; WorkingMemoryAway: Redis does not answer.
+            BadInput: the key is invalid; WorkingMemoryAway: Redis does not respond.
         """
         path = self._entry(key)
         return Call("GET", path, an_object, query=self._scope, absent=lambda: None)
 
     def list(self, prefix: str | None = None) -> Call[EntryItems]:
-        """The entries of this namespace, by path; or those whose path begins so, "" for all.
+        """List the entries of this namespace by path, or those with a path prefix, "" for all.
 
         Raises:
-            BadInput: no path begins so; WorkingMemoryAway: Redis does not answer.
+            BadInput: the prefix is invalid; WorkingMemoryAway: Redis does not respond.
         """
         query = values.query_of(prefix=prefix, **self._scope)
         return Call("GET", f"{self._root}/entries", at("entries"), query=query)
@@ -82,15 +82,15 @@ class EntryCalls:
         prefix: str | None = None,
         limit: int = LIMIT,
     ) -> Call[EntryItems]:
-        """The entries that have one of the words, best first; without words, the newest first.
+        """Search entries that contain any of the words, best first; without words, newest first.
 
         Args:
-            category: It, or one below it.
-            tags: An entry has all of them.
+            category: This category or one below it.
+            tags: Entries must have all of them.
             prefix: As `list`.
 
         Raises:
-            BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
+            BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
         """
         body = values.given(
             query=query,
@@ -103,19 +103,19 @@ class EntryCalls:
         return Call("POST", path, at("entries"), query=self._scope, body=body)
 
     def delete(self, key: str) -> Call[bool]:
-        """Whether there was such an entry in this namespace.
+        """Delete an entry of this namespace; returns whether it existed.
 
         Raises:
-            BadInput: it is no key; NotItsOwn: the path leads elsewhere.
-            WorkingMemoryAway: Redis does not answer.
+            BadInput: the key is invalid; NotItsOwn: the path is in another namespace.
+            WorkingMemoryAway: Redis does not respond.
         """
         return Call("DELETE", self._entry(key), at("deleted"), query=self._scope)
 
     def inventory(self) -> Call[str]:
-        """What a model is told: a line for each entry, without what it says.
+        """An inventory for a model: a line for each entry, without its value.
 
         Raises:
-            WorkingMemoryAway: Redis does not answer.
+            WorkingMemoryAway: Redis does not respond.
         """
         return Call("GET", f"{self._root}/inventory", at("inventory"), query=self._scope)
 
@@ -132,30 +132,30 @@ def _root(namespace: object) -> str:
 
 
 class ConversationCalls:
-    """Of one conversation, in the palace of one user; None: the key's own."""
+    """A conversation in one user's palace; None for the key's own."""
 
     def __init__(self, conversation_id: str, user_id: str | None) -> None:
         """
         Raises:
-            BadInput: it is no conversation's id; ScopeError: nobody can be called so.
+            BadInput: the id is invalid; ScopeError: nobody can be called so.
         """
         self.conversation_id = conversation_id
         self._path = f"/working-memory/{values.path('A conversation', conversation_id)}"
         self._scope = values.scope(user_id=user_id)
 
     def get(self) -> Call[dict[str, Any]]:
-        """All fields; none where nothing is noted. Their time begins anew.
+        """All fields; this renews their expiry.
 
         Raises:
-            WorkingMemoryAway: Redis does not answer.
+            WorkingMemoryAway: Redis does not respond.
         """
         return Call("GET", self._path, at("fields"), query=self._scope)
 
     def get_field(self, name: str, default: Any = None) -> Call[Any]:
-        """One field, or the default where there is none of this name. All begin their time anew.
+        """One field, or the default if missing; this renews the expiry of all.
 
         Raises:
-            BadInput: it is no field's name; WorkingMemoryAway: Redis does not answer.
+            BadInput: the name is invalid; WorkingMemoryAway: Redis does not respond.
         """
         values.part("A field", name)
 
@@ -165,44 +165,43 @@ class ConversationCalls:
         return Call("GET", self._path, read, query=self._scope)
 
     def put(self, fields: Mapping[str, Any], *, ttl_seconds: float | None = None) -> Call[None]:
-        """Set these fields and leave the others; the time of all of them begins anew.
+        """Set these fields and leave the others; this renews the expiry of all.
 
         Args:
-            ttl_seconds: How long they all are kept after each use from now on; as the server has
-                it, unless given.
+            ttl_seconds: Lifetime of all fields after each use from now on; by default the server's.
 
         Raises:
-            BadInput: an argument cannot be used; WorkingMemoryAway: Redis does not answer.
-            TooMuch: all fields together would be larger than 64 KB; nothing is put.
+            BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
+            TooMuch: all fields together would be larger than 64 KB; nothing is stored.
         """
         body = values.given(fields=fields, ttl_seconds=ttl_seconds)
         return Call("PUT", self._path, _no_matter, query=self._scope, body=body)
 
     def delete(self, fields: Iterable[str] | None = None) -> Call[int]:
-        """Delete these fields, or all; returns how many there were.
+        """Delete these fields, or all; returns their number.
 
         Raises:
-            BadInput: it is no field's name; WorkingMemoryAway: Redis does not answer.
+            BadInput: the name is invalid; WorkingMemoryAway: Redis does not respond.
         """
         body = None if fields is None else {"fields": values.listed("fields", fields)}
         return Call("DELETE", self._path, at("deleted"), query=self._scope, body=body)
 
     def get_scratchpad(self) -> Call[str]:
-        """The field `scratchpad`; empty where there is none."""
+        """The field `scratchpad`; empty if missing."""
         return self.get_field(SCRATCHPAD, "")
 
     def set_scratchpad(self, text: str) -> Call[None]:
-        """Put the field `scratchpad`."""
+        """Set the field `scratchpad`."""
         return self.put({SCRATCHPAD: text})
 
     def get_entities(self) -> Call[list[Any]]:
-        """The field `entities`; empty where there is none."""
+        """The field `entities`; empty if missing."""
         return self.get_field(ENTITIES, [])
 
     def set_entities(self, entities: list[Any]) -> Call[None]:
-        """Put the field `entities`."""
+        """Set the field `entities`."""
         return self.put({ENTITIES: entities})
 
 
 def _no_matter(_answer: object) -> None:
-    """What is held then is asked for by itself."""
+    """Ignore the response: the new state is read by a call of its own."""

@@ -1,1 +1,1 @@
-"""A palace as one zip that anybody can read, and that Loci reads back (docs/export-format.md)."""
+"""Export a palace as a zip, which Loci can restore (docs/export-format.md)."""

@@ -1,4 +1,4 @@
-"""The export as an answer to a browser or a program: sent while it is made."""
+"""The export as a streamed HTTP response."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from palace.transfer.export.to_zip import file_name, stream
 
 MEDIA_TYPE = "application/zip"
 
-# Each holds a connection to the database, for as long as somebody takes to download.
+# Each uses a database connection for the duration of the download.
 _AT_ONCE = asyncio.Semaphore(4)
 
 
 def download(request: HttpRequest, palace: Palace) -> StreamingHttpResponse:
-    """The zip as an attachment. Its making ends when nobody takes it any more."""
-    # Handed a plain iterator, an asynchronous server would gather all of it first.
+    """The zip as an attachment. Generation stops when the client disconnects."""
+    # Django would collect a sync iterator completely under ASGI.
     is_async = isinstance(request, ASGIRequest)
     response = StreamingHttpResponse(
         _pieces(palace) if is_async else stream(palace), content_type=MEDIA_TYPE
     )
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name()}"'
     response.headers["Cache-Control"] = "no-store"
-    response.headers["X-Accel-Buffering"] = "no"  # Some proxies keep an answer until it is whole.
+    response.headers["X-Accel-Buffering"] = "no"  # Some proxies buffer whole responses.
     return response
 
 
 async def _pieces(palace: Palace) -> AsyncIterator[bytes]:
-    """One thread makes all of it: the database's cursors belong to that thread's connection."""
+    """One thread generates everything: database cursors belong to its connection."""
     async with _AT_ONCE:
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
         loop = asyncio.get_running_loop()
@@ -43,7 +43,7 @@ async def _pieces(palace: Palace) -> AsyncIterator[bytes]:
             while piece := await loop.run_in_executor(thread, next, made, b""):
                 yield piece
         finally:
-            # Not waited for: whoever went away in the middle leaves no time for it.
+            # Do not wait: the client may have disconnected.
             thread.submit(_put_away, made)
             thread.shutdown(wait=False)
 

@@ -1,6 +1,6 @@
-"""What a palace holds, as JSON objects: one a line, always in the same order.
+"""A palace's records as JSON objects, one a line, in a stable order.
 
-Rows are named as they are everywhere else: a wing and a room by their numbers, a closet by its
+References use public ids: wings and rooms by number, a closet by its
 slug, a message by its source, conversation and id, an entity by its kind and slug.
 """
 
@@ -34,10 +34,10 @@ from settings_app.models import settings_of
 
 Record = dict[str, Any]
 
-# Rows that are in memory together; messages can be long.
+# Rows in memory at once; messages can be long.
 CHUNK = 500
 LONG_CHUNK = 50
-# What the settings hold besides is a key, whose they are, and when they were changed.
+# The other settings fields are the key, the owner and the time of change.
 SETTINGS = (
     "enabled",
     "top_k",
@@ -57,8 +57,8 @@ SETTINGS = (
 
 
 def palace_record(palace: Palace) -> Record:
-    """The highest numbers that were ever given: what was purged is not to get a new tenant."""
-    palace = Palace.objects.get(pk=palace.pk)  # As it is at this moment, like the rest.
+    """The highest numbers ever assigned, so that those of purged rows are not reused."""
+    palace = Palace.objects.get(pk=palace.pk)  # As of this transaction's snapshot.
     return {
         "id": str(palace.uuid),
         "subject": palace.subject,
@@ -122,15 +122,15 @@ def closets(palace: Palace) -> Iterator[Record]:
 
 
 def drawers(palace: Palace) -> Iterator[Record]:
-    """Those in the trash too: `trashed_at` says which."""
+    """All drawers, also those in the trash, which have `trashed_at`."""
     rows = Drawer.objects.within(palace).with_place().order_by("room__number", "number")
     in_order = rows.iterator(LONG_CHUNK)
     while batch := list(islice(in_order, LONG_CHUNK)):
-        # Not prefetched: what is has a ring in it, and stays in memory until it is looked for.
+        # Not prefetched: that creates reference cycles, which stay in memory until collected.
         keys = [drawer.pk for drawer in batch]
-        mentions, tellings = _mentions(palace, keys), _tellings(palace, keys)
+        mentions, ingestions = _mentions(palace, keys), _ingestions(palace, keys)
         for drawer in batch:
-            yield {**_drawer(drawer, mentions[drawer.pk]), **tellings.get(drawer.pk, {})}
+            yield {**_drawer(drawer, mentions[drawer.pk]), **ingestions.get(drawer.pk, {})}
 
 
 def _mentions(palace: Palace, drawers: list[int]) -> defaultdict[int, list[Record]]:
@@ -142,21 +142,21 @@ def _mentions(palace: Palace, drawers: list[int]) -> defaultdict[int, list[Recor
     return found
 
 
-def _tellings(palace: Palace, drawers: list[int]) -> dict[int, Record]:
-    """How those that wait to be read for facts are to be read, where somebody has said it."""
+def _ingestions(palace: Palace, drawers: list[int]) -> dict[int, Record]:
+    """The ingestion options of drawers that wait for extraction."""
     rows = Telling.objects.filter(palace=palace, drawer__in=drawers)
-    return {each.drawer_id: {"telling": _telling(each)} for each in rows}
+    return {each.drawer_id: {"telling": _ingestion(each)} for each in rows}
 
 
-def _telling(telling: Telling) -> Record:
+def _ingestion(ingestion: Telling) -> Record:
     return {
-        "by": telling.by,
-        "agent": telling.agent,
-        "run": telling.run,
-        "metadata": telling.metadata,
-        "prompt": telling.prompt,
-        "judging_prompt": telling.judging_prompt,
-        "filters": telling.filters,
+        "by": ingestion.by,
+        "agent": ingestion.agent,
+        "run": ingestion.run,
+        "metadata": ingestion.metadata,
+        "prompt": ingestion.prompt,
+        "judging_prompt": ingestion.judging_prompt,
+        "filters": ingestion.filters,
     }
 
 
@@ -187,7 +187,7 @@ def _drawer(drawer: Drawer, mentions: list[Record]) -> Record:
 
 
 def entities(palace: Palace) -> Iterator[Record]:
-    """Oldest first: of several that have one name, that one is meant."""
+    """Oldest first: a shared name refers to the oldest."""
     for entity in Entity.objects.filter(palace=palace).order_by("pk").iterator(CHUNK):
         yield {
             "id": str(entity.uuid),
@@ -200,7 +200,7 @@ def entities(palace: Palace) -> Iterator[Record]:
 
 
 def facts(palace: Palace) -> Iterator[Record]:
-    """Every version of every memory, in the order they were written: what one supersedes, first."""
+    """All versions of all memories, in the order they were written, superseded ones first."""
     evidence = Evidence.objects.filter(palace=palace).select_related("drawer")
     in_order = evidence.order_by(
         "drawer__source", "drawer__conversation", "drawer__external_id", "start"
@@ -299,7 +299,7 @@ def episodes(palace: Palace) -> Iterator[Record]:
 
 
 def activities(palace: Palace) -> Iterator[Record]:
-    """Without what undoing a merge or a split would need: that names rows of this database."""
+    """Without the data for undoing merges and splits, which refers to rows of this database."""
     rows = Activity.objects.filter(palace=palace).order_by("created_at", "pk")
     for activity in rows.iterator(CHUNK):
         yield {

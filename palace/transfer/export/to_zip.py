@@ -1,4 +1,4 @@
-"""The export itself: `stream` is the only way to one, whichever door asks for it."""
+"""Write the export; `stream` is the only entry point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from palace.transfer.importers.loci_format import (
     file_of,
 )
 
-# Of the title, in a file's name.
+# Characters of the title in a file name.
 NAME_LENGTH = 60
 READ_ME = """\
 # A Loci palace
@@ -43,7 +43,7 @@ Loci takes it back, **Memory → Import** or `manage.py import_chats`: an empty 
 this one was, and into any other come the messages, word for word. No key and no password is in it.
 It is not encrypted: keep it as you would keep a diary.
 """
-# Bytes that are handed on together.
+# The chunk size in bytes.
 PIECE_BYTES = 1 << 16
 Records = Callable[[Palace], Iterator[records.Record]]
 READERS: dict[str, Records] = {
@@ -60,9 +60,9 @@ READERS: dict[str, Records] = {
 
 
 def stream(palace: Palace) -> Iterator[bytes]:
-    """The zip, piece by piece, as it is made: the palace as it was at one moment.
+    """Yield the zip as it is generated: a consistent snapshot of the palace.
 
-    Memory does not grow with the palace. Close the iterator where it is not read to its end.
+    Memory use is constant. Close the iterator if it is not exhausted.
     """
     archive = Archive()
     with _one_moment():
@@ -78,12 +78,12 @@ def stream(palace: Palace) -> Iterator[bytes]:
 
 
 def file_name() -> str:
-    """What a download is called: the day, and nothing about whose it is."""
+    """The download's file name: only the date, nothing personal."""
     return f"loci-palace-{timezone.now():%Y-%m-%d}.zip"
 
 
 def _manifest(palace: Palace, archive: Archive) -> list[str]:
-    told = {
+    manifest = {
         "format": FORMAT,
         "version": VERSION,
         "exported_at": timezone.now().isoformat(),
@@ -91,12 +91,12 @@ def _manifest(palace: Palace, archive: Archive) -> list[str]:
         "counts": {name: archive.members[file_of(name)]["lines"] for name in FILES},
         "files": archive.members,
     }
-    return json.dumps(told, indent=1, ensure_ascii=False).splitlines()
+    return json.dumps(manifest, indent=1, ensure_ascii=False).splitlines()
 
 
 @contextmanager
 def _one_moment() -> Iterator[None]:
-    """What is written meanwhile is not seen: no fact rests on a message that is not there."""
+    """A snapshot transaction, so that no fact refers to a missing message."""
     is_outermost = not connection.in_atomic_block
     with transaction.atomic():
         if is_outermost:
@@ -108,7 +108,7 @@ def _one_moment() -> Iterator[None]:
 class Archive:
     """
     Attributes:
-        members: Of each, by name, its SHA-256 and how many bytes and lines it has.
+        members: By name, each member's SHA-256, bytes and lines.
     """
 
     def __init__(self) -> None:
@@ -118,12 +118,12 @@ class Archive:
         self._now = timezone.now().timetuple()[:6]
 
     def add(self, name: str, lines: Iterable[str]) -> Iterator[bytes]:
-        """Write a member, line by line, and yield what the zip has grown by meanwhile."""
+        """Write a member line by line, yielding the zip's new bytes."""
         info = zipfile.ZipInfo(name, self._now)
         info.compress_type = zipfile.ZIP_DEFLATED
         info.external_attr = 0o600 << 16
         digest, size, count = hashlib.sha256(), 0, 0
-        # How large it becomes is not known when its header is written.
+        # The size is unknown when the header is written.
         with self._zip.open(info, "w", force_zip64=True) as member:
             for line in lines:
                 data = line.encode() + b"\n"
@@ -140,7 +140,7 @@ class Archive:
 
 
 class _Pipe:
-    """What `ZipFile` writes to; it cannot go back in it."""
+    """An unseekable file that `ZipFile` writes to."""
 
     def __init__(self) -> None:
         self._written = bytearray()
@@ -156,7 +156,7 @@ class _Pipe:
         pass
 
     def taken(self, least: int) -> Iterator[bytes]:
-        """What was written since, once it is at least so many bytes."""
+        """The bytes written since, once there are enough."""
         if len(self._written) >= least:
             data = bytes(self._written)
             self._written.clear()
@@ -168,7 +168,7 @@ def as_line(record: object) -> str:
 
 
 def pages(palace: Palace) -> Iterator[tuple[str, Iterator[str]]]:
-    """(file name, lines) of each room that has something to read."""
+    """(file name, lines) of each non-empty room."""
     rooms = Room.objects.within(palace).select_related("wing").order_by("number")
     for room in rooms.iterator(CHUNK):
         drawers = Drawer.objects.within(palace).kept().filter(room=room)

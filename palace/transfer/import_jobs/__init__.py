@@ -1,7 +1,7 @@
-"""Importing a file: `preview` reads it whole and once, `run_slice` files and mines a while of it.
+"""Import a file: `preview` reads it once, completely; `run_slice` files and mines part of it.
 
 A conversation's drawers and the job's progress are committed together, so a job that is killed at
-any moment goes on exactly where it stopped, and every message is counted once.
+any moment resumes exactly where it stopped, and every message is counted once.
 """
 
 from palace.transfer.import_jobs.already_filed import filed_by

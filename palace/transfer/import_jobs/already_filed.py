@@ -1,4 +1,4 @@
-"""Which messages of an export are in the palace already, on whatever branch."""
+"""Find messages of an export that are filed already, on any branch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from palace.transfer.importers.formats import LOCI
 
 
 def filed_by(job: ImportJob) -> DrawerQuerySet:
-    """What imports of this kind have filed; of another Loci, whatever its messages came from."""
+    """The drawers of earlier imports of this kind; for a Loci export, of any source."""
     drawers = Drawer.objects.filter(palace=job.palace_id)
     return drawers if job.format == LOCI.source else drawers.filter(source=job.format)
 
 
 def count_present(palace: Palace, conversations: list[Conversation]) -> int:
-    """How many messages have a drawer under their id already, on whatever branch."""
+    """The number of messages filed already, on any branch."""
     if not conversations:
         return 0
     owners = {
@@ -42,7 +42,7 @@ def count_present(palace: Palace, conversations: list[Conversation]) -> int:
 
 
 def on_other_branches(palace: Palace, conversation: Conversation) -> dict[tuple[str, str], str]:
-    """Where the conversation's messages are already, by (message id, text).
+    """The existing drawers of the conversation's messages, by (message id, text).
 
     An earlier export may have had another branch as the main one: a message is filed once.
     """
@@ -59,7 +59,7 @@ def on_other_branches(palace: Palace, conversation: Conversation) -> dict[tuple[
 
 
 def _family(conversation: Conversation) -> set[str]:
-    """The ids under which messages of this conversation can have been filed.
+    """The conversation ids under which these messages may be filed.
 
     Which branch is the main one changes from export to export, and a branch grows; but it is
     always named for one of its messages.

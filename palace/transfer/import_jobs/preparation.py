@@ -1,4 +1,4 @@
-"""The preview: a file read once, counted, and prepared for filing."""
+"""The preview: read a file once, count its content, and spool it for filing."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from palace.transfer.importers.conversation import Conversation, label
 from palace.transfer.importers.file_reader import Places, prepare
 from palace.transfer.restore.from_zip import is_empty
 
-# Files that one process of the web has read at the same time.
+# The most files that a web process reads concurrently.
 AT_ONCE = 2
 _slots = BoundedSemaphore(AT_ONCE)
 _COMMAND = [sys.executable, "-S", "-m", "palace.transfer.importers.file_reader"]
-# Messages whose presence in the palace is looked up together.
+# The number of messages looked up at once.
 LOOKUP_BATCH = 2000
 
 
@@ -48,20 +48,20 @@ def preview(
 ) -> ImportJob:
     """Read the file once, count what is in it, and prepare a job that is ready to run.
 
-    The same file again, while its job is not finished, gives that job.
+    The same file again returns its unfinished job.
 
     Args:
-        file_name: What the person calls it, if not the path's name.
+        file_name: The original file name, if not the path's.
         progress: Called with the bytes of the file read so far.
 
     Raises:
-        BadImport: The file is broken or none we know; nothing has been changed.
+        BadImport: The file is broken or of an unknown format; nothing was changed.
     """
     return _previewed(palace, path, file_name, partial(prepare, progress=progress))
 
 
 def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -> ImportJob:
-    """`preview`, with the file read by a process of its own, which may not take too long."""
+    """`preview`, reading the file in a subprocess with a time limit."""
     return _previewed(palace, path, file_name, prepare_apart)
 
 
@@ -92,7 +92,7 @@ def _previewed(
 
 @dataclass(slots=True)
 class Survey:
-    """The figures of a preview, gathered conversation by conversation."""
+    """Collects a preview's figures, conversation by conversation."""
 
     palace: Palace
     conversations: int = 0
@@ -109,7 +109,7 @@ class Survey:
     _batch_turns: int = 0
 
     def read(self, listed: Path) -> None:
-        """Count what is listed there, which is without texts."""
+        """Count the listed items, which have no texts."""
         with listed.open("rb") as lines:
             for line in lines:
                 self.add(spool.from_line(line))
@@ -165,7 +165,7 @@ def _create_job(
     prepared: str,
     survey: Survey | WholeSurvey,
 ) -> tuple[ImportJob, bool]:
-    """A new job, or the one that another process made for the same file meanwhile."""
+    """A new job, or the one that another process created for the same file meanwhile."""
     with transaction.atomic():
         palace.lock()
         if job := _unfinished(palace, sha256):
@@ -202,30 +202,30 @@ def _sha256(path: Path, name: str) -> str:
 
 
 def _sha256_of_folder(path: Path) -> str:
-    """Of what is in it by name, size and time: it may hold much that is not read."""
+    """A digest of the folder's names, sizes and times, not of its content."""
     digest = hashlib.sha256()
     for file in sorted(each for each in path.rglob("*") if each.is_file()):
-        told = file.stat()
-        line = (file.relative_to(path).as_posix(), told.st_size, told.st_mtime_ns)
+        stat = file.stat()
+        line = (file.relative_to(path).as_posix(), stat.st_size, stat.st_mtime_ns)
         digest.update(f"{line}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
 def prepare_apart(path: Path, name: str, places: Places, *, may_be_whole: bool) -> str:
-    """`prepare`, elsewhere.
+    """Run `prepare` in a subprocess.
 
     Raises:
-        BadImport: Whatever it raises, or it takes too long.
+        BadImport: it fails or takes too long.
     """
     deadline = time.monotonic() + settings.READ_UPLOAD_S
     if not connection.in_atomic_block:
-        connection.close()  # Others may need it, and this may take minutes.
+        connection.close()  # Release it: this may take minutes.
     if not _slots.acquire(timeout=settings.READ_UPLOAD_S):
         raise BadImport(
             f"{name} has waited too long: other files are being read. Try again in a few minutes."
         )
     try:
-        asked = {
+        request = {
             "path": str(path),
             "name": name,
             "spool": str(places.spool),
@@ -233,16 +233,16 @@ def prepare_apart(path: Path, name: str, places: Places, *, may_be_whole: bool) 
             "may_be_whole": may_be_whole,
             "seconds": math.ceil(settings.READ_UPLOAD_S),
         }
-        return _answer(json.dumps(asked), name, deadline - time.monotonic())
+        return _answer(json.dumps(request), name, deadline - time.monotonic())
     finally:
         _slots.release()
 
 
-def _answer(asked: str, name: str, seconds: float) -> str:
+def _answer(request: str, name: str, seconds: float) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - our own program, asked through its input.
             _COMMAND,
-            input=asked,
+            input=request,
             stdout=subprocess.PIPE,
             cwd=settings.BASE_DIR,
             text=True,

@@ -1,4 +1,4 @@
-"""What is written down of a job on its way."""
+"""Record a job's progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from palace.models import ImportJob
 
 
 class Overtaken(Exception):
-    """The job was paused or discarded; or, which the lock should prevent, somebody moved it on."""
+    """The job was paused, discarded or, despite the lock, advanced by another process."""
 
 
 def save(job: ImportJob, **values: Any) -> None:
@@ -28,7 +28,7 @@ def move_on(job: ImportJob, **progress: Any) -> None:
     """Record what was filed, as the last step of the transaction that files it.
 
     Raises:
-        Overtaken: The job is not as we know it; what was filed is not to stay.
+        Overtaken: The job was changed; roll back what was filed.
     """
     progress["progress_at"] = timezone.now()
     here = ImportJob.objects.filter(

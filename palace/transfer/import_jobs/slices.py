@@ -1,4 +1,4 @@
-"""A job on its way: slice by slice, resumable at every conversation, and its receipt."""
+"""Run a job in slices, resumable at every conversation, and write its receipt."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 def run_slice(
     job: ImportJob, *, seconds: float = 10, is_interrupted: Callable[[], bool] | None = None
 ) -> bool:
-    """File and mine conversations of a running job for about so long, at least one.
+    """File and mine conversations of a running job for about that long, at least one.
 
     Args:
-        is_interrupted: Asked after each conversation; if true, the slice ends there.
+        is_interrupted: Called after each conversation; if true, the slice ends.
 
-    Returns whether the caller is done with it: the job is not running (any more), or another
-    process is at it right now. `job` has its latest figures afterwards.
+    Returns whether the caller is done: the job no longer runs, or another
+    process is running it. Updates `job`'s figures.
 
     Raises:
         ImportJob.DoesNotExist: It was discarded meanwhile.
@@ -62,14 +62,14 @@ def run_slice(
             _fail(job, str(error))
         except Overtaken:
             job.refresh_from_db()
-        # Paused and started again within this slice, nobody else has been at it.
+        # Paused and restarted within this slice; no other process ran it.
         return job.status != ImportJob.Status.RUNNING
 
 
 def start(job: ImportJob) -> bool:
-    """Let a job run that waits, from its beginning or from where it was paused.
+    """Start a waiting job, from its beginning or where it was paused.
 
-    From now on the periodic task takes it up if nobody is at it. Returns False, with nothing
+    From now on the periodic task resumes it if no process runs it. Returns False, with nothing
     changed, for one that runs already or has ended.
     """
     waiting = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.READY)
@@ -79,7 +79,7 @@ def start(job: ImportJob) -> bool:
 
 
 def pause(job: ImportJob) -> bool:
-    """Leave a running job, at its next conversation, until somebody starts it again.
+    """Pause a running job at its next conversation.
 
     Returns False, with nothing changed, for one that does not run.
     """
@@ -90,7 +90,7 @@ def pause(job: ImportJob) -> bool:
 
 
 def discard(job: ImportJob) -> bool:
-    """Forget a job that is not wanted; what it has filed stays.
+    """Delete a job; what it has filed stays.
 
     Returns False, with nothing changed, for one that runs or whose receipt is to be kept.
     """
@@ -102,12 +102,12 @@ def discard(job: ImportJob) -> bool:
 
 
 def is_worked_on(job: ImportJob) -> bool:
-    """Whether a process is filing or mining it at this moment."""
+    """Whether a process is running it at this moment."""
     return is_held(_lock_name(job))
 
 
 def standing_still(since: datetime) -> QuerySet[ImportJob, int]:
-    """Keys of the jobs that are meant to run but have not moved since then."""
+    """Keys of running jobs without progress since then."""
     running = ImportJob.objects.filter(status=ImportJob.Status.RUNNING, progress_at__lt=since)
     return running.order_by("pk").values_list("pk", flat=True)
 
@@ -156,7 +156,7 @@ def _run(job: ImportJob, is_over: Callable[[], bool]) -> bool:
 
 
 def _run_whole(job: ImportJob, is_over: Callable[[], bool]) -> bool:
-    """`_run` for a palace that is put back: what was mined there is only made findable."""
+    """`_run` for restoring a palace: mined rooms only need indexing."""
     if not job.spool_offset:
         put_back(job)
     if not make_findable(job.palace, is_over):
@@ -167,12 +167,12 @@ def _run_whole(job: ImportJob, is_over: Callable[[], bool]) -> bool:
 
 
 def _mine_what_is_left(job: ImportJob) -> None:
-    for room in _filed_but_not_mined(job):  # One by one: there may be more than locks for all.
+    for room in _filed_but_not_mined(job):  # One by one: there may be too many to lock at once.
         _mine([room])
 
 
 def _mine(rooms: list[Room]) -> None:
-    """A conversation that cannot be mined is kept all the same, and does not hold up the others."""
+    """Mine a room; a failure leaves it filed and does not stop the others."""
     try:
         mine_rooms(rooms)
     except Exception:
@@ -199,7 +199,7 @@ def _lines(job: ImportJob) -> Iterator[bytes]:
 
 
 def _filed_but_not_mined(job: ImportJob) -> QuerySet[Room]:
-    """What a kill between filing and mining left behind; normally nothing."""
+    """Rooms that a kill between filing and mining left; normally none."""
     unmined = filed_by(job).unmined()
     rooms = Room.objects.select_related("palace", "wing").filter(
         palace=job.palace_id, pk__in=unmined.values("room")
@@ -211,7 +211,7 @@ def _file_line(job: ImportJob, line: bytes) -> list[Room]:
     """File one conversation and record that it was, both or neither."""
     conversation = spool.from_line(line)
     with transaction.atomic():
-        # Lost to a power cut, it is filed again from the spool: the progress is lost with it.
+        # After a power cut it is filed again from the spool: its progress is lost too.
         commit_without_waiting()
         tally = _file_conversation(job.palace, conversation)
         move_on(
@@ -278,7 +278,7 @@ def _summary(job: ImportJob) -> str:
 
 
 def _fail(job: ImportJob, sentence: str) -> None:
-    """What was filed stays, and the receipt says so; the file has to be given again."""
+    """Fail the job: what was filed stays; the file must be uploaded again."""
     save(job, status=ImportJob.Status.FAILED, error=sentence, finished_at=timezone.now())
     with suppress(OSError):
         spool_path(job).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where the prepared conversations of a job lie: private, and gone when the job has ended."""
+"""Spool files of prepared conversations: private, deleted when the job ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from django.utils import timezone
 
 from palace.models import ImportJob, Palace
 
-# A spool without a job can only come from a process that was killed; by then it is surely gone.
+# After this age, a spool without a job is from a killed process.
 ORPHAN_AFTER = timedelta(days=1)
 
-# A preview is for deciding soon; its copy of somebody's conversations is not to lie about.
+# Previews expire, so that copies of conversations do not accumulate.
 PREVIEW_KEPT = timedelta(days=7)
 
 
@@ -33,23 +33,23 @@ def spool_path(job: ImportJob) -> Path:
 
 
 def private_folder() -> Path:
-    """The spools' folder, made if it was not there yet."""
+    """The spools' folder, created if missing."""
     folder = spool_folder()
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     return folder
 
 
 def new_spool() -> Path:
-    """An empty file that only we may read: it will hold somebody's conversations."""
+    """Create an empty file, readable only by us."""
     remove_orphans()
     return _new_file(f"{uuid4()}.jsonl")
 
 
 @contextmanager
 def new_list() -> Iterator[Path]:
-    """An empty file that only we may read, for as long as the block runs.
+    """A temporary file, readable only by us, deleted after the block.
 
-    If that is killed, it is swept like an upload.
+    If the process is killed, the sweep deletes it.
     """
     path = _new_file(f"{uuid4()}.upload.list")
     try:
@@ -65,9 +65,9 @@ def _new_file(name: str) -> Path:
 
 
 def remove_orphans() -> None:
-    """Delete copies that no job needs: of processes that were killed, of people who have left.
+    """Delete spools without a job: of killed processes and deleted accounts.
 
-    Previews that nobody has started for a week go too, with their copies, and so do uploads that
+    Also deletes previews that were not started within a week, and uploads that
     a killed process was receiving: Django calls them `….upload` and the name's ending.
     """
     never_started = ImportJob.objects.filter(status=ImportJob.Status.READY, spool_offset=0)
@@ -83,7 +83,7 @@ def remove_orphans() -> None:
 
 
 def forget_traces(palace: Palace) -> None:
-    """The copies of files that were to be imported there go with the palace, once it is gone."""
+    """Delete the palace's spools when the palace is deleted."""
     spools = ImportJob.objects.filter(palace=palace).exclude(spool="").order_by()
     paths = [spool_folder() / name for name in spools.values_list("spool", flat=True)]
     transaction.on_commit(partial(_remove, paths))
@@ -95,7 +95,7 @@ def _remove(paths: list[Path]) -> None:
 
 
 def _written(path: Path) -> float:
-    """Seconds since 1970; now for a file that somebody else has just removed."""
+    """The file's modification time; now if it was just removed."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A Loci export that is put back as a whole, into a palace that holds nothing."""
+"""Restore a Loci export into an empty palace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from palace.transfer.importers.conversation import as_time
 from palace.transfer.importers.loci_whole import Record
 from palace.transfer.restore.from_zip import restore
 
-# What comes back with the messages, by its file.
+# Restored records besides messages, by file.
 _WITH_THEM = {
     "wings": ("wing", "wings"),
     "rooms": ("room", "rooms"),
@@ -37,7 +37,7 @@ ROOMS = 64
 
 
 class WholeSurvey:
-    """The figures of a preview, gathered record by record."""
+    """Collects a preview's figures, record by record."""
 
     def __init__(self) -> None:
         self.records: Counter[str] = Counter()
@@ -46,7 +46,7 @@ class WholeSurvey:
         self._conversations: set[tuple[str, str]] = set()
 
     def read(self, listed: Path) -> None:
-        """Count what is listed there, which is without texts."""
+        """Count the listed items, which have no texts."""
         with listed.open("rb") as lines:
             for record in map(loci_whole.from_line, lines):
                 self.records[record.file] += 1
@@ -89,7 +89,7 @@ def is_whole(job: ImportJob) -> bool:
 
 
 def whole_in_words(job: ImportJob) -> list[str]:
-    """What comes back with the messages: "4 wings", "1 episode" and the like."""
+    """Restored records besides messages: "4 wings", "1 episode" and so on."""
     counts = job.preview.get("whole", {})
     return [
         f"{counts[file]:,} {one if counts[file] == 1 else many}"
@@ -102,7 +102,7 @@ def put_back(job: ImportJob) -> None:
     """Write everything, and record that it was, both or neither.
 
     Raises:
-        BadImport: the palace holds something by now, or a record is not as Loci writes it.
+        BadImport: the palace is no longer empty, or a record is invalid.
         Overtaken: the job was paused or discarded meanwhile.
     """
     with transaction.atomic():
@@ -116,9 +116,9 @@ def put_back(job: ImportJob) -> None:
 
 
 def make_findable(palace: Palace, is_over: Callable[[], bool]) -> bool:
-    """Index what was put back, and embed what was learnt of it; False when the slice is over.
+    """Index restored drawers and embed facts; False when the slice is over.
 
-    What the embedder does not take now is left to the periodic task.
+    If the embedder fails, the periodic task does the rest.
     """
     rooms = Room.objects.select_related("palace", "wing")
     keys = list(placed(palace).order_by("room").values_list("room", flat=True).distinct())

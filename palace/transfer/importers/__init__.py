@@ -1,1 +1,1 @@
-"""Other programs' exports, read as transcripts. Nothing here writes, or knows of a database."""
+"""Parsers of other programs' exports, which yield transcripts. They do not use the database."""

@@ -1,7 +1,7 @@
 """ChatGPT's data export: a list of conversations, each a tree of messages called `mapping`.
 
 The path from `current_node` up to the root is the conversation as one sees it; what was regenerated
-or edited away hangs on other branches, and is kept too.
+or edited away is on other branches, and is imported too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OTHER_BRANCH = "another branch"
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
-    """`latest` stands in for the times of a conversation that names none."""
+    """`latest` replaces missing times."""
     for number, item in enumerate(list_items(part), start=1):
         raw = conversation_object(item, MESSAGES, dict, number, part.name)
         yield _Tree(raw, latest).conversation()
@@ -44,16 +44,16 @@ class _Tree:
         self._raw = raw
         self._messages = {key: as_mapping(node).get("message") for key, node in nodes.items()}
         self._parents = {key: _parent(node, nodes) for key, node in nodes.items()}
-        self._told: set[str] = set()
+        self._used: set[str] = set()
         self._times: dict[str, datetime] = {}
         self._gatherer = Gatherer()
         self._start = self._starts_at(latest)
 
     def conversation(self) -> Conversation:
-        main_path = self._untold_path(self._current_node())
+        main_path = self._unused_path(self._current_node())
         external_id = self._conversation_id(main_path)
         title = label(self._raw.get("title"))
-        transcript = Transcript(SOURCE, external_id, title, self._tell(main_path))
+        transcript = Transcript(SOURCE, external_id, title, self._turns_of(main_path))
         branches = [
             Transcript(
                 SOURCE,
@@ -68,35 +68,35 @@ class _Tree:
     def _branches(self) -> Iterator[tuple[Turn, ...]]:
         """The turns of each other branch that has any, in the order of their leaves.
 
-        Going on to all nodes finds what no leaf leads to, which a sound tree does not have.
+        Visiting all nodes also finds cycles without a leaf, which valid trees do not have.
         """
         parents = set(self._parents.values())
         leaves = [node_id for node_id in self._parents if node_id not in parents]
         for node_id in [*leaves, *self._parents]:
-            if turns := self._tell(self._untold_path(node_id)):
+            if turns := self._turns_of(self._unused_path(node_id)):
                 yield turns
 
-    def _tell(self, path: list[str]) -> tuple[Turn, ...]:
+    def _turns_of(self, path: list[str]) -> tuple[Turn, ...]:
         """The turns of a stretch of the tree, oldest first."""
         for node_id in path:
             message = self._messages[node_id]
             said_at = _message_time(message) or self._time_before(node_id)
-            self._told.add(node_id)
+            self._used.add(node_id)
             self._times[node_id] = said_at
             if message is not None:
                 add_message(self._gatherer, node_id, message, said_at)
         return self._gatherer.take_turns()
 
-    def _untold_path(self, node_id: str | None) -> list[str]:
-        """From the oldest ancestor not told yet down to the node; a tree with a ring in it ends."""
+    def _unused_path(self, node_id: str | None) -> list[str]:
+        """The path from the oldest unused ancestor to the node; stops at cycles."""
         path: dict[str, None] = {}
-        while node_id is not None and node_id not in self._told and node_id not in path:
+        while node_id is not None and node_id not in self._used and node_id not in path:
             path[node_id] = None
             node_id = self._parents[node_id]
         return list(path)[::-1]
 
     def _current_node(self) -> str | None:
-        """Where the export does not say it: where one comes to by always taking the last child."""
+        """The default current node: always follow the last child."""
         current = self._raw.get("current_node")
         if isinstance(current, str) and current in self._messages:
             return current
@@ -109,7 +109,7 @@ class _Tree:
         return node_id
 
     def _conversation_id(self, main_path: list[str]) -> str:
-        """Exports of the first year have no ids; their first message's stays the same for ever."""
+        """The conversation's id; the earliest exports have none, so use the first message's."""
         own = as_id(self._raw.get("conversation_id")) or as_id(self._raw.get("id"))
         spoken = (node_id for node_id in main_path if self._messages[node_id] is not None)
         return own or derived_id(self._raw.get("create_time"), next(spoken, None))

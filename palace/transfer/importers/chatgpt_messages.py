@@ -1,4 +1,4 @@
-"""One message of a ChatGPT export: its words as they are, or the reason why it is not kept."""
+"""One message of a ChatGPT export: its text verbatim, or why it is skipped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INSTRUCTIONS = "repeats your instructions or ChatGPT's own notes, which are no c
 THINKING = "is the model's thinking, not what it said"
 ONLY_PIECES = "holds no words, only images, sound or files"
 
-# Where a kind of content that is not a list of parts keeps its words.
+# The text field of content types that are not a list of parts.
 _TEXT_FIELD = {
     "code": "text",
     "execution_output": "text",
@@ -75,7 +75,7 @@ def _add_said(
 
 
 def _text(content: dict[str, Any]) -> str | None:
-    """The words; None where we do not know where to look for them."""
+    """The text; None for unknown content types."""
     field = _TEXT_FIELD.get(content["content_type"], "text")
     if isinstance(content.get("parts"), list):
         return "".join(_spoken(part) for part in content["parts"])
@@ -84,7 +84,7 @@ def _text(content: dict[str, Any]) -> str | None:
 
 
 def _spoken(part: Any) -> str:
-    """A part is a text, or an object; of these only what was said aloud and written down counts."""
+    """A part's text: itself, or an audio transcription."""
     if isinstance(part, str):
         return part
     if as_mapping(part).get("content_type") == "audio_transcription":
@@ -104,14 +104,14 @@ def _pieces(content: dict[str, Any]) -> list[str]:
 
 
 def _files(message: dict[str, Any]) -> list[str]:
-    """Files one uploaded; images among them are parts of the message already."""
+    """Uploaded files; images are counted as parts."""
     attached = as_list(as_mapping(message.get("metadata")).get("attachments"))
     types = [as_mapping(file).get("mime_type") for file in attached]
     return ["file" for kind in types if not str(kind).startswith("image/")]
 
 
 def _role(author: dict[str, Any], recipient: object, kind: str) -> object:
-    """What the model says to a tool, and what the tool says back, are both the tool's."""
+    """The role; messages to and from a tool are both the tool's."""
     role = author.get("role")
     to_a_tool = role == "assistant" and recipient not in (None, "", "all")
     return "tool" if to_a_tool or kind in _OF_A_TOOL else role

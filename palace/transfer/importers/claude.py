@@ -39,7 +39,7 @@ ONLY_UNSPOKEN = "holds no words, only tool calls, thinking or files"
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
-    """`latest` stands in for the times of a conversation that names none."""
+    """`latest` replaces missing times."""
     for number, item in enumerate(list_items(part), start=1):
         yield _conversation(conversation_object(item, MESSAGES, list, number, part.name), latest)
 
@@ -80,7 +80,7 @@ def _add(gatherer: Gatherer, index: int, message: Any, said_at: datetime) -> Non
 
 
 def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
-    """What was said, and whether the message has anything else.
+    """The message's text, and whether it has other content.
 
     The blocks are the original; `text`, which older exports have alone, marks in newer ones the
     place of what it cannot show. Several blocks are joined by an empty line, as Claude does.
@@ -104,7 +104,7 @@ def _words(message: dict[str, Any], gatherer: Gatherer) -> tuple[str, bool]:
 
 
 def _pasted_texts(message: dict[str, Any], gatherer: Gatherer) -> list[str]:
-    """Long texts one pastes become attachments: one's words too, each a turn of its own."""
+    """Attachments: pasted long texts, each a turn of its own."""
     texts = []
     for attachment in as_list(message.get("attachments")):
         text = as_mapping(attachment).get("extracted_content")

@@ -1,4 +1,4 @@
-"""What every reader yields, and how one gathers it: turns kept to the byte, the rest counted."""
+"""The result type of all parsers: verbatim turns, and counts of what was skipped."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Conversation:
 
 
 class Gatherer:
-    """Gathers the turns of one conversation, in order, and counts what it does not keep."""
+    """Collects one conversation's turns, in order, and counts what is skipped."""
 
     def __init__(self) -> None:
         self.turns: list[Turn] = []
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self._texts: dict[str, str] = {}
-        # How often an id was given, so that nobody counts from the beginning again.
+        # Uses of each id, to number duplicates in constant time.
         self._given: dict[str, int] = {}
 
     def skip(self, reason: str) -> None:
@@ -73,7 +73,7 @@ class Gatherer:
         speaker: object = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep one message, or count it as skipped. The text stays exactly as it is."""
+        """Add one message verbatim, or count it as skipped."""
         known_role = as_role(role)
         if known_role is None:
             self.skip(UNKNOWN_ROLE)
@@ -90,7 +90,7 @@ class Gatherer:
             self.turns.append(Turn(name, known_role, text, said_at, label(speaker), kept_with))
 
     def take_turns(self) -> tuple[Turn, ...]:
-        """The turns gathered since the last call: one transcript's."""
+        """The turns since the last call: one transcript's."""
         turns = tuple(self.turns)
         self.turns.clear()
         return turns

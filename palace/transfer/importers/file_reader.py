@@ -79,12 +79,12 @@ def _without_texts(conversation: Conversation) -> Conversation:
 
 def _of_records(records: Iterable[Record]) -> Iterator[tuple[bytes, bytes]]:
     for each in records:
-        told = {} if each.file != "drawers" else _told_of(each)
-        listed = replace(each, content=json.dumps(told).encode())
+        summary = {} if each.file != "drawers" else _ingestion_of(each)
+        listed = replace(each, content=json.dumps(summary).encode())
         yield each.to_line(), listed.to_line()
 
 
-def _told_of(record: Record) -> dict[str, Any]:
+def _ingestion_of(record: Record) -> dict[str, Any]:
     try:
         fields = as_mapping(record.fields())
     except ValueError as error:
@@ -116,14 +116,14 @@ def _add(file: IO[bytes], line: bytes, folder: Path) -> None:
 def main() -> None:
     """Do what standard input asks for, and answer on standard output, both in JSON."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     # Whoever waits for it may be gone by then.
-    resource.setrlimit(resource.RLIMIT_CPU, (asked["seconds"], asked["seconds"]))
+    resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))
     os.nice(5)
-    places = Places(Path(asked["spool"]), Path(asked["listed"]))
-    path, name = Path(asked["path"]), asked["name"]
+    places = Places(Path(request["spool"]), Path(request["listed"]))
+    path, name = Path(request["path"]), request["name"]
     try:
-        answer = {"source": prepare(path, name, places, may_be_whole=asked["may_be_whole"])}
+        answer = {"source": prepare(path, name, places, may_be_whole=request["may_be_whole"])}
     except BadImport as error:
         answer = {"refused": str(error)}
     json.dump(answer, sys.stdout)

@@ -94,7 +94,7 @@ def opened(path: Path, name: str, progress: Progress | None = None) -> Iterator[
     if path.is_dir():
         yield Archive(name, _folder(path))
         return
-    with _told(name), path.open("rb") as raw:
+    with _translate_errors(name), path.open("rb") as raw:
         counted = io.BufferedReader(_Counted(raw, progress)) if progress else raw
         kind = raw.read(4)
         raw.seek(0)
@@ -137,14 +137,14 @@ class Archive:
     def part(self, name: str) -> Iterator[Part]:
         member, full = self.members[name], self.full_name(name)
         if isinstance(member, Path):
-            with _told(full), member.open("rb") as file:
+            with _translate_errors(full), member.open("rb") as file:
                 yield _part(full, file, None)
             return
         if member.info.flag_bits & 0x1:
             raise BadImport(
                 f"{self.name} is locked with a password; unlock it and give the file inside."
             )
-        with _told(full):
+        with _translate_errors(full):
             stream = member.archive.open(member.info)
         with stream:
             yield _part(full, stream, self._most)
@@ -285,7 +285,7 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer)
-        with _told(self._name):
+        with _translate_errors(self._name):
             data = self._stream.read(len(view))
         view[: len(data)] = data
         if self._most is not None:
@@ -299,7 +299,7 @@ class _Unpacked(io.RawIOBase):
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _translate_errors(name: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:

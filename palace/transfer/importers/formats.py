@@ -1,4 +1,4 @@
-"""The formats we read, and how a file is recognised: by what is in it, not by its name."""
+"""The supported formats, and how a file's format is detected: by content, not by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from palace.transfer.importers.conversation import Conversation
 from palace.transfer.importers.json_stream import first_character, line_items, list_items
 from palace.transfer.importers.loci_archive import is_loci
 
-# How many conversations at the beginning may be without messages before we give up.
+# The most leading conversations without messages before detection gives up.
 _LOOK_AT = 50
 
 
@@ -38,9 +38,9 @@ class Format:
 
     Attributes:
         source: The transcripts' source; those of a Loci export have the ones they had there.
-        name: What a person calls it.
-        conversations: Reads one file, of however many.
-        of_archive: Reads a zip or a folder as a whole, where its files belong together.
+        name: The display name.
+        conversations: Reads one file.
+        of_archive: Reads a zip or folder whose files belong together.
     """
 
     source: str
@@ -65,7 +65,7 @@ def detect(path: Path, name: str = "") -> Format:
     """The format of the file, from its first conversations; messages call it `name`.
 
     Raises:
-        BadImport: It is none we know, or is broken at its very beginning.
+        BadImport: The format is unknown, or the file is broken at its beginning.
     """
     name = name or path.name
     require_file(path, name)
@@ -79,7 +79,7 @@ def detect(path: Path, name: str = "") -> Format:
 
 
 def _format_of_archive(archive: files.Archive) -> Format | None:
-    """None where each file tells by itself what it is."""
+    """The archive's format; None if each file has its own."""
     if is_loci(archive):
         return LOCI
     if slack.is_slack(archive):
@@ -93,12 +93,12 @@ def _format_of_archive(archive: files.Archive) -> Format | None:
 def read(
     path: Path, format_: Format, *, name: str = "", progress: files.Progress | None = None
 ) -> Iterator[Conversation]:
-    """Every conversation, in the file's order, with no more than one in memory.
+    """Yield the conversations in order, with at most one in memory.
 
     `progress` is called with the bytes of the file read so far.
 
     Raises:
-        BadImport: The file is broken; what came before has been yielded by then.
+        BadImport: The file is broken; earlier conversations were yielded.
     """
     name = name or path.name
     require_file(path, name)
@@ -128,7 +128,7 @@ def require_file(path: Path, name: str) -> None:
 def _format_of(part: files.Part) -> Format | None:
     """None for a part without conversations, such as an empty list."""
     if markdown.is_markdown(part.name):
-        return MARKDOWN  # Words have no other mark; a talk in JSON is not called so.
+        return MARKDOWN  # Plain text has no other signature.
     match first_character(part):
         case "":
             return None

@@ -1,6 +1,6 @@
-"""Gemini's activity, as Google Takeout gives it: a list of prompts, the newest first.
+"""Gemini's activity from Google Takeout: a list of prompts, newest first.
 
-It does not say which prompts were of one conversation: those of one day are taken for one.
+It has no conversations: the prompts of one day become one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAMES = ("gemini", "bard")
 
 
 def is_activity(item: Any) -> bool:
-    """Whether it looks like an item of somebody's activity, with whichever product."""
+    """Whether it looks like an activity item, of any product."""
     fields = as_mapping(item)
     return isinstance(fields.get("title"), str) and "header" in fields and "time" in fields
 
@@ -47,7 +47,7 @@ def is_of_gemini(item: Any) -> bool:
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
-    """`latest` stands in for the times of items that name none."""
+    """`latest` replaces missing times."""
     for day, items in groupby(list_items(part), lambda item: _time(item, latest).date()):
         yield _of_a_day(day.isoformat(), list(items)[::-1], latest)
 
@@ -82,7 +82,7 @@ def _add(gatherer: Gatherer, item: Any, said_at: datetime) -> None:
         name = as_id(item.get("time")) or derived_id(title)
         gatherer.add(name, "user", title.removeprefix(PROMPTED), said_at)
         for number, page in enumerate(answers):
-            # Of one prompt there are several where the answer was asked for again.
+            # A regenerated answer repeats the prompt.
             answer_id = as_id(f"{name}/{number}")
             gatherer.add(answer_id, "assistant", text_of(page), said_at, "Gemini", {"html": page})
 

@@ -1,4 +1,4 @@
-"""JSON that is too big to load: the items of one long list, or one document a line.
+"""Parse JSON that is too large for memory: one long list, or one document a line.
 
 The standard library's decoder is used on a sliding window rather than an event parser: it is as
 fast, and it is the one that gives every text back as it was written. (Yajl, behind the usual event
@@ -96,7 +96,7 @@ def _line(name: str, number: int, line: bytes) -> Any:
 
 
 class _Window:
-    """The stretch of the file that is being decoded, as text."""
+    """The sliding window of the file being decoded, as text."""
 
     def __init__(self, part: Part, chunk: int, largest: int) -> None:
         self._chunk = chunk
@@ -152,7 +152,7 @@ class _Window:
         self.fail("breaks off" if at_the_end else f"is not valid JSON: {error.msg}")
 
     def _is_final(self, error: json.JSONDecodeError) -> bool:
-        """Whether reading on could not mend it."""
+        """Whether more input cannot fix the error."""
         unterminated = error.msg.startswith("Unterminated string")
         return not unterminated and error.pos < len(self._text) - _LONGEST_TOKEN
 

@@ -1,4 +1,4 @@
-"""The files of a Loci export, none of which is read before it is known to be as it was written."""
+"""Read a Loci export, verifying each file's checksum first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_loci(archive: Archive) -> bool:
 def read_manifest(archive: Archive) -> Mapping[str, Any]:
     """
     Raises:
-        BadImport: it is none, or of a version to come.
+        BadImport: it is not one, or of a newer version.
     """
     with archive.part(MANIFEST) as part:
         content = part.stream.read(LARGEST_MANIFEST)
@@ -44,10 +44,10 @@ def read_manifest(archive: Archive) -> Mapping[str, Any]:
 
 
 def vouch(archive: Archive, manifest: Mapping[str, Any], name: str) -> None:
-    """Compare a file's checksum with the one that was written down.
+    """Verify a file's checksum against the manifest.
 
     Raises:
-        BadImport: they differ, or there is no such file.
+        BadImport: they differ, or the file is missing.
     """
     if name not in archive.members:
         raise BadImport(f"{archive.name} holds no {name}; export the palace again.")
@@ -55,8 +55,8 @@ def vouch(archive: Archive, manifest: Mapping[str, Any], name: str) -> None:
     with archive.part(name) as part:
         while data := part.stream.read(CHUNK):
             digest.update(data)
-    told = as_mapping(as_mapping(manifest.get("files")).get(name)).get("sha256")
-    if digest.hexdigest() != told:
+    expected = as_mapping(as_mapping(manifest.get("files")).get(name)).get("sha256")
+    if digest.hexdigest() != expected:
         raise BadImport(
             f"{name} in {archive.name} is not as it was exported: its checksum differs. "
             "Export the palace again."

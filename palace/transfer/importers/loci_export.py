@@ -1,6 +1,6 @@
-"""Another Loci's export (docs/export-format.md): its messages, each under the ids it had there.
+"""The messages of a Loci export (docs/export-format.md), with their original ids.
 
-For a palace that holds something already. What else is in the export is made anew of them.
+For a palace that is not empty. Everything else is derived again from the messages.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Key = tuple[str, str]  # A conversation's source and its id there.
 
 
 def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
-    """Whole, also where a conversation's messages lie in several rooms.
+    """Yield whole conversations, also if their messages are in several rooms.
 
-    `latest` stands in for the times of messages that name none.
+    `latest` replaces missing times.
     """
     manifest = read_manifest(archive)
     rooms = list(_lines(archive, manifest, ROOMS))
@@ -98,7 +98,7 @@ def _add(gatherer: Gatherer, drawer: dict[str, Any], latest: datetime) -> None:
 
 
 def _lines(archive: Archive, manifest: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """The file's lines, once it is known to be as it was written."""
+    """The file's lines, after verifying its checksum."""
     vouch(archive, manifest, name)
     with archive.part(name) as part:
         for number, line in line_items(part):

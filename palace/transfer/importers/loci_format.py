@@ -1,14 +1,14 @@
-"""What a Loci export is called, and where things are in it; whoever writes or reads one agrees."""
+"""File names and versions of a Loci export, shared by writer and readers."""
 
 from __future__ import annotations
 
 FORMAT = "loci-palace"
-# Readers refuse a higher one. New fields and files do not raise it; a changed meaning does.
+# Readers refuse a higher version. Raise it for changed meanings, not for new fields and files.
 VERSION = 1
 MANIFEST = "manifest.json"
 DATA = "data/"
 PALACE = f"{DATA}palace.json"
-# What is named in another's line comes before it.
+# Referenced files come before those that refer to them.
 FILES = (
     "wings",
     "entities",
@@ -23,5 +23,5 @@ FILES = (
 
 
 def file_of(name: str) -> str:
-    """Where the records of one of `FILES` are."""
+    """The path of one of `FILES`."""
     return f"{DATA}{name}.jsonl"

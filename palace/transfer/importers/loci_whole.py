@@ -1,6 +1,6 @@
-"""Another Loci's export as a whole: every record in it, in the order in which they are put back.
+"""All records of a Loci export, in the order of restoring.
 
-A record stays the text that it is until it is put back: numbers of any length are the same then.
+A record stays text until it is restored, so that long numbers do not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Record:
     """
     Attributes:
         file: One of `FILES`, or "palace".
-        line: Of that file, from 1.
+        line: The line number, from 1.
         content: One JSON object, as text.
     """
 
@@ -34,7 +34,7 @@ class Record:
     def fields(self) -> dict[str, Any]:
         """
         Raises:
-            ValueError: it is no JSON object.
+            ValueError: it is not a JSON object.
         """
         try:
             fields = json.loads(self.content)
@@ -50,16 +50,16 @@ class Record:
 
 
 def from_line(line: bytes) -> Record:
-    """What `to_line` wrote."""
+    """Parse a line of `to_line`."""
     file, number, content = line.rstrip(b"\n").split(b"\t", 2)
     return Record(file.decode(), int(number), content)
 
 
 def read(path: Path, name: str, progress: files.Progress | None = None) -> Iterator[Record]:
-    """Every record of the export, with no more than one in memory.
+    """Yield all records, with at most one in memory.
 
     Raises:
-        BadImport: The file is broken, or not as it was written.
+        BadImport: The file is broken or was altered.
     """
     with files.opened(path, name, progress) as archive:
         if not isinstance(archive, files.Archive):

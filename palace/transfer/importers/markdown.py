@@ -1,4 +1,4 @@
-"""Markdown: a file that holds a talk is a conversation, any other is one note, to the byte."""
+"""Markdown: a transcript becomes a conversation, any other file one verbatim note."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TOO_LARGE = "is larger than 128 MB"
 
 _FILE = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-# A strange file may be one long line: what a pattern repeats never overlaps what comes after it.
+# A file may be one long line: repetitions never overlap what follows, to avoid backtracking.
 _FIELD = re.compile(r"^(title|date|created|created_at)[ \t]*:(.*)$", re.MULTILINE)
 _TITLE = re.compile(r"^#[ \t]+([^ \t\r\n].*)$", re.MULTILINE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
-# Who speaks, as talks are written down: “**You:** …” on the line, or “## You” above it.
+# Speaker marks: “**You:** …” on the line, or “## You” above it.
 _WHO = r"(you|me|user|human|assistant|ai|chatgpt|gpt|claude|gemini|copilot|model|system)"
 _MARKS = (
     re.compile(rf"^\*\*{_WHO}[ \t]*(?::\*\*|\*\*[ \t]*:)[ \t]?", re.IGNORECASE),
@@ -53,7 +53,7 @@ def of_file(part: Part, name: str, written_at: datetime) -> Conversation:
     """A whole file.
 
     Args:
-        written_at: When its words were said, if neither it nor its name says so.
+        written_at: The default time, if neither the file nor its name has one.
     """
     gatherer = Gatherer()
     title = PurePosixPath(name).stem
@@ -69,7 +69,7 @@ def of_file(part: Part, name: str, written_at: datetime) -> Conversation:
 
 
 def _decoded(content: bytes) -> str | None:
-    # What marks the encoding is no part of the text.
+    # Drop the byte order mark.
     is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         return content.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -78,43 +78,43 @@ def _decoded(content: bytes) -> str | None:
 
 
 def _read(gatherer: Gatherer, text: str, name: str, written_at: datetime) -> str:
-    """Gather what the file says; returns its title."""
+    """Collect the file's messages; returns its title."""
     front = _FRONT.match(text)
     fields = _fields(front[1]) if front else {}
     body = text[front.end() :] if front else text
     heading = _TITLE.search(body)
     said_at = _date(fields, name) or written_at
     kept_with = {"front_matter": front[1]} if front else None
-    talk = _talk(body)
-    if not talk:
-        # A note that was changed is another message: what it said before stays, beside it.
+    messages = _messages(body)
+    if not messages:
+        # A changed note is a new message; the earlier text stays.
         gatherer.add(f"~{digest(text)[:32]}", "user", text, said_at, metadata=kept_with)
-    for place, (role, speaker, words) in enumerate(talk):
+    for place, (role, speaker, words) in enumerate(messages):
         metadata = kept_with if place == 0 else None
         gatherer.add(str(place), role, words, said_at, speaker, metadata)
     return fields.get("title") or (_title(heading[1]) if heading else name)
 
 
 def _fields(front: str) -> dict[str, str]:
-    told = {key: value.removesuffix("\r").strip(" \t") for key, value in _FIELD.findall(front)}
-    return {key: value.strip("\"'") for key, value in told.items() if value}
+    fields = {key: value.removesuffix("\r").strip(" \t") for key, value in _FIELD.findall(front)}
+    return {key: value.strip("\"'") for key, value in fields.items() if value}
 
 
 def _title(line: str) -> str:
-    """What a heading says, without the marks that may close it."""
+    """A heading's text, without closing marks."""
     return line[0] + line[1:].removesuffix("\r").rstrip(" \t#")
 
 
 def _date(fields: dict[str, str], name: str) -> datetime | None:
-    told = [as_time(fields[key]) for key in ("date", "created", "created_at") if key in fields]
+    dated = [as_time(fields[key]) for key in ("date", "created", "created_at") if key in fields]
     day = _DAY.match(name)
     named = as_time(day[0]) if day else None
-    known = next((time for time in (*told, named) if time), None)
+    known = next((time for time in (*dated, named) if time), None)
     return known.astimezone(UTC) if known else None
 
 
-def _talk(body: str) -> list[tuple[Role, str, str]]:
-    """(role, speaker, words) of each message; empty unless both sides speak, marked alike."""
+def _messages(body: str) -> list[tuple[Role, str, str]]:
+    """(role, speaker, text) of each message; empty unless both sides speak, with the same marks."""
     for mark in _MARKS:
         pieces = _pieces(body, mark)
         if {"user", "assistant"} <= {role for role, _, _ in pieces}:
@@ -123,7 +123,7 @@ def _talk(body: str) -> list[tuple[Role, str, str]]:
 
 
 def _pieces(body: str, mark: re.Pattern[str]) -> list[tuple[Role, str, str]]:
-    """What comes before the first mark is kept as the system's, but for a mere title."""
+    """Text before the first mark becomes a system message, unless it is only a title."""
     found: list[tuple[Role, str, list[str]]] = [("system", "", [])]
     fence = ""
     for line in body.splitlines(keepends=True):
@@ -141,7 +141,7 @@ def _pieces(body: str, mark: re.Pattern[str]) -> list[tuple[Role, str, str]]:
 
 
 def _fence_after(fence: str, line: str) -> str:
-    """The fence that is open behind the line: what is inside of code marks nothing."""
+    """The code fence open after the line; marks within code are ignored."""
     if not (bar := _FENCE.match(line)):
         return fence
     if not fence:
@@ -150,7 +150,7 @@ def _fence_after(fence: str, line: str) -> str:
 
 
 def _within(lines: list[str]) -> str:
-    """Without the empty lines that set one message apart from the next."""
+    """The text without the blank lines between messages."""
     filled = [place for place, line in enumerate(lines) if line.strip()]
     kept = lines[filled[0] : filled[-1] + 1] if filled else []
     return "".join(kept).rstrip("\r\n")

@@ -23,13 +23,13 @@ SOURCE = "plain"
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
-    """`latest` stands in for the times of a conversation that names none."""
+    """`latest` replaces missing times."""
     for number, line in line_items(part):
         yield _Line(part.name, number).read(line, latest)
 
 
 class _Line:
-    """Reads one line strictly: people write this format by program, and a slip should be seen."""
+    """Reads one line strictly, because programs write this format, and errors should be noticed."""
 
     def __init__(self, name: str, number: int) -> None:
         self._where = f"Line {number} of {name}"

@@ -1,4 +1,4 @@
-"""The check each item of an export's list has to pass."""
+"""The type check of an export's items."""
 
 from __future__ import annotations
 

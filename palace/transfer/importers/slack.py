@@ -1,4 +1,4 @@
-"""Slack's export: a folder a channel, a file a day; who is who stands beside them.
+"""Slack's export: a folder per channel, a file per day, and lists of users and channels.
 
 A channel's day is a conversation, and so is each thread, wherever its replies lie.
 """
@@ -29,7 +29,7 @@ from palace.transfer.importers.slack_messages import People, add_message
 
 SOURCE = "slack"
 
-# The lists of what there is to read, and how such a place is called.
+# The channel lists, and how each kind of channel is called.
 _PLACES = {"channels.json": "#{}", "groups.json": "#{}", "mpims.json": "{}", "dms.json": "{}"}
 _USERS = ("users.json", "org_users.json")
 TITLE_LENGTH = 60
@@ -42,7 +42,7 @@ def is_slack(archive: Archive) -> bool:
 
 
 def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
-    """`latest` stands in for the times of messages that name none."""
+    """`latest` replaces missing times."""
     people = People(
         user for name in _USERS if name in archive.members for user in _listed(archive, name)
     )
@@ -53,7 +53,7 @@ def conversations(archive: Archive, latest: datetime) -> Iterator[Conversation]:
 
 
 def _days(archive: Archive) -> dict[str, list[str]]:
-    """The files of each folder that has any of days."""
+    """The day files of each folder."""
     days: dict[str, list[str]] = {}
     for name in archive.members:
         if folder := _folder(name):
@@ -62,18 +62,18 @@ def _days(archive: Archive) -> dict[str, list[str]]:
 
 
 def _folder(name: str) -> str:
-    """Of a day's file; empty for what is none."""
+    """The date of a day file; empty for others."""
     folder, _, file = name.rpartition("/")
     return folder if file.endswith(".json") and "/" not in folder else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A channel, a group or a talk between two.
+    """A channel, a group or a direct conversation.
 
     Attributes:
-        folder: Where its days are.
-        key: What Slack calls it for ever; its name may change.
+        folder: The folder of its day files.
+        key: Slack's permanent id; the name may change.
     """
 
     folder: str
@@ -99,7 +99,7 @@ def _name(file: str, folder: str, fields: dict[str, Any], people: People) -> str
 
 
 def _listed(archive: Archive, name: str) -> list[Any]:
-    """A small list, whole."""
+    """A small JSON list, loaded completely."""
     with archive.part(name) as part:
         content = part.stream.read(LARGEST_ITEM + 1)
     try:
@@ -112,15 +112,15 @@ def _listed(archive: Archive, name: str) -> list[Any]:
 
 
 @dataclass(slots=True)
-class _Told:
-    """A conversation that is still being gathered."""
+class _SlackConversation:
+    """A conversation under construction."""
 
     title: str
     gatherer: Gatherer = field(default_factory=Gatherer)
 
 
 class _Reading:
-    """The days of one place, one after the other; of its threads, all are kept until the end."""
+    """Reads the days of one channel in order; threads stay open until the end."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class _Reading:
         self._place = place
         self._people = people
         self._latest = latest
-        self._days: dict[str, _Told] = {}
-        self._threads: dict[str, _Told] = {}
+        self._days: dict[str, _SlackConversation] = {}
+        self._threads: dict[str, _SlackConversation] = {}
 
     def conversations(self) -> Iterator[Conversation]:
         for name in self._names:
@@ -144,41 +144,43 @@ class _Reading:
                 if first_character(part):
                     for message in list_items(part):
                         self._add(message)
-            # A day of ours may go on in the next file: Slack's days begin elsewhere.
+            # Our day may continue in the next file: Slack's days use another time zone.
             for day in sorted(self._days)[:-1]:
                 yield self._done(day, self._days.pop(day))
-        for key, told in [*self._days.items(), *self._threads.items()]:
-            yield self._done(key, told)
+        for key, conversation in [*self._days.items(), *self._threads.items()]:
+            yield self._done(key, conversation)
 
     def _add(self, message: Any) -> None:
         fields = as_mapping(message)
         said_at = slack_time(fields.get("ts")) or self._latest
-        told = self._conversation_of(fields, said_at)
+        conversation = self._conversation_of(fields, said_at)
         if fields.get("type", "message") != "message":
-            told.gatherer.skip(UNKNOWN_FORM)
+            conversation.gatherer.skip(UNKNOWN_FORM)
         else:
-            add_message(told.gatherer, fields, said_at, self._people)
+            add_message(conversation.gatherer, fields, said_at, self._people)
 
-    def _conversation_of(self, fields: dict[str, Any], said_at: datetime) -> _Told:
+    def _conversation_of(self, fields: dict[str, Any], said_at: datetime) -> _SlackConversation:
         thread = as_id(fields.get("thread_ts"))
         if thread:
             begins = self._people.words_of(fields)[:TITLE_LENGTH]
-            told = self._threads.setdefault(thread, _Told(self._place.title))
+            conversation = self._threads.setdefault(thread, _SlackConversation(self._place.title))
             if thread == fields.get("ts"):
-                told.title = f"{self._place.title}: {begins}"
-            return told
+                conversation.title = f"{self._place.title}: {begins}"
+            return conversation
         day = said_at.date().isoformat()
-        return self._days.setdefault(day, _Told(f"{self._place.title}, {day}"))
+        return self._days.setdefault(day, _SlackConversation(f"{self._place.title}, {day}"))
 
-    def _done(self, key: str, told: _Told) -> Conversation:
+    def _done(self, key: str, conversation: _SlackConversation) -> Conversation:
         # A reply may lie in an earlier file than the one before it.
-        turns = sorted(told.gatherer.take_turns(), key=lambda turn: turn.said_at)
+        turns = sorted(conversation.gatherer.take_turns(), key=lambda turn: turn.said_at)
         name = as_id(f"{self._place.key}/{key}")
-        return told.gatherer.conversation(Transcript(SOURCE, name, label(told.title), tuple(turns)))
+        return conversation.gatherer.conversation(
+            Transcript(SOURCE, name, label(conversation.title), tuple(turns))
+        )
 
 
 def slack_time(value: object) -> datetime | None:
-    """Seconds since 1970, which Slack writes as a text."""
+    """Parse Slack's timestamps: Unix times as text."""
     try:
         return as_time(float(value)) if isinstance(value, str) else as_time(value)
     except ValueError:

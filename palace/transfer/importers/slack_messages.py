@@ -1,4 +1,4 @@
-"""One message of Slack: its words as Slack shows them, who said it, and what was left out."""
+"""One Slack message: its text as Slack shows it, its speaker, and what was omitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from palace.transfer.importers.web_text import unescaped
 NOTICE = "is Slack's own note of who came, left or changed something"
 ONLY_FILES = "holds no words, only files or previews"
 
-# What is said in one of these is said by somebody; every other kind is a notice.
+# Message subtypes that people write; all others are notices.
 _SAID = {"bot_message", "me_message", "thread_broadcast", "file_share", "file_comment"}
 _SAID |= {"reply_broadcast", "slackbot_response", "huddle_thread"}
 # <@U024BE7LH>, <#C024BE7LR|general>, <!here>, <https://example.org|a link>
@@ -22,7 +22,7 @@ _LINK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 
 
 class People:
-    """Who is who, by their ids; whoever is not listed is called by that."""
+    """Users' names by id; unlisted users go by their id."""
 
     def __init__(self, users: Iterable[Any]) -> None:
         self._names: dict[str, str] = {}
@@ -41,14 +41,14 @@ class People:
         return bool(by_a_bot) or as_id(message.get("user")) in self._bots
 
     def speaker(self, message: dict[str, Any]) -> str:
-        """As the message itself calls them, where it does: nobody is listed for a bot."""
+        """The speaker's name, from the message if it has one: bots are not listed."""
         own = as_mapping(message.get("user_profile"))
         named = label(message.get("username")) or self._names.get(as_id(message.get("user")))
         bot = label(as_mapping(message.get("bot_profile")).get("name"))
         return named or _name({"profile": own}) or bot or as_id(message.get("user"))
 
     def words_of(self, message: dict[str, Any]) -> str:
-        """What it says, as Slack shows it: names for ids, signs for their codes."""
+        """The text as Slack shows it, with names for ids and decoded entities."""
         return unescaped(_LINK.sub(self._shown, raw_text(message)))
 
     def _shown(self, link: re.Match[str]) -> str:
@@ -72,16 +72,16 @@ def _name(user: dict[str, Any]) -> str:
 
 
 def raw_text(message: dict[str, Any]) -> str:
-    """As the export has it. What programs post often stands in attachments only."""
+    """The raw text. Programs often post attachments only."""
     text = message.get("text")
     if isinstance(text, str) and text.strip():
         return text
-    told = [
+    parts = [
         next((each[key] for key in ("text", "fallback") if isinstance(each.get(key), str)), "")
         for each in map(as_mapping, as_list(message.get("attachments")))
         if not each.get("from_url")
     ]
-    return "\n".join(filter(None, told))
+    return "\n".join(filter(None, parts))
 
 
 def add_message(
@@ -107,12 +107,12 @@ def add_message(
 
 
 def _beside(message: dict[str, Any], files: list[dict[str, Any]], text: str) -> dict[str, Any]:
-    """What the words alone do not say: the text as Slack writes it, files, when it was edited."""
+    """Metadata: the raw text, files, the time of editing."""
     raw = raw_text(message)
-    told = {
+    parts = {
         "text": raw if raw != text else None,
         "edited": as_mapping(message.get("edited")).get("ts"),
         "files": [label(file.get("name")) or as_id(file.get("id")) for file in files],
     }
-    slack = {key: value for key, value in told.items() if value}
+    slack = {key: value for key, value in parts.items() if value}
     return {"slack": slack} if slack else {}

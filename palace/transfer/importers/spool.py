@@ -1,4 +1,4 @@
-"""A conversation as one line of a spool: what a job files from, whatever format it came in."""
+"""Conversations as lines of a spool, from which a job files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
 def _transcript(fields: dict[str, Any]) -> Transcript:
     turns = tuple(
         Turn(external_id, role, text, datetime.fromisoformat(said_at), speaker, *metadata)
-        # An import that was begun by an earlier Loci has no metadata.
+        # Spools of earlier versions have no metadata.
         for external_id, role, text, said_at, speaker, *metadata in fields["turns"]
     )
     return Transcript(fields["source"], fields["id"], fields["title"], turns, fields["agent"])

@@ -1,10 +1,10 @@
-"""How large a file may be that somebody uploads."""
+"""The size limit of uploaded files."""
 
 from __future__ import annotations
 
 from django.conf import settings
 
-# What comes with a file in its request: names, tokens, boundaries.
+# The rest of the request: names, tokens, boundaries.
 BESIDES_THE_FILE = 64 << 10
 
 
@@ -14,5 +14,5 @@ def largest_file() -> int:
 
 
 def largest_request() -> int:
-    """In bytes: of one that brings the largest file."""
+    """The largest request, in bytes."""
     return largest_file() + BESIDES_THE_FILE

@@ -1,7 +1,7 @@
-"""The words of a piece of a web page, in lines and paragraphs as one sees them.
+"""The text of an HTML fragment, in lines and paragraphs as displayed.
 
-A page may be made to be slow to read. So its tags are found in one pass, which the standard
-library's parser does not do: it looks for the end of every tag that has none anew.
+A page may be crafted to be slow to parse. So tags are found in one pass, unlike in the standard
+library's parser, which searches for the end of every unclosed tag again.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ _PARAGRAPHS = {"p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "pre"
 _PARAGRAPHS |= {"blockquote", "section", "hr"}
 _LINES = {"br", "li", "tr"}
 _UNSEEN = {"script", "style", "head", "template"}
-# What is in them is no markup.
+# Elements with raw text.
 _RAW = {"script", "style"}
 _SPACE = re.compile(r"\s+")
 _NAME = re.compile(r"[a-zA-Z][^\s/>\0]*")
-# Of a tag after its name, up to where it ends or a value begins that may hold its end's sign.
+# A tag's rest, up to its end or to a quoted value, which may contain “>”.
 _UP_TO_VALUE = re.compile(r"[^>\"']*")
 _NUMBERED = re.compile(r"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
-# More digits than any character has.
+# More digits than any code point has.
 _MANY_DIGITS = 8
 
 
@@ -32,12 +32,12 @@ def text_of(page: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """With signs for their codes. A number that is no character's is not computed."""
+    """Decode entities, except for numbers that are too large."""
     return html.unescape(_NUMBERED.sub(_shortened, text))
 
 
 def _shortened(code: re.Match[str]) -> str:
-    """Zeros before it make no number larger, but slow to read."""
+    """Strip leading zeros, which slow down parsing."""
     digits = (code[1] or code[2]).lstrip("0")
     if len(digits) > _MANY_DIGITS:
         return "\N{REPLACEMENT CHARACTER}"
@@ -68,7 +68,7 @@ class _Reader:
         self._say(self._page[at:])
 
     def _after(self, sign: int) -> int:
-        """Where to go on behind the “<” at `sign`, and whatever it begins."""
+        """The position after the tag or other markup that starts at `sign`."""
         page, closes = self._page, self._page.startswith("/", sign + 1)
         if page.startswith("<!--", sign) and sign + 4 <= self._last_comment_end:
             return page.find("-->", sign + 4) + 3
@@ -81,7 +81,7 @@ class _Reader:
 
     def _after_tag(self, sign: int, name: re.Match[str], *, closes: bool) -> int:
         end = self._end_of_tag(name.end())
-        if end < 0:  # Nothing that follows is a tag.
+        if end < 0:  # No tag follows.
             self._say(self._page[sign:])
             return len(self._page)
         tag = name[0].lower()
@@ -96,9 +96,9 @@ class _Reader:
         return end
 
     def _end_of_tag(self, at: int) -> int:
-        """Behind its “>”, which does not count within quotes; -1 where there is none.
+        """The position after its “>” outside of quotes; -1 if there is none.
 
-        Once a quote has no end, quotes are taken for nothing, so that no page is looked through
+        After an unclosed quote, quotes are ignored, so that the page is not searched again
         for each of its tags.
         """
         while self._values_may_hold_ends and at < self._last_end:
@@ -142,7 +142,7 @@ class _Reader:
 
     def _break(self, tag: str) -> None:
         if tag in _PARAGRAPHS:
-            # What a list's point begins with stays on its line.
+            # A list item's text stays on the line of its bullet.
             if not self._ends("- "):
                 self._drop_spaces()
                 self._add("\n\n")

@@ -1,1 +1,1 @@
-"""A Loci export put back as it was, into a palace that holds nothing (docs/export-format.md)."""
+"""Restore a Loci export into an empty palace (docs/export-format.md)."""

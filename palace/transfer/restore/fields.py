@@ -1,4 +1,4 @@
-"""One record of an export, field by field, none of which is believed before it was looked at."""
+"""Validated access to the fields of an export's record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MessageKey = tuple[str, str, str]  # Source, conversation and id there.
 
 
 class Fields:
-    """Reads a record's fields; what is not as Loci writes it raises a `ValueError` that says so."""
+    """Reads a record's fields; raises `ValueError` for invalid ones."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._fields = fields

@@ -1,4 +1,4 @@
-"""Putting a palace back: all of it in one transaction, or nothing."""
+"""Restore a palace in one transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from palace.transfer.restore import knowledge, places
 from palace.transfer.restore.fields import Fields
 from palace.transfer.restore.restored_keys import Placed
 
-# Records that are in memory together; messages can be long.
+# Records in memory at once; messages can be long.
 CHUNK = 200
 
 Writer = Callable[[Placed, Sequence[Fields]], None]
@@ -34,7 +34,7 @@ WRITERS: dict[str, Writer] = {
     "activities": knowledge.put_activities,
 }
 
-# What programs name without saying in which palace it is, and by which of its ids.
+# Records that programs address without a palace, and their id fields.
 _NAMED_ALONE = {"facts": "memory", "episodes": "id"}
 
 NOT_EMPTY = (
@@ -44,21 +44,21 @@ NOT_EMPTY = (
 
 
 def is_empty(palace: Palace) -> bool:
-    """Whether nothing is remembered here, in the trash either."""
+    """Whether the palace is empty, including the trash."""
     kinds = (Room, Fact, Entity, Episode)
     return not any(kind._default_manager.filter(palace=palace).exists() for kind in kinds)
 
 
 def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[str]:
-    """Put back every record of an export; returns how many of each file.
+    """Restore all records of an export; returns the number per file.
 
-    Numbers and ids are those they had. Where another palace of this owner has such memories, all
-    ids are new ones: programs name a memory without its palace. Drawers that had been mined have
+    Numbers and ids are retained. But if another palace of this owner has these memories, all
+    ids are new: programs address a memory without its palace. Mined drawers have
     their closets and tags, but no passages: `index_placed` makes those, and nothing reads them
     again.
 
     Args:
-        records: Starts reading them, in the order in which they were written; called twice.
+        records: Returns an iterator over the records in order; called twice.
 
     Raises:
         BadImport: the palace is not empty, or a record is not as Loci writes it; nothing was
@@ -68,13 +68,13 @@ def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[
         palace.lock()
         if not is_empty(palace):
             raise BadImport(NOT_EMPTY)
-        # Nothing hangs on them any more: a wing for what is unsorted, say.
+        # Remove what is unused, such as an unsorted wing.
         WingAlias.objects.filter(palace=palace).delete()
         Wing.objects.within(palace).delete()
         placed = Placed(palace, renames=_has_known_ids(palace, records()))
         counts: Counter[str] = Counter()
         for file, chunk in _chunks(records()):
-            with _told(file, chunk):
+            with _translate_errors(file, chunk):
                 WRITERS[file](placed, [Fields(record.fields()) for record in chunk])
             counts[file] += len(chunk)
     return counts
@@ -84,7 +84,7 @@ def _has_known_ids(palace: Palace, records: Iterable[Record]) -> bool:
     """Whether another palace of the same owner has memories or episodes of the export."""
     owner = palace.owner_id
     for file, chunk in _chunks(record for record in records if record.file in _NAMED_ALONE):
-        with _told(file, chunk):
+        with _translate_errors(file, chunk):
             ids = [Fields(record.fields()).uuid(_NAMED_ALONE[file]) for record in chunk]
         if file == "facts":
             known = Fact.objects.filter(palace__owner=owner, memory__in=ids).exists()
@@ -96,12 +96,12 @@ def _has_known_ids(palace: Palace, records: Iterable[Record]) -> bool:
 
 
 @contextmanager
-def _told(file: str, chunk: Sequence[Record]) -> Iterator[None]:
-    """What is wrong with records becomes a sentence."""
+def _translate_errors(file: str, chunk: Sequence[Record]) -> Iterator[None]:
+    """Translate errors in records to BadImport."""
     try:
         yield
     except (ValueError, DatabaseError) as error:
-        # The database's own words would repeat somebody's.
+        # The database's message could quote the palace.
         why = f": {str(error)[:200]}" if isinstance(error, ValueError) else ""
         raise BadImport(
             f"Among the {file.replace('_', ' ')} in the export, from line {chunk[0].line} on, is "

@@ -1,4 +1,4 @@
-"""Putting back what was made of the words: entities, facts, their history, episodes, activity."""
+"""Restore entities, facts, their history, episodes and activity."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _clocks(each: Fields) -> Row:
 
 
 def _link_versions(placed: Placed, records: Sequence[Fields]) -> None:
-    """What one takes the place of was written before it, in this chunk or an earlier one."""
+    """Link superseded facts, which come earlier, in this chunk or a previous one."""
     linked = [each for each in records if each.text_or_none("supersedes")]
     new = [placed.id_of(each) for each in linked]
     old = [placed.id_of(each, "supersedes") for each in linked]
@@ -158,7 +158,7 @@ def put_activities(placed: Placed, records: Sequence[Fields]) -> None:
 
 
 def _new(placed: Placed, kind: Any, records: Sequence[Fields]) -> list[Fields]:
-    """Those that an emptied palace has not kept: its log outlives what it is about."""
+    """The records that the emptied palace does not have yet: its log is never deleted."""
     kept = present(kind, placed.palace, [placed.id_of(each) for each in records])
     return [each for each in records if placed.id_of(each) not in kept]
 

@@ -1,4 +1,4 @@
-"""Putting back where things are kept: wings, rooms, closets, and the drawers with their words."""
+"""Restore wings, rooms, closets and drawers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DRAWER = (
     *("preference", "terms", "filed_at", "facts_read_at", "trashed_at"),
 )
 MENTION = ("palace_id", "entity_id", "drawer_id", "start", "end")
-TELLING = (
+INGESTION = (
     *("palace_id", "drawer_id", "by", "agent", "run", "metadata"),
     *("prompt", "judging_prompt", "filters"),
 )
 
 
 def put_palace(placed: Placed, records: Sequence[Fields]) -> None:
-    """What had been purged there keeps its number here."""
+    """Restore the highest numbers, so that those of purged rows are not reused."""
     for each in records:
         Palace.objects.filter(pk=placed.palace.pk).update(
             highest_wing=Greatest("highest_wing", each.count("highest_wing")),
@@ -96,19 +96,19 @@ def put_drawers(placed: Placed, records: Sequence[Fields]) -> None:
     keys = dict(_written(placed, Drawer, records).values_list("uuid", "pk"))
     beside = [(keys[placed.id_of(each)], each) for each in records]
     copy_in(Mention, MENTION, (row for each in beside for row in _mentions(placed, *each)))
-    copy_in(Telling, TELLING, (row for each in beside for row in _telling(palace, *each)))
+    copy_in(Telling, INGESTION, (row for each in beside for row in _ingestion(palace, *each)))
 
 
 def _written(
     placed: Placed, kind: type[Wing | Room | Closet | Drawer], records: Sequence[Fields]
 ) -> QuerySet[Any, Any]:
-    """The rows that these records have become."""
+    """The restored rows of these records."""
     rows = kind._default_manager.filter(palace=placed.palace)
     return rows.filter(uuid__in=[placed.id_of(each) for each in records])
 
 
 def _drawer(placed: Placed, each: Fields) -> tuple[object, ...]:
-    # One that was mined has a closet, by which `index_placed` knows it; one without is mined yet.
+    # Mined drawers have a closet, by which `index_placed` finds them; others are mined later.
     was_mined = each.is_so("mined")
     return (
         *(placed.palace.pk, placed.id_of(each), placed.room(each)),
@@ -133,10 +133,20 @@ def _mentions(placed: Placed, drawer: int, each: Fields) -> Iterator[tuple[objec
         yield placed.palace.pk, placed.entity(mention.record("entity")), drawer, start, end
 
 
-def _telling(palace: Palace, drawer: int, each: Fields) -> Iterator[tuple[object, ...]]:
-    if (told := each.record_or_none("telling")) is not None:
+def _ingestion(palace: Palace, drawer: int, each: Fields) -> Iterator[tuple[object, ...]]:
+    if (ingestion := each.record_or_none("telling")) is not None:
         yield (
-            *(palace.pk, drawer, told.text("by"), told.text("agent"), told.text("run")),
-            *(as_json(told.mapping("metadata")), told.text("prompt"), told.text("judging_prompt")),
-            as_json(told.mapping_or_none("filters")),
+            *(
+                palace.pk,
+                drawer,
+                ingestion.text("by"),
+                ingestion.text("agent"),
+                ingestion.text("run"),
+            ),
+            *(
+                as_json(ingestion.mapping("metadata")),
+                ingestion.text("prompt"),
+                ingestion.text("judging_prompt"),
+            ),
+            as_json(ingestion.mapping_or_none("filters")),
         )

@@ -1,4 +1,4 @@
-"""What has been put back so far: by what records call it, its key in the database."""
+"""Maps the ids in records to the primary keys of restored rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Key = TypeVar("Key", bound=Hashable)
 class Placed:
     """
     Attributes:
-        renames: Whether everything gets an id of its own here, always the same for the same one.
+        renames: Whether to assign new ids, derived from the old ones.
         wings, rooms: By number.
         closets: By their room's number and their slug.
         entities: By kind and slug.
@@ -31,8 +31,8 @@ class Placed:
     entities: dict[EntityKey, int] = field(default_factory=dict)
 
     def id_of(self, fields: Fields, name: str = "id") -> UUID:
-        told = fields.uuid(name)
-        return uuid5(self.palace.uuid, str(told)) if self.renames else told
+        original = fields.uuid(name)
+        return uuid5(self.palace.uuid, str(original)) if self.renames else original
 
     def wing(self, fields: Fields) -> int:
         return _found(self.wings, fields.count("wing"), "wing")

@@ -1,4 +1,4 @@
-"""Writing many rows at once."""
+"""Bulk inserts by COPY."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from palace.models import Palace
 def copy_in(
     model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> None:
-    """Write rows as they are: unlike `bulk_create` it keeps the times of making that are given."""
+    """Insert rows unchanged: unlike `bulk_create` it preserves creation times."""
     quoted = connection.ops.quote_name
     named = ", ".join(map(quoted, columns))
     statement = f"COPY {quoted(model._meta.db_table)} ({named}) FROM STDIN"
-    # What ends a copy comes to us past the cursor, which would have told it in Django's terms.
+    # COPY's errors bypass the cursor, which would translate them to Django's.
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
@@ -27,6 +27,6 @@ def copy_in(
 
 
 def present(model: type[models.Model], palace: Palace, uuids: Iterable[object]) -> set[object]:
-    """Those of the ids that a row of the palace has."""
+    """The ids that exist in the palace."""
     rows = model._default_manager.filter(palace=palace, uuid__in=list(uuids))
     return set(rows.values_list("uuid", flat=True))

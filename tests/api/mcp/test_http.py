@@ -105,7 +105,7 @@ HARD = [
     ("recall", {"query": "a\0b"}, 400, "cannot be stored"),
     ("recall", {"query": "x", "max_tokens": 0}, 400, "max_tokens: "),
     ("recall", {"query": "x", "top_q": 3}, 400, "top_q: "),
-    ("recall", {"query": "x", "as_of": "yesterday"}, 400, "as_of: it is no time"),
+    ("recall", {"query": "x", "as_of": "yesterday"}, 400, "as_of: it is not a time"),
     ("recall", {"query": "x", "user_id": " "}, 400, "user_id is blank"),
     ("remember", {"messages": [{"content": " \n"}]}, 400, "messages.0.content: it is blank"),
     ("remember", {"messages": [{"content": "x", "role": "king"}]}, 400, "messages.0.role: "),
@@ -124,7 +124,7 @@ HARD = [
     ("save_to_working_memory", {"key": "a//b", "data": "x"}, 400, "A key is made of parts"),
     ("save_to_working_memory", {"key": "patrol/p/x", "data": "x"}, 403, "patrol/p"),
     ("save_to_working_memory", {"key": "a", "data": "x", "ttl_minutes": -1}, 400, "ttl_seconds"),
-    ("get_from_working_memory", {"key": "nothing"}, 404, "There is nothing under this key"),
+    ("get_from_working_memory", {"key": "nothing"}, 404, "There is no entry under this key"),
     ("list_working_memory", {"namespace": "kitchen"}, 400, "A path begins with"),
 ]
 

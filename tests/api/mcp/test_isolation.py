@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 
 from api.mcp import prompts, resources
 from api.mcp.callers import Caller
-from api.mcp.fields import Asked, Told
+from api.mcp.fields import ToolRequest, ToolResponse
 from api.mcp.registry import Tool
 from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
@@ -175,13 +175,13 @@ def test_a_fact_is_not_deleted_by_mistake(drawer, owner):
     assert fact(drawer) == held
 
 
-class Anything(Asked):
+class Anything(ToolRequest):
     pass
 
 
 @pytest.mark.django_db
 def test_what_breaks_tells_nothing_of_itself(owner, caplog):
-    def breaks(caller: Caller, asked: Anything) -> Told:
+    def breaks(caller: Caller, asked: Anything) -> ToolResponse:
         raise RuntimeError(WORD)
 
     tool = Tool("Break", "write", Anything, breaks, TOOLS["remember"].shown)

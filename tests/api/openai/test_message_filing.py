@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from api.openai.message_filing import SOURCE, find_place, keep_reply, keep_told
+from api.openai.message_filing import SOURCE, file_messages, find_place, keep_reply
 from api.openai.message_text import Said, read_history
 from chat.extractive import NO_MODEL
 from chat.tasks import mine_proxied
@@ -21,7 +21,7 @@ def tell(palace, *messages, named=None, reply=None, later=timedelta(0), **kept_w
     """A request, and what was answered."""
     now = timezone.now() + later
     history = read_history([user(each) if isinstance(each, str) else each for each in messages])
-    place = keep_told(palace, history, named, now)
+    place = file_messages(palace, history, named, now)
     if reply:
         keep_reply(palace, place, history, Said("assistant", reply), now, kept_with)
     return place.conversation
@@ -65,7 +65,7 @@ def test_a_request_sent_again_is_kept_once(palace):
 
 def test_a_reply_that_the_next_request_told_first_is_kept_once(palace):
     history = read_history([user("Hi")])
-    place = keep_told(palace, history, None, timezone.now())
+    place = file_messages(palace, history, None, timezone.now())
     tell(palace, "Hi", assistant("Hello"), "How?")
     keep_reply(palace, place, history, Said("assistant", "Hello"), timezone.now(), {})
     assert list(conversations(palace).values()) == [["Hi", "Hello", "How?"]]

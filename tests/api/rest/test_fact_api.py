@@ -267,7 +267,7 @@ def test_a_key_of_one_palace_means_it_and_opens_no_other(program, owner):
         ({"messages": {"role": "user", "content": "Hi"}}, "messages is a text, or a list"),
         ({"messages": None}, "messages: This field may not be null."),
         ({"messages": "Hi", "filters": {"field": "memory"}}, "is no filter. Write an object"),
-        ({"messages": "Hi", "timestamp": "yesterday"}, "timestamp: This is no time; write one"),
+        ({"messages": "Hi", "timestamp": "yesterday"}, "timestamp: This is not a time; write one"),
         ({"messages": "Hi", "user_id": 7}, "user_id: Not a valid string."),
         ({"messages": "Hi", "user_id": " "}, "user_id: This field may not be blank."),
         ({"messages": "Hi", "metadata": [1]}, "metadata: Expected a dictionary"),
@@ -283,11 +283,11 @@ def test_what_cannot_be_understood_gets_a_sentence(program, sent, sentence):
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ("q=Hi&filters={", "filters is no JSON: Expecting property name"),
+        ("q=Hi&filters={", "filters is not JSON: Expecting property name"),
         ("q=Hi&filters=[]", "[] is no filter."),
-        ("q=Hi&known_at=2024-01-31T09:30:00+01:00", "known_at: This is no time"),
+        ("q=Hi&known_at=2024-01-31T09:30:00+01:00", "known_at: This is not a time"),
         ("q=Hi&limit=0", "limit: Ensure this value is greater than or equal to 1."),
-        ("", "query: This is needed"),
+        ("", "query: This field is required"),
         ("q=%00", "q: Null characters are not allowed."),
     ],
 )

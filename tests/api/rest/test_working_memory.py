@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from palace.models import Palace
-from palace.working.fields import peek_fields
+from palace.working.fields import peek_conversation
 from tests.api.rest.conftest import client_of
 
 ALICE = {"user_id": "alice"}
@@ -23,9 +23,9 @@ def test_what_is_noted_of_a_conversation_is_merged_kept_on_and_deleted(program):
     fields = good(program.put("/working-memory/42", more))["fields"]
     assert fields == {"open": ["a"], "scratchpad": "Rule 37 …", "step": 1}
     alices = Palace.objects.get(subject="alice")
-    ending = peek_fields(alices, "42").expires_at
+    ending = peek_conversation(alices, "42").expires_at
     assert good(program.get("/working-memory/42", ALICE))["fields"] == fields
-    assert peek_fields(alices, "42").expires_at > ending, "To read it keeps it on."
+    assert peek_conversation(alices, "42").expires_at > ending, "To read it keeps it on."
     assert good(program.get("/working-memory/42"))["fields"] == {}, "The owner's own has none."
     gone = good(program.delete("/working-memory/42?user_id=alice&fields=step&fields=none"))
     assert gone == {"deleted": 1}

@@ -160,7 +160,7 @@ ASKED = {
 
 def answer_of(palace, name, asked):
     tool = TOOLS[name]
-    told = tool.run(Caller.at_home(palace.owner, None), tool.asked.model_validate(asked))
+    told = tool.run(Caller.at_home(palace.owner, None), tool.request.model_validate(asked))
     return told.model_dump(mode="json")
 
 

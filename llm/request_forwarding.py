@@ -1,5 +1,5 @@
-"""A program's own request, passed on to a chat model as it is. What comes back is handed on
-unchanged, an error too; nothing is retried, as whoever asks does that by itself."""
+"""Forward a program's request to a chat model and return its response unchanged, errors
+included. Nothing is retried; the program can do that."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ import openai
 from django.conf import settings
 
 from llm import client
-from llm.asking import count
+from llm.chat_calls import count
 from llm.errors import ModelRefused, ModelUnavailable
 from llm.messages import Message
 from llm.providers import Endpoint
 from llm.transport import MAX_ANSWER_BYTES, guarded_client
 from llm.usage import Meter
 
-# A model may think for as long before the first word of a whole answer; as OpenAI's clients wait.
+# The longest wait for a complete answer; the default of OpenAI's clients.
 LONGEST_SILENCE_S = 600
-# A count beyond that is nonsense, and no column would hold it.
+# A larger count is nonsense and does not fit the column.
 _MOST_TOKENS = 2**31 - 1
 
 
-class Passed:
-    """An answer whose head has come. Read it, then close it."""
+class ForwardedResponse:
+    """A response whose headers have arrived. Read its body, then close it."""
 
     def __init__(self, response: httpx2.Response, endpoint: Endpoint) -> None:
         self.status = response.status_code
@@ -48,13 +48,13 @@ class Passed:
         return self.status >= 400
 
     def pieces(self) -> Iterator[bytes]:
-        """The body as it arrives.
+        """Yield the body as it arrives.
 
         Raises:
-            ModelUnavailable: it breaks off.
+            ModelUnavailable: the connection breaks.
         """
         with _in_our_words(self._endpoint, self._response.request):
-            # Read so, it is not closed behind our back: see `hang_up`.
+            # Reading the raw stream does not close it implicitly: see `abort`.
             parts: Iterable[bytes] = cast(httpx2.SyncByteStream, self._response.stream)
             yield from parts
 
@@ -62,42 +62,44 @@ class Passed:
         """The body.
 
         Raises:
-            ModelUnavailable: it breaks off, or does not end.
+            ModelUnavailable: the connection breaks, or the body is too large.
         """
         parts, size = [], 0
         for part in self.pieces():
             parts.append(part)
             size += len(part)
             if size > MAX_ANSWER_BYTES:
-                raise ModelUnavailable(f"{self._endpoint} sends an answer that does not end.")
+                raise ModelUnavailable(f"{self._endpoint} sends an endless answer.")
         return b"".join(parts)
 
-    def hang_up(self) -> None:
-        """From any thread: whoever waits for the next piece waits no more."""
+    def abort(self) -> None:
+        """Unblock the reading thread; callable from any thread."""
         with self._lock:
-            # Once it is closed, its connection may carry somebody else's answer.
+            # Once closed, the connection may be reused for another response.
             if self._closed:
                 return
             stream = self._response.extensions["network_stream"]
-            with suppress(OSError):  # It has ended by itself.
+            with suppress(OSError):  # It has ended already.
                 stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """In the thread that reads."""
+        """Call it in the reading thread."""
         with self._lock:
             self._closed = True
             self._response.close()
 
 
-def pass_on(endpoint: Endpoint, method: str, path: str, body: bytes | None = None) -> Passed:
-    """Send it and wait for the answer's head.
+def forward_request(
+    endpoint: Endpoint, method: str, path: str, body: bytes | None = None
+) -> ForwardedResponse:
+    """Send the request and wait for the response's headers.
 
     Args:
-        path: Below the base URL, with the first slash.
+        path: Below the base URL, starting with a slash.
 
     Raises:
-        ModelUnavailable: nobody answers there.
-        ModelRefused: the address is none, or one that may not be called.
+        ModelUnavailable: the server does not respond.
+        ModelRefused: the address is invalid or not allowed.
     """
     http = _client(os.getpid(), endpoint.of_a_user and not settings.PRIVATE_PROVIDERS)
     headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
@@ -110,22 +112,24 @@ def pass_on(endpoint: Endpoint, method: str, path: str, body: bytes | None = Non
             method, address, content=body, headers=headers, timeout=timeout
         )
     with _in_our_words(endpoint, request):
-        passed = Passed(http.send(request, stream=True), endpoint)
+        passed = ForwardedResponse(http.send(request, stream=True), endpoint)
     if 300 <= passed.status < 400:
         passed.close()
-        said = f"{endpoint} only points to another address; set the address that it leads to."
+        said = f"{endpoint} redirects to another address; configure that address instead."
         raise ModelRefused(said)
     if passed.headers.get("content-encoding", "identity") != "identity":
         passed.close()
-        raise ModelUnavailable(f"{endpoint} sends a compressed answer, which was not asked for.")
+        raise ModelUnavailable(
+            f"{endpoint} sends a compressed answer, although none was requested."
+        )
     return passed
 
 
-def fill_meter(meter: Meter, told: Any, prompt: list[Message], text: str) -> None:
-    """What an answer's `usage` says, as far as it makes sense; the rest is estimated."""
+def fill_meter(meter: Meter, reported: Any, prompt: list[Message], text: str) -> None:
+    """Fill the meter from a response's `usage`, ignoring nonsense; estimate the rest."""
     sensible = {
         name: value
-        for name, value in (told.items() if isinstance(told, Mapping) else ())
+        for name, value in (reported.items() if isinstance(reported, Mapping) else ())
         if isinstance(value, int | float) and 0 <= value <= _MOST_TOKENS
     }
     count(meter, SimpleNamespace(**sensible), prompt, text)

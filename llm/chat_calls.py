@@ -1,4 +1,4 @@
-"""Calls to a chat model: made in its dialect, checked, metered. `llm.chat` is the way in."""
+"""Call a chat model in its dialect; check and meter the call. The public API is `llm.chat`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llm.messages import Ask, Completion, Message
 from llm.providers import Endpoint
 from llm.tokens import count_tokens
 
-# More than a call can cost; beyond it the answer is nonsense, and no column would hold it.
+# More than a call can cost; a larger number is nonsense and does not fit the column.
 MAX_COST_USD = 100_000
 
 
@@ -26,8 +26,8 @@ def ask(messages: Sequence[Message], how: Ask) -> Completion:
         answer = _request(messages, how, stream=False)
         if not isinstance(answer, ChatCompletion):
             raise ModelUnavailable(client.not_the_protocol(how.endpoint))
-        if getattr(answer, "error", None):  # OpenRouter's way: status 200, and what went wrong.
-            raise ModelUnavailable(f"{how.endpoint} broke off with an error; try again later.")
+        if getattr(answer, "error", None):  # OpenRouter reports errors with status 200.
+            raise ModelUnavailable(f"{how.endpoint} stopped with an error; try again later.")
         text, finish_reason = _first_choice(answer)
         count(meter, answer.usage, messages, text)
         if not text:
@@ -65,7 +65,7 @@ def _metered(how: Ask) -> AbstractContextManager[usage.Meter]:
 
 
 class _StreamReader:
-    """Keeps account of what has come while handing it on."""
+    """Passes on a stream's pieces and records them."""
 
     def __init__(self) -> None:
         self.began = False
@@ -84,20 +84,20 @@ class _StreamReader:
                     yield piece
 
     def check(self, endpoint: Endpoint) -> None:
-        """A server that just stops sending has not finished, whatever it has sent."""
+        """A stream without a finish reason was interrupted."""
         if not self.finish_reason:
-            raise ModelUnavailable(f"{endpoint} broke off in the middle.")
+            raise ModelUnavailable(f"{endpoint} stopped in the middle of its answer.")
         if not self.pieces:
             raise BadModelOutput(_wordless(endpoint, self.finish_reason))
 
 
 def _request(messages: Sequence[Message], how: Ask, *, stream: bool) -> Any:
-    """The library's answer, asked for in the endpoint's dialect."""
+    """The library's response to a request in the endpoint's dialect."""
     dialect = dialects.of(how.endpoint)
     with client.translated(how.endpoint, timeout_s=how.timeout_s):
         library = client.connect(how.endpoint, max_retries=how.max_retries)
         create = cast(Any, library.chat.completions.create)
-        # Ends: each refusal takes something away from the dialect, or is raised.
+        # Terminates: each refusal simplifies the dialect or is raised.
         while True:
             try:
                 answer = create(
@@ -122,7 +122,7 @@ def _request(messages: Sequence[Message], how: Ask, *, stream: bool) -> Any:
 
 
 def _sendable(messages: Sequence[Message]) -> list[Message]:
-    """With a question mark for half a surrogate pair, which has no UTF-8 form."""
+    """Replace lone surrogates, which cannot be encoded, by question marks."""
     return [
         {
             "role": message["role"],
@@ -141,31 +141,31 @@ def _first_choice(answer: ChatCompletion) -> tuple[str, str]:
 
 
 def _clean(text: str | None) -> str:
-    """Without NUL, which a model may write and Postgres cannot store."""
+    """Drop NUL, which Postgres cannot store."""
     return (text or "").replace("\x00", "")
 
 
 def _wordless(endpoint: Endpoint, finish_reason: str) -> str:
     if finish_reason == "length":
-        return f"{endpoint} used up its tokens before the first word; allow it more."
-    return f"{endpoint} answered without a word; try again or choose another model."
+        return f"{endpoint} used up its tokens before the first word; raise its limit."
+    return f"{endpoint} returned an empty answer; try again or choose another model."
 
 
-def count(meter: usage.Meter, told: Any, messages: Sequence[Message], text: str) -> None:
-    """Fill the meter with what the provider says, or else with our own estimate."""
-    tokens_in = getattr(told, "prompt_tokens", None)
-    tokens_out = getattr(told, "completion_tokens", None)
+def count(meter: usage.Meter, reported: Any, messages: Sequence[Message], text: str) -> None:
+    """Fill the meter with the provider's counts, or our own estimates."""
+    tokens_in = getattr(reported, "prompt_tokens", None)
+    tokens_out = getattr(reported, "completion_tokens", None)
     if tokens_in is None:
         tokens_in = sum(count_tokens(message["content"]) for message in messages)
     if tokens_out is None:
         tokens_out = count_tokens(text)
     meter.tokens_in, meter.tokens_out = int(tokens_in), int(tokens_out)
-    meter.cost_usd = _told_cost(told)
+    meter.cost_usd = _reported_cost(reported)
 
 
-def _told_cost(told: Any) -> Decimal | None:
-    """OpenRouter says in `usage.cost` what it charged, in dollars."""
-    cost = getattr(told, "cost", None)
+def _reported_cost(reported: Any) -> Decimal | None:
+    """The charge in dollars that OpenRouter reports as `usage.cost`."""
+    cost = getattr(reported, "cost", None)
     if not isinstance(cost, int | float) or not 0 <= cost < MAX_COST_USD:
         return None
     return round(Decimal(str(cost)), 8)
