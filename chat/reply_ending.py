@@ -34,7 +34,7 @@ def stop(reply: Message) -> bool:
         redis.RedisError: Redis is away, so nobody can be asked to stop.
     """
     live.ask_to_stop(reply.uuid)
-    text = live.text_so_far(reply.uuid)
+    text = _text_so_far(reply)
     values = {"status": Message.Status.STOPPED, "text": text, "writer": None}
     return _end(reply, Q(status=Message.Status.WRITING), values)
 
@@ -50,9 +50,16 @@ def end_if_abandoned(reply: Message) -> bool:
 
 def end_as_abandoned(reply: Message) -> bool:
     """End it with what there is. Its writer, should it be seen again, may still `finish()` it."""
-    text = live.text_so_far(reply.uuid)
+    text = _text_so_far(reply)
     values = {"status": Message.Status.FAILED, "text": text, "note": INTERRUPTED}
     return _end(reply, Q(status=Message.Status.WRITING), values)
+
+
+def _text_so_far(reply: Message) -> str:
+    """The longer of what Redis has, which may have been emptied, and what was stored."""
+    stored = Message.objects.filter(palace=reply.palace_id, pk=reply.pk)
+    texts = [live.text_so_far(reply.uuid), *stored.values_list("text", flat=True)]
+    return max(texts, key=len)
 
 
 def end_abandoned(conversation: Conversation) -> None:

@@ -47,6 +47,8 @@ LONGEST_REPLY = 1_000_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
 # Seconds between two writes to Redis, and after one that failed.
 PUBLISH_EVERY_S, SILENCE_S = 0.03, 2
+# Likewise to the database, where half a reply outlives this process and Redis.
+SAVE_EVERY_S, SAVE_PAUSE_S = 1, 30
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
@@ -62,6 +64,7 @@ class Draft:
         notes: What was degraded or skipped, or went wrong, in sentences.
         sent: How many characters of the text Redis is known to have.
         silent_until: No write to Redis before that, by `time.monotonic()`.
+        unsaved_until: Likewise to the database.
         mine: False once the text only quotes the palace itself.
     """
 
@@ -69,6 +72,7 @@ class Draft:
     text: str = ""
     sent: int = 0
     silent_until: float = 0
+    unsaved_until: float = 0
     model: str = ""
     mine: bool = True
     status: Message.Status = Message.Status.DONE
@@ -223,6 +227,7 @@ def _stream(
                 draft.status = Message.Status.FAILED
                 draft.notes.append(TOO_LONG)
                 return
+            _save_text(reply, draft)
             if not _tell_text(reply, draft):
                 draft.status = Message.Status.STOPPED
                 return
@@ -271,6 +276,26 @@ def _tell_text(reply: Message, draft: Draft) -> bool:
         return True
     draft.sent, draft.silent_until = len(draft.text), time.monotonic() + PUBLISH_EVERY_S
     return going_on
+
+
+def _save_text(reply: Message, draft: Draft) -> None:
+    """Store what there is, once a second: this process may be killed before the end."""
+    if time.monotonic() < draft.unsaved_until:
+        return
+    pause_s = SAVE_EVERY_S
+    try:
+        Message.objects.filter(
+            palace=reply.palace_id,
+            pk=reply.pk,
+            writer=reply.writer,
+            status=Message.Status.WRITING,
+        ).update(text=draft.text)
+    except (OperationalError, InterfaceError) as error:
+        logger.warning("Half a reply is not stored: the database is away (%s).", error)
+        pause_s = SAVE_PAUSE_S
+    finally:
+        connection.close()
+    draft.unsaved_until = time.monotonic() + pause_s
 
 
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:

@@ -201,9 +201,9 @@ def _kept_drawn(text: str, places: tuple[tuple[str, str], ...]) -> SafeString:
 
 def _so_far(message: Message) -> str:
     try:
-        return live.text_so_far(message.uuid)
+        return max(live.text_so_far(message.uuid), message.text, key=len)
     except redis.RedisError:
-        return ""  # The whole text comes with the end of the reply.
+        return message.text  # The whole text comes with the end of the reply.
 
 
 @dataclass(frozen=True, slots=True)

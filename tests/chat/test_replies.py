@@ -21,6 +21,7 @@ from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
+from tests.polling import until
 
 QUESTION = "Where does my sister Nora work?"
 
@@ -168,8 +169,8 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
         (Status(401, code="invalid_api_key"), "key"),
         (Status(404, code="model_not_found"), "model"),
         (Status(500), "try again"),
-        (NotJson(), "broke off"),
-        (CutOff(text="a"), "broke off"),
+        (NotJson(), "stopped in the middle"),
+        (CutOff(text="a"), "connection to"),
     ],
 )
 def test_a_model_that_fails_leaves_quotes_and_a_reason(furnished, model, settings, failure, told):
@@ -190,7 +191,7 @@ def test_a_stream_that_breaks_off_keeps_what_came(furnished, model, settings):
     reply = finished(start(furnished, QUESTION))
     assert reply.status == "failed"
     assert reply.text.startswith("Half of")
-    assert "broke off" in reply.note
+    assert "stopped in the middle" in reply.note
 
 
 def test_without_a_model_the_palace_is_quoted(furnished):
@@ -249,6 +250,21 @@ def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model,
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", "So far ")
     assert "stopped while" in ended.note
+    model.stopped.set()
+
+
+def test_half_a_reply_is_stored_and_outlives_its_writer_and_redis(palace, model, gone_writer):
+    model.answer(Text("Half of it, and then a long silence", pause_s=30))
+    conversation = start(palace, "Hello")
+    reply = current(conversation).last()
+    until(lambda: current(conversation).last().text)
+    stored = current(conversation).last().text
+    assert "Half of it, and then a long silence".startswith(stored)
+    live.forget(reply.uuid)
+    reply.writer = gone_writer
+    assert reply_ending.end_if_abandoned(reply)
+    ended = finished(conversation)
+    assert (ended.status, ended.text) == ("failed", stored)
     model.stopped.set()
 
 
