@@ -15,6 +15,7 @@ except ModuleNotFoundError:
     sys.exit("Loci: its packages are missing. Run `make setup`, then `.venv/bin/python manage.py`.")
 
 from config import embedded, single
+from config.database_ready import wait_for_database
 
 # These need no database, or see to it themselves.
 WITHOUT_SERVICES = {
@@ -26,6 +27,8 @@ WITHOUT_SERVICES = {
     "run",
     "build_embedder",
 }
+# These read no table, unless they are told which database to look at.
+WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "makemigrations"}
 # Nor do these steps of the benchmarks.
 STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}
 # What the disk may answer, and a person can mend.
@@ -59,13 +62,16 @@ def _run_command() -> None:
         and sys.argv[1] not in WITHOUT_SERVICES
         and STEPS_WITHOUT_SERVICES.isdisjoint(sys.argv[2:3])
     )
-    block = (
-        embedded.services(settings.EMBEDDED)
-        if settings.USES_EMBEDDED_SERVICES and needs_services
-        else contextlib.nullcontext()
-    )
-    with block:
+    with contextlib.ExitStack() as stack:
+        if needs_services and settings.USES_EMBEDDED_SERVICES:
+            stack.enter_context(embedded.services(settings.EMBEDDED))
+        elif needs_services and (sys.argv[1] not in WITHOUT_DATABASE or "--database" in sys.argv):
+            wait_for_database(settings.DATABASE, settings.DB_START_WAIT_S, _say)
         execute_from_command_line(sys.argv)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 if __name__ == "__main__":

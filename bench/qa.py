@@ -12,7 +12,7 @@ from bench.logs import Folder
 from bench.runs import prepare, reranks, take_in
 from chat.models import Message
 from chat.prompt import prompt
-from chat.writing import CONTEXT_TOKENS
+from chat.reply_writer import CONTEXT_TOKENS
 from llm import chat
 from llm.models import Usage
 from llm.providers import Endpoint

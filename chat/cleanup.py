@@ -32,4 +32,4 @@ def _forget(replies: list[Message]) -> None:
     for reply in replies:
         reply_ending.forget(reply.uuid)
         if reply.is_writing:
-            reply_ending.cancel(reply)  # Its writer forgets what it told since.
+            reply_ending.cancel(reply)  # Drops what its writer has published since.

@@ -26,5 +26,5 @@ class TooManyReplies(ChatError):
 class NothingToRetry(ChatError):
     def __init__(self) -> None:
         super().__init__(
-            "This is no longer the last reply, so it cannot be tried again. Load the page anew."
+            "This is no longer the last reply, so it cannot be tried again. Reload the page."
         )

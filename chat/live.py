@@ -1,7 +1,7 @@
 """A reply while it is being written: its pieces in Redis, for every tab that looks.
 
-The process that writes says every few seconds that it lives. So whoever finds a reply that nobody
-writes any more can tell, and end it with as much as there is.
+The writing process sends a heartbeat every few seconds. A reader that finds a reply without one
+ends it with the text there is.
 """
 
 from __future__ import annotations
@@ -102,22 +102,22 @@ def is_alive(writer_uuid: uuid.UUID | None) -> bool:
 
 
 def publish(reply: uuid.UUID, kind: str) -> None:
-    """Tell whoever looks."""
+    """Send an entry to every open tab."""
     _add(reply, kind)
 
 
-def publish_text(reply: uuid.UUID, text: str, told: int) -> bool:
-    """Tell whoever looks how the text goes on.
+def publish_text(reply: uuid.UUID, text: str, sent: int) -> bool:
+    """Send the rest of the text to every open tab.
 
     Args:
         text: All of it.
-        told: How much of it was told before.
+        sent: How many characters were sent before.
 
     Returns: whether to go on; False once somebody asked for a stop.
     """
-    length, stopped = _add(reply, TEXT, text[told:], at=told)
-    if told and length == 1:
-        # Redis has forgotten what it was told: it has been started anew.
+    length, stopped = _add(reply, TEXT, text[sent:], at=sent)
+    if sent and length == 1:
+        # Redis was restarted and has lost what was sent.
         _add(reply, TEXT, text)
     return not stopped
 
@@ -127,7 +127,7 @@ def ask_to_stop(reply: uuid.UUID) -> None:
 
 
 def forget(reply: uuid.UUID) -> None:
-    """Keep nothing more of it: whoever looked is gone, or will be told nothing."""
+    """Delete its entries: no tab needs them any more."""
     _redis().unlink(_key(reply), _stop_key(reply))
 
 
@@ -170,7 +170,7 @@ def _add(reply: uuid.UUID, kind: str, text: str = "", *, at: int = 0) -> tuple[i
 
 
 def _read(text: str, entries: Iterable[Entry]) -> News:
-    """The text with what has come. Something may have been told twice, or anew from the start."""
+    """The text with what has come. An entry may come twice, or the text from its start again."""
     kinds: set[str] = set()
     parts, length = [text], len(text)
     for _, fields in entries:

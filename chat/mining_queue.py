@@ -99,12 +99,12 @@ def remember(conversation: Conversation) -> int:
 
 @transaction.atomic
 def keep_waiting(conversation: Conversation) -> Kept:
-    """Put what waits into drawers, each message once, to be mined by whoever comes first.
+    """Put what waits into drawers, each message once; any worker may mine them.
 
     Raises:
         Conversation.DoesNotExist: as `remember()`.
     """
-    # Whoever deletes the conversation and its drawers holds this as well: none come after.
+    # Deleting the conversation takes this lock too, so no drawer is filed after it.
     conversation.palace.lock()
     conversation.refresh_from_db()
     messages = list(waiting(conversation))

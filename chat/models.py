@@ -82,7 +82,7 @@ class Conversation(InPalace):
     def lock(self) -> None:
         """Make this transaction the only one that speaks in it.
 
-        It waits for whoever is deleting it, or all of its palace; these lock in the same order,
+        It waits for a deletion of the conversation or its palace; all lock in the same order,
         so nobody waits in a circle.
 
         Raises:
@@ -91,8 +91,8 @@ class Conversation(InPalace):
         with connection.cursor() as cursor:
             palaces = Palace._meta.db_table
             cursor.execute(f"SELECT FROM {palaces} WHERE id = %s FOR KEY SHARE", [self.palace_id])
-        held = Conversation.objects.select_for_update(no_key=True).only("pk")
-        held.get(palace=self.palace_id, pk=self.pk)
+        locked = Conversation.objects.select_for_update(no_key=True).only("pk")
+        locked.get(palace=self.palace_id, pk=self.pk)
 
 
 class MessageQuerySet(InPalaceQuerySet["Message"]):

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from chat import live, writing
+from chat import live, reply_writer
 from chat.errors import BadText, NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Conversation, Message, MessageQuerySet
 from chat.titles import title_of
@@ -126,7 +126,7 @@ def _begin(conversation: Conversation, position: int, writer: uuid.UUID) -> Mess
     _refuse_too_many(conversation.palace_id)
     status = Message.Status.WRITING
     reply = _add(conversation, position, role="assistant", status=status, writer=writer)
-    transaction.on_commit(partial(writing.begin, reply))
+    transaction.on_commit(partial(reply_writer.begin, reply))
     return reply
 
 

@@ -1,5 +1,4 @@
-"""A reply ends once: by whoever is first, be it the thread that writes it, somebody who stops it,
-or one who finds its writer gone."""
+"""A reply ends once: by its writer, by a stop, or by a reader that finds the writer gone."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ INTERRUPTED = "The server was stopped while this was being written. Try again."
 def finish(reply: Message, **values: Any) -> bool:
     """End it as its writer, unless somebody stopped it. Returns whether we did.
 
-    Whoever took the writer for gone was wrong, and is overruled.
+    A reader that took the writer for gone is overruled.
     """
     return _end(reply, Q(writer=reply.writer), {**values, "writer": None})
 
@@ -101,7 +100,7 @@ def forget(reply: UUID) -> None:
 
 
 def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
-    """Unless somebody else has, or has deleted it; then tell whoever looks."""
+    """Unless somebody else has, or has deleted it; then notify every open tab."""
     now = timezone.now()
     try:
         with transaction.atomic():

@@ -125,6 +125,8 @@ DATABASE["OPTIONS"] = {
     "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
     "-c max_parallel_workers_per_gather=0",
 }
+# Seconds that a command waits for an external database at its start.
+DB_START_WAIT_S = env_number("LOCI_DB_START_WAIT_S", 30)
 # The web's pool size, shared by all requests: one connection per concurrent request would be more
 # than a server allows. Workers fork, which a pool does not survive; they use one per process.
 DB_POOL = int(env_number("LOCI_DB_POOL", 30))
@@ -151,7 +153,13 @@ if not 0 < READ_UPLOAD_S < 2**31:
 
 REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"serializer": "config.cache_serializer.JsonSerializer"},
+        # Increment it when the serialization changes, so that old values are ignored.
+        "VERSION": 2,
+    }
 }
 
 # Lifetimes of a conversation's fields, and of an entry, after their last use.

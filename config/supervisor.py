@@ -1,7 +1,8 @@
 """Keep several programs running, with their output in one terminal.
 
 A program that ends is restarted, after a pause that doubles if it ended soon.
-On Linux all programs end with the supervisor, even if it is killed.
+On Linux all programs end with the supervisor, even if it is killed: the kernel asks them to, and
+the watchman kills those that do not.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from config import watchman
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
@@ -63,6 +67,7 @@ class Supervisor:
         self.inherited = tuple(inherited)
         self.grace_s = grace_s
         self._stop = asyncio.Event()
+        self._pipe: int | None = None
         self._prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only.
         names = [program.name for program in self.programs] + list(logs)
         self._width = max(map(len, names), default=0)
@@ -77,6 +82,10 @@ class Supervisor:
 
         The coroutine `beside` ends with them; its error stops them and is raised.
         """
+        with self._watched():
+            await self._run(*beside)
+
+    async def _run(self, *beside: Coroutine[None, None, None]) -> None:
         keepers = [asyncio.create_task(self._keep(program)) for program in self.programs]
         others = [asyncio.create_task(work) for work in beside]
         others += [asyncio.create_task(self._follow(*log)) for log in self.logs.items()]
@@ -88,6 +97,35 @@ class Supervisor:
         for result in await asyncio.gather(*others, return_exceptions=True):
             if isinstance(result, Exception):
                 raise result
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Have a watchman: it outlives this process, and learns from the pipe when that ends."""
+        if self._prctl is None:
+            yield
+            return
+        its_end, ours = os.pipe()
+        process = subprocess.Popen(  # noqa: S603 - our own program, no shell.
+            watchman.command(its_end, self.grace_s),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[its_end],
+            start_new_session=True,
+        )
+        os.close(its_end)
+        self._pipe = ours
+        try:
+            yield
+        finally:
+            self._pipe = None
+            os.close(ours)
+            process.wait()
+
+    def _note(self, sign: str, pid: int) -> None:
+        if self._pipe is not None:
+            with contextlib.suppress(BrokenPipeError):  # Somebody has killed the watchman.
+                os.write(self._pipe, f"{sign}{pid}\n".encode())
 
     def _stop_on_error(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
@@ -125,6 +163,7 @@ class Supervisor:
             preexec_fn=partial(self._end_with_parent, program.end_with),
             pass_fds=self.inherited,
         )
+        self._note("+", process.pid)
         ended = asyncio.create_task(self._show(program.name, process))
         await asyncio.wait(
             {ended, stopping := asyncio.create_task(self._stop.wait())},
@@ -135,6 +174,7 @@ class Supervisor:
             await self._end(process, program.end_with, ended)
         # Also kill its remaining process group.
         _signal_group(process.pid, signal.SIGKILL)
+        self._note("-", process.pid)
         return await ended
 
     async def _show(self, name: str, process: asyncio.subprocess.Process) -> int:

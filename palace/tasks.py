@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -20,6 +20,7 @@ from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, models
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
@@ -98,6 +99,15 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
         retry_backoff.done("import", job_id)
         if postings.needs_compaction(job.palace):
             compact_postings.delay(job.palace_id)
+
+
+def enqueue_mining(room_ids: Iterable[int]) -> None:
+    """Queue rooms to be mined; while Redis does not answer, the sweep finds them in minutes."""
+    try:
+        for room_id in room_ids:
+            mine_room.delay(room_id)
+    except OperationalError as error:
+        logger.warning("The queue is away, so messages are mined later: %s", error)
 
 
 def enqueue_post_mining(palace_id: int) -> None:

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import (
-    account_deletion,
-    activity,
-    cases,
-    drawers,
-    dream_settings,
-    dreams,
-    entities,
-    entity_care,
-    episodes,
-    exports,
-    fact_care,
-    fact_changes,
-    facts,
-    health,
-    imports,
-    inbox,
-    memory,
-    places,
-    recalls,
-    trash,
-    webhooks,
-    wings,
-    working,
-)
+from palace.views import account, activity, episodes, health, webhooks, working
+from palace.views.dreams import views as dreams
+from palace.views.entities import views as entities
+from palace.views.entities.edits import entity_edit, entity_merge, entity_split, entity_undo
+from palace.views.facts import changes as fact_changes
+from palace.views.facts import edits as fact_edits
+from palace.views.facts import views as facts
+from palace.views.imports import views as imports
+from palace.views.inbox import views as inbox
+from palace.views.memory import views as memory
+from palace.views.places import drawers
+from palace.views.places import views as places
+from palace.views.recalls import cases
+from palace.views.recalls import views as recalls
+from palace.views.trash import views as trash
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
     path("memory/", memory.memory, name="memory"),
     path("memory/wing/<uuid:uuid>/", places.wing_detail, name="wing_detail"),
-    path("memory/wing/<uuid:uuid>/edit/", wings.wing_edit, name="wing_edit"),
-    path("memory/wing/<uuid:uuid>/merge/", wings.wing_merge, name="wing_merge"),
+    path("memory/wing/<uuid:uuid>/edit/", places.wing_edit, name="wing_edit"),
+    path("memory/wing/<uuid:uuid>/merge/", places.wing_merge, name="wing_merge"),
     path("memory/room/<uuid:uuid>/", places.room_detail, name="room_detail"),
     path("memory/closet/<uuid:uuid>/", places.closet_detail, name="closet_detail"),
     path("memory/drawer/<uuid:uuid>/", drawers.drawer_detail, name="drawer_detail"),
@@ -54,32 +44,34 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/facts/", facts.facts, name="facts"),
     path("memory/facts/changes/", fact_changes.fact_changes, name="fact_changes"),
     path("memory/facts/<uuid:memory>/", facts.fact_detail, name="fact_detail"),
-    path("memory/facts/<uuid:memory>/rewrite/", fact_care.rewrite_fact, name="rewrite_fact"),
-    path("memory/facts/<uuid:memory>/retire/", fact_care.retire_fact, name="retire_fact"),
-    path("memory/facts/<uuid:memory>/restore/", fact_care.restore_fact, name="restore_fact"),
+    path("memory/facts/<uuid:memory>/rewrite/", fact_edits.rewrite_fact, name="rewrite_fact"),
+    path("memory/facts/<uuid:memory>/retire/", fact_edits.retire_fact, name="retire_fact"),
+    path("memory/facts/<uuid:memory>/restore/", fact_edits.restore_fact, name="restore_fact"),
     path("memory/people-and-things/", entities.entities, name="entities"),
     path("memory/people-and-things/<uuid:uuid>/", entities.entity_detail, name="entity_detail"),
-    path("memory/people-and-things/<uuid:uuid>/edit/", entity_care.entity_edit, name="entity_edit"),
+    path("memory/people-and-things/<uuid:uuid>/edit/", entity_edit, name="entity_edit"),
     path(
-        "memory/people-and-things/<uuid:uuid>/merge/", entity_care.entity_merge, name="entity_merge"
+        "memory/people-and-things/<uuid:uuid>/merge/",
+        entity_merge,
+        name="entity_merge",
     ),
     path(
-        "memory/people-and-things/<uuid:uuid>/split/", entity_care.entity_split, name="entity_split"
+        "memory/people-and-things/<uuid:uuid>/split/",
+        entity_split,
+        name="entity_split",
     ),
-    path("memory/people-and-things/undo/<uuid:uuid>/", entity_care.entity_undo, name="entity_undo"),
+    path("memory/people-and-things/undo/<uuid:uuid>/", entity_undo, name="entity_undo"),
     path("memory/inbox/", inbox.inbox, name="inbox"),
     path("memory/inbox/decide/", inbox.decide_proposals, name="decide_proposals"),
     path("memory/inbox/dream/", dreams.dream_now, name="dream_now"),
     path("memory/inbox/<uuid:uuid>/accept/", inbox.accept_proposal, name="accept_proposal"),
     path("memory/inbox/<uuid:uuid>/reject/", inbox.reject_proposal, name="reject_proposal"),
     path("memory/inbox/<uuid:uuid>/undo/", inbox.undo_proposal, name="undo_proposal"),
-    path("settings/dreams/", dream_settings.dream_settings, name="dream_settings"),
-    path("settings/data/", exports.data_settings, name="data_settings"),
-    path("settings/data/export/", exports.export_palace, name="export_palace"),
-    path("settings/account/delete/", account_deletion.delete_account, name="delete_account"),
-    path(
-        "account-deleted/<str:receipt>/", account_deletion.account_deleted, name="account_deleted"
-    ),
+    path("settings/dreams/", dreams.dream_settings, name="dream_settings"),
+    path("settings/data/", account.data_settings, name="data_settings"),
+    path("settings/data/export/", account.export_palace, name="export_palace"),
+    path("settings/account/delete/", account.delete_account, name="delete_account"),
+    path("account-deleted/<str:receipt>/", account.account_deleted, name="account_deleted"),
     path("settings/webhooks/", webhooks.webhooks, name="webhooks"),
     path("settings/webhooks/<uuid:uuid>/", webhooks.webhook_detail, name="webhook_detail"),
     path("settings/webhooks/<uuid:uuid>/try/", webhooks.webhook_try, name="webhook_try"),

@@ -62,6 +62,6 @@ def _sign_in_first(request: PageRequest) -> HttpResponseBase:
             return HttpResponseForbidden("You are signed out. Sign in in another tab, then repeat.")
         return redirect_to_login(resolve_url(settings.LOGIN_REDIRECT_URL))
     if request.htmx:
-        # A part of a page must not be filled with the sign-in form: load the whole page anew.
+        # A part of a page must not be filled with the sign-in form: reload the whole page.
         return HttpResponseClientRefresh()
     return redirect_to_login(request.get_full_path())

@@ -17,8 +17,8 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 
 from settings_app.account_forms import NAME_TAKEN
-from settings_app.belongings import rows_of
 from settings_app.names import people_called
+from settings_app.owned_rows import rows_of
 
 if TYPE_CHECKING:
     ChangeForm = UserChangeForm[User]
@@ -115,7 +115,7 @@ class PersonAdmin(DjangosUserAdmin):
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         with transaction.atomic():
-            # Whoever is just writing something of theirs waits, and then finds them gone.
+            # A concurrent write for this user waits, and then finds the user gone.
             locked = User.objects.filter(pk__in=queryset.values("pk")).select_for_update()
             people = [person.pk for person in locked.order_by("pk")]
             User.objects.filter(pk__in=people).delete()

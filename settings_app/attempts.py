@@ -58,7 +58,7 @@ def count(request: HttpRequest, name: str) -> None:
 
 
 def forget(request: HttpRequest, name: str) -> None:
-    """The password was right: begin to count anew."""
+    """Password correct: reset the counter."""
     cache.delete(_key(request, name))
 
 

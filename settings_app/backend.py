@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 
 class Accounts(ModelBackend):
-    """Whoever is signed in comes with their choices, in one query for both."""
+    """The signed-in user with their settings, in one query."""
 
     def get_user(self, user_id: int) -> User | None:
         user = User.objects.select_related("memory_settings").filter(pk=user_id).first()

@@ -38,7 +38,7 @@ RECIPES = (
     RecipeChoice(
         "facts-first",
         "What is known first",
-        "As thorough; of what a model is given, most is what is held to be true.",
+        "As thorough; most of what a model is given are facts.",
     ),
     RecipeChoice(
         "keyword",

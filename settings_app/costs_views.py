@@ -1,17 +1,44 @@
-"""The page of costs."""
+"""The page of costs: a year's calls, tokens and dollars, by month and purpose."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import groupby
+
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
 
 from llm import spending
+from llm.models import Usage
+from llm.spending import MonthlyUsage, Totals
 from settings_app.access import PageRequest, signed_in_page
-from settings_app.costs import CALLS, COST, MEASURES, Measure, Year, year_of
+from settings_app.rendering import render_page_or_part
+from settings_app.templatetags.figures import dollars
 
 TEMPLATE = "settings_app/costs.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What the bars can show."""
+
+    name: str
+    label: str
+    of: Callable[[Totals], Decimal | int]
+    written: Callable[[Totals], str]
+
+
+def written_cost(totals: Totals) -> str:
+    return "not known" if totals.is_unknown else dollars(totals.cost_usd)
+
+
+COST = Measure("cost", "Cost", lambda totals: totals.cost_usd, written_cost)
+TOKENS = Measure("tokens", "Tokens", lambda totals: totals.tokens, lambda t: f"{t.tokens:,}")
+CALLS = Measure("calls", "Calls", lambda totals: totals.calls, lambda t: f"{t.calls:,}")
+MEASURES = {measure.name: measure for measure in (COST, TOKENS, CALLS)}
 
 
 @signed_in_page
@@ -34,12 +61,8 @@ def costs(request: PageRequest) -> HttpResponse:
         "ever": first is not None,
         "zone": timezone.get_current_timezone_name(),
     }
-    part = request.htmx and not request.htmx.history_restore_request
-    response = render(
-        request, f"{TEMPLATE}#costs" if part else TEMPLATE, context, status=400 if error else 200
-    )
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    status = 400 if error else 200
+    return render_page_or_part(request, TEMPLATE, "costs", context, status=status)
 
 
 def _asked_year(asked: str, years: range) -> tuple[int, str]:
@@ -54,3 +77,85 @@ def _asked_year(asked: str, years: range) -> tuple[int, str]:
 def _asked_measure(asked: str, spent: Year) -> Measure:
     """Cost, unless another is asked for or there is none to show."""
     return MEASURES.get(asked) or (COST if spent.totals.cost_usd else CALLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A purpose's part of a bar; start and width in percent of the longest bar."""
+
+    purpose: Usage.Purpose
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    month: date
+    segments: list[Segment]
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    month: date
+    rows: list[MonthlyUsage]
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """A year's calls.
+
+    Attributes:
+        months: Those with calls, January first.
+        purposes: Those with calls, each with what it came to.
+    """
+
+    months: list[Month]
+    purposes: list[tuple[Usage.Purpose, Totals]]
+    totals: Totals
+
+    def bars(self, year: int, last_month: int, measure: Measure) -> list[Bar]:
+        """One for each month from January to the last one, empty ones among them."""
+        by_number = {month.month.month: month for month in self.months}
+        longest = max((measure.of(month.totals) for month in self.months), default=0)
+        return [
+            Bar(
+                date(year, number, 1),
+                _segments(by_number[number].rows, measure, longest) if number in by_number else [],
+                measure.written(by_number[number].totals) if number in by_number else "",
+            )
+            for number in range(1, last_month + 1)
+        ]
+
+
+def year_of(rows: Sequence[MonthlyUsage]) -> Year:
+    """Of rows that are in order of their months."""
+    months = [
+        Month(month, rows, _sum(rows))
+        for month, rows in (
+            (month, list(of_month)) for month, of_month in groupby(rows, lambda row: row.month)
+        )
+    ]
+    purposes = [
+        (purpose, _sum([row for row in rows if row.purpose == purpose]))
+        for purpose in Usage.Purpose
+        if any(row.purpose == purpose for row in rows)
+    ]
+    return Year(months, purposes, _sum(rows))
+
+
+def _sum(rows: Sequence[MonthlyUsage]) -> Totals:
+    return sum((row.totals for row in rows), Totals())
+
+
+def _segments(
+    rows: Sequence[MonthlyUsage], measure: Measure, longest: Decimal | int
+) -> list[Segment]:
+    segments, start = [], 0.0
+    for row in rows:
+        width = 100 * float(measure.of(row.totals)) / float(longest or 1)
+        if width:
+            segments.append(Segment(row.purpose, round(start, 2), round(width, 2)))
+        start += width
+    return segments

@@ -150,7 +150,7 @@ class MemoryForm(BaseForm):
         return [str(error) for name in MODEL_FIELDS for error in self.errors.get(name, [])]
 
     def store(self) -> None:
-        """Call it with the choices held: see `settings_app.models.held_settings`."""
+        """Call it with the row locked: see `settings_app.models.settings_for_update`."""
         changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
         changed |= {"provider": self.instance.provider, "sealed_key": self.instance.sealed_key}
         MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
@@ -175,7 +175,7 @@ class MemoryForm(BaseForm):
         return address
 
     def _settle_key(self) -> None:
-        """A key is for one address: whoever goes elsewhere does not take it along."""
+        """A key is for one address: it is not kept for another one."""
         typed = self.cleaned_data.get("api_key", "")
         if typed and self.asks_elsewhere:
             self.instance.set_key(typed)

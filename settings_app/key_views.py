@@ -10,7 +10,6 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -21,13 +20,13 @@ from django.utils import timezone
 from settings_app.access import PageRequest, signed_in_form
 from settings_app.api_keys import ApiKey, issue
 from settings_app.audit import KEPT_FOR, AuditLine
+from settings_app.palace_choice import ALL, PalaceChoiceForm
 from settings_app.reports import no_variables_in_reports
 
 # Names of people that the form suggests.
 MOST_SUGGESTED = 200
-SUBJECT_NEEDED = "Write the name by which your program calls this person, its user_id."
 SCOPE_NEEDED = "Choose at least one: a key that may do nothing is of no use."
-DAMAGED = "This form was not complete. Load the page anew, then try again."
+DAMAGED = "This form was not complete. Reload the page, then try again."
 TEMPLATE = "settings_app/keys.html"
 LINES_A_PAGE = 25
 MADE_BEFORE = "That key was made already, and is not shown again. Revoke it if you did not note it."
@@ -75,14 +74,13 @@ def _page(request: PageRequest, form: KeyForm, *, status: int = 200) -> HttpResp
     return render(request, TEMPLATE, context, status=status)
 
 
-class KeyForm(forms.Form):
+class KeyForm(PalaceChoiceForm):
     """A key's name, what it may do, where, and for how long.
 
     `key_id` is made with the form: sent twice, it still makes one key.
     """
 
-    class Palaces:
-        ALL, OWN, ONE = "all", "own", "one"
+    field_order = ("key_id", "name", "scopes", "palaces", "subject", "expires")
 
     key_id = forms.UUIDField(
         widget=forms.HiddenInput, error_messages={"required": DAMAGED, "invalid": DAMAGED}
@@ -100,23 +98,6 @@ class KeyForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": SCOPE_NEEDED},
     )
-    palaces = forms.ChoiceField(
-        label="Where?",
-        choices=[
-            (Palaces.ALL, "In all of your palaces: yours and those of your program's people"),
-            (Palaces.OWN, "In your own palace only"),
-            (Palaces.ONE, "In the palace of one person only"),
-        ],
-        widget=forms.RadioSelect,
-    )
-    # To the letter, as programs send it.
-    subject = forms.CharField(
-        label="That person's user_id",
-        max_length=200,
-        required=False,
-        strip=False,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "list": "people"}),
-    )
     expires = forms.TypedChoiceField(
         label="Until when?",
         coerce=int,
@@ -133,21 +114,15 @@ class KeyForm(forms.Form):
 
     def __init__(self, owner: User, data: Any = None) -> None:
         usual = [ApiKey.Scope.READ, ApiKey.Scope.WRITE]
-        initial = {"key_id": uuid.uuid4(), "scopes": usual, "palaces": self.Palaces.ALL}
+        initial = {"key_id": uuid.uuid4(), "scopes": usual, "palaces": ALL}
         super().__init__(data, initial=initial)
+        self.fields["subject"].widget.attrs["list"] = "people"
         self.owner = owner
 
     def people(self) -> list[str]:
         """By what names the owner's programs call people."""
         palaces = self.owner.palaces.exclude(subject="").order_by("subject")
         return list(palaces.values_list("subject", flat=True)[:MOST_SUGGESTED])
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = self.cleaned_data
-        chosen = cleaned.get("palaces")
-        if chosen == self.Palaces.ONE and not cleaned.get("subject", "").strip():
-            self.add_error("subject", ValidationError(SUBJECT_NEEDED))
-        return cleaned
 
     def make_key(self) -> tuple[ApiKey, str] | None:
         """The key and its text; None where this very form has made it before."""
@@ -158,16 +133,12 @@ class KeyForm(forms.Form):
                     self.owner,
                     given["name"],
                     scopes=given["scopes"],
-                    subject=self._subject(),
+                    subject=self.chosen_subject(),
                     expires_at=self._expires_at(),
                     key_id=given["key_id"],
                 )
         except IntegrityError:
             return None
-
-    def _subject(self) -> str | None:
-        which: dict[str, str | None] = {self.Palaces.ALL: None, self.Palaces.OWN: ""}
-        return which.get(self.cleaned_data["palaces"], self.cleaned_data["subject"])
 
     def _expires_at(self) -> datetime | None:
         days = self.cleaned_data["expires"]

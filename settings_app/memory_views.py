@@ -17,7 +17,7 @@ from llm.errors import LLMError
 from llm.providers import Endpoint
 from settings_app.access import PageRequest, signed_in_action, signed_in_form
 from settings_app.forms import MemoryForm
-from settings_app.models import MemorySettings, held_settings, settings_of
+from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.reports import no_variables_in_reports
 
 TEMPLATE = "settings_app/settings.html"
@@ -40,7 +40,7 @@ def memory_settings(request: PageRequest) -> HttpResponse:
         chosen = settings_of(request.user.pk)
         return _page(request, MemoryForm(instance=chosen), chosen)
     with transaction.atomic():
-        form = MemoryForm(request.POST, instance=held_settings(request.user.pk))
+        form = MemoryForm(request.POST, instance=settings_for_update(request.user.pk))
         if form.is_valid():
             form.store()
     if not form.is_valid():
@@ -64,7 +64,7 @@ def try_model(request: PageRequest) -> HttpResponse:
 @signed_in_action
 def remove_key(request: PageRequest) -> HttpResponse:
     with transaction.atomic():
-        chosen = held_settings(request.user.pk)
+        chosen = settings_for_update(request.user.pk)
         if chosen.has_key:
             chosen.set_key("")
             chosen.save(update_fields=["sealed_key", "changed_at"])

@@ -177,10 +177,10 @@ def settings_of(owner_id: int) -> MemorySettings:
     return chosen or MemorySettings(owner_id=owner_id)
 
 
-def held_settings(owner_id: int) -> MemorySettings:
+def settings_for_update(owner_id: int) -> MemorySettings:
     """`settings_of`, to be changed: until the transaction ends, others who ask for this wait.
 
-    What is held is the user's row: there may be none of settings yet.
+    The lock is on the user's row: there may be no row of settings yet.
     """
     get_user_model().objects.select_for_update(no_key=True).get(pk=owner_id)
     return settings_of(owner_id)

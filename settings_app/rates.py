@@ -38,12 +38,12 @@ class Rate:
 
     def headers(self) -> dict[str, str]:
         """RateLimit header fields as draft-ietf-httpapi-ratelimit-headers-06 has them."""
-        told = {
+        headers = {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
             "RateLimit-Reset": str(self.reset_s),
         }
-        return told if self.allowed else {**told, "Retry-After": str(self.reset_s)}
+        return headers if self.allowed else {**headers, "Retry-After": str(self.reset_s)}
 
 
 def count(key: ApiKey) -> Rate | None:

@@ -1,7 +1,7 @@
 """Keys to other people's services, encrypted before they are stored.
 
-Fernet (AES-128-CBC with HMAC-SHA256) under a key derived from the deployment's secret: whoever
-reads the table, or a backup of it, without that secret learns nothing.
+Fernet (AES-128-CBC with HMAC-SHA256) under a key derived from the deployment's secret:
+without it, the table or a backup of it reveals nothing.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def one_time_link(user: User, *, lasts: timedelta = LINK_LASTS) -> str:
 
 
 def redeem(token: str) -> User:
-    """The user whom `token` signs in. Whoever asks a second time is refused, even at once.
+    """The user whom `token` signs in. A second use is refused, even a concurrent one.
 
     Raises:
         LinkRefused: The token is damaged, too old, used, or overtaken by a later sign-in.

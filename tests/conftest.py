@@ -11,14 +11,14 @@ from django.contrib.auth import get_user_model
 from llm import dialects
 from palace.models import Palace
 from palace.pipeline.mine import mine
-from tests import flushing, properties, static_files
-from tests.furniture import furnish
+from tests import database_reset, hypothesis_profiles, static_files
+from tests.conversations import EVERYTHING
+from tests.furnished_palaces import furnish
 from tests.model_server import ModelServer
-from tests.talk import EVERYTHING
 
-flushing.install()
+database_reset.install()
 static_files.list_once()
-properties.register_profiles()
+hypothesis_profiles.register_profiles()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 Loaded with `-p tests.services`, before anything reads the settings. The controller of several
 processes runs no test and starts nothing. All processes of a checkout share the vectors of test
-texts; see `tests.vectors`.
+texts; see `tests.cached_embeddings`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from config import embedded
-from tests import template
+from tests import template_database
 
 PROJECT = Path(__file__).resolve().parent.parent
 HOME = Path(tempfile.mkdtemp(prefix="loci-test-"))
@@ -42,12 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
     only_hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     if only_hands_out or config.option.collectonly:
         return
-    template.furnish(HOME)
+    template_database.furnish(HOME)
     _running.enter_context(embedded.services(embedded.Layout(HOME)))
     # It imports the product, which reads the settings.
-    from tests import vectors  # noqa: PLC0415
+    from tests import cached_embeddings  # noqa: PLC0415
 
-    remembered = vectors.remember(template.FOLDER / "vectors.sqlite3")
+    remembered = cached_embeddings.remember(template_database.FOLDER / "vectors.sqlite3")
     _running.enter_context(contextlib.closing(remembered))
 
 

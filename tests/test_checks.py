@@ -5,7 +5,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
 from palace.pipeline.mine import mine
-from tests.talk import BATTERY
+from tests.conversations import BATTERY
 
 
 def test_settings_that_agree_pass(palace):

@@ -33,10 +33,10 @@ from palace.storage.indexing import postings
 from palace.transfer.export.to_zip import stream
 from palace.transfer.import_jobs import preview, receipt, start
 from palace.transfer.importers.loci_format import FILES
-from tests.exporting.palaces import lines_of
-from tests.properties import is_thorough
-from tests.talk import BATTERY
-from tests.waiting import until, wait_until
+from tests.conversations import BATTERY
+from tests.hypothesis_profiles import is_thorough
+from tests.polling import until, wait_until
+from tests.transfer.palaces import lines_of
 
 MESSAGES = 500
 # As many as there is time for: `make test-all` has more.

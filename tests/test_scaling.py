@@ -20,6 +20,9 @@ from language.english.dates.expressions import times
 from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts
 from language.english.intent import read_intent
+from language.english.judging import paraphrases
+from language.english.judging.word_overlap import words_of
+from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
 from language.english.topics.draft import draft
 from language.english.topics.phrases import candidate_phrases
@@ -32,19 +35,16 @@ from llm.answers import parse
 from llm.messages import Completion
 from palace.aaak import Pointer
 from palace.errors import BadPointer
-from palace.knowledge.dreaming import phrasing
-from palace.knowledge.facts.judging.likeness import words_of
 from palace.storable import storable_label
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.filing.injected import without_injected_memory
 from palace.storage.indexing.passages import split
-from palace.storage.indexing.traits import read_traits
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
-from palace.views.hits import snippet_of
-from palace.views.word_changes import changes
-from tests.hostile import texts, times_slower
-from tests.importers.exports import (
+from palace.views.inbox.word_diff import changes
+from palace.views.shared.snippets import snippet_of
+from tests.slow_texts import texts, times_slower
+from tests.transfer.importers.exports import (
     chatgpt,
     claude,
     claude_message,
@@ -112,7 +112,7 @@ READERS = {
     "a web page": text_of,
     "an answer": parsed,
     "a body": read_body,
-    "statements": phrasing.plainly,
+    "statements": paraphrases.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
 }

@@ -22,8 +22,8 @@ from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_path
+from tests.conversations import BATTERY, long_transcript
 from tests.model_server import EMBEDDINGS, Status
-from tests.talk import BATTERY, long_transcript
 
 
 def test_a_filed_room_is_mined_once(palace):

@@ -13,8 +13,8 @@ from api.mcp.fields import ToolResponse
 from api.mcp.tools.places import WingFields, WingsResponse, wing_fields
 from api.rest.problems import Problem
 from palace.models import Drawer, Palace, Wing
+from palace.queries.places import WingRow, rooms_of, wing_rows
 from palace.storable import is_storable
-from palace.views.page_queries import WingRow, rooms_of, wing_rows
 
 JSON = "application/json"
 WINGS = "loci://wings"

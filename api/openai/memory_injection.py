@@ -7,7 +7,7 @@ from datetime import datetime
 
 from api.openai.message_filing import Place
 from api.openai.message_text import History
-from chat.writing import CONTEXT_TOKENS
+from chat.reply_writer import CONTEXT_TOKENS
 from palace.models import Palace
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall

@@ -15,7 +15,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
-from kombu.exceptions import OperationalError
 
 from chat import replies, reply_ending
 from chat.errors import ChatError
@@ -23,12 +22,11 @@ from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation
 from chat.titles import one_line
 from chat.views.message_form import AWAY, agent_of, chosen_agent, key_of, place_of, refusal, text_of
-from chat.views.showing import question_url, stretch
+from chat.views.message_rows import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
 from palace.templatetags.palace_tags import counted
-from palace.views.rendering import render_page_or_part
 from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Ledger
 from settings_app.access import (
@@ -38,6 +36,7 @@ from settings_app.access import (
     signed_in_page,
 )
 from settings_app.models import settings_of
+from settings_app.rendering import render_page_or_part
 
 logger = logging.getLogger(__name__)
 
@@ -131,18 +130,10 @@ def remember_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     except Conversation.DoesNotExist:
         raise Http404 from None
     if kept.room:
-        _mine_soon(kept.room)
+        tasks.enqueue_mining([kept.room.pk])
     said = f"Remembered {counted(kept.messages, 'message')}."
     messages.success(request, said if kept.messages else "Everything is remembered already.")
     return redirect(conversation)
-
-
-def _mine_soon(room: Room) -> None:
-    """Where the queue is away, the sweep mines it within minutes."""
-    try:
-        tasks.mine_room.delay(room.pk)
-    except OperationalError:
-        return
 
 
 @signed_in_form

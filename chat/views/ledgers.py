@@ -80,9 +80,9 @@ def _shown(conversation: Conversation, entries: dict[str, Entry]) -> list[Shown]
     turn = latest[0].position + 1 if latest else 0
     # The next message takes a place in the window.
     read = window(latest[: settings.CHAT_TURNS - 1]) if settings.CHAT_TURNS > 1 else []
-    held = within(entries, read[0].position if read else turn, turn)
-    carried = still_before(conversation.palace, held)
-    others = [entry for entry in held.values() if not entry.item.startswith((DRAWER, FACT))]
+    visible = within(entries, read[0].position if read else turn, turn)
+    carried = still_before(conversation.palace, visible)
+    others = [entry for entry in visible.values() if not entry.item.startswith((DRAWER, FACT))]
     rows: list[tuple[Entry, Carried | None]] = [(each.entry, each) for each in carried]
     rows += [(entry, None) for entry in sorted(others, key=lambda entry: entry.item)]
     return _rows(rows, latest, turn)

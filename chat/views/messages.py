@@ -15,7 +15,7 @@ from chat.errors import ChatError
 from chat.models import Conversation, Message
 from chat.views.conversations import show_conversation, the_conversation
 from chat.views.message_form import AWAY, key_of, place_of, refusal, reply_of, text_of
-from chat.views.showing import PAGE_SIZE, question_url, row, rows
+from chat.views.message_rows import PAGE_SIZE, question_url, row, rows
 from palace.models import Palace
 from settings_app.access import PageRequest, signed_in_action
 
@@ -104,7 +104,7 @@ def stop_reply(request: PageRequest, uuid: UUID) -> HttpResponse:
     except redis.RedisError:
         return _refused(request, reply.conversation, CANNOT_STOP, 503)
     if request.htmx:
-        return HttpResponse(status=204)  # Who looks on is told by the stream.
+        return HttpResponse(status=204)  # The stream sends the end to every open tab.
     return redirect(question_url(reply.conversation))
 
 

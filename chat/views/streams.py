@@ -21,8 +21,8 @@ from django.template.loader import render_to_string
 from chat import live, reply_ending
 from chat.markdown import render_markdown
 from chat.models import Message
+from chat.views.message_rows import row
 from chat.views.messages import the_reply
-from chat.views.showing import row
 from settings_app.access import PageRequest, signed_in_page
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ async def _draw(text: str) -> str:
 
 
 def _event(name: str, html: str) -> str:
-    # Any of the three ends a line to whoever reads the stream.
+    # Any of the three ends a line for readers of the stream.
     lines = "".join(f"data: {line}\n" for line in re.split("\r\n|\r|\n", html))
     return f"event: {name}\n{lines}\n"
 

@@ -1,1 +1,1 @@
-"""English: dates, intent, names, titles and facts. Another language is a folder beside this one."""
+"""English: dates, intent, names, titles, facts, judging. Another language is a folder beside it."""

@@ -161,6 +161,15 @@ _OPENERS = frozenset(
 _READ_AT_EITHER_END = 1_000  # Characters; the middle of a pasted page is no question.
 _CALENDAR = frozenset([*MONTHS, *WEEKDAYS])
 
+_OF_THE_PAST = re.compile(
+    r"\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|originally|initially|in\s+the\s+past|"
+    r"back\s+then|at\s+that\s+time|(?:any\s+|no\s+)(?:more|longer)|anymore|until\s+(?:when|recently)|"
+    r"before\s+(?:I|we|he|she|they|that|then|this|moving|changing|\d{4})\b|before\s*[?.!]|"
+    r"ever\s+(?:\w+ed|been|had|lived|owned)|how\s+has\s+\w+|history\s+of|over\s+the\s+years|"
+    r"(?:old|last|first)\s+(?:job|home|flat|house|address|employer|car|phone|name|boss))(?!\w)",
+    re.IGNORECASE,
+)
+
 
 def read_intent(question: str) -> Intent:
     """Read what kind of question it is, from the first and last thousand characters."""
@@ -176,6 +185,11 @@ def read_intent(question: str) -> Intent:
         quoted=tuple(dict.fromkeys(_quoted(question))),
         names=tuple(dict.fromkeys(_names(_QUOTED.sub(" · ", question)))),
     )
+
+
+def asks_of_past(question: str) -> bool:
+    """Whether its words ask how things were: "Where did I live before?"."""
+    return _OF_THE_PAST.search(question) is not None
 
 
 def _quoted(question: str) -> Iterator[str]:

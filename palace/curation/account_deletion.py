@@ -32,8 +32,8 @@ from palace.models.locks import held_if_free
 from palace.storage.indexing.spaces import model_of
 from palace.storage.indexing.vector_index import index_in_use
 from palace.working.errors import WorkingMemoryAway
-from settings_app import closing
-from settings_app.closing import Receipt
+from settings_app import account_closure
+from settings_app.account_closure import Receipt
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def delete_palace(palace: Palace) -> None:
 
 def close_account(user: User) -> Receipt:
     """Nothing opens the account from now on; `delete_account` is to follow."""
-    return closing.close(user, but=[Palace])
+    return account_closure.close(user, but=[Palace])
 
 
 def delete_account(user_id: int) -> bool:
@@ -77,7 +77,7 @@ def delete_account(user_id: int) -> bool:
     be at it right now; then it is left to them.
     """
     with held_if_free(f"leaving {user_id}") as ours:
-        while ours and closing.closed().filter(pk=user_id).exists():
+        while ours and account_closure.closed().filter(pk=user_id).exists():
             for palace in Palace.objects.filter(owner=user_id).order_by("pk"):
                 delete_palace(palace)
             _delete_emptied(user_id)
@@ -86,7 +86,7 @@ def delete_account(user_id: int) -> bool:
 
 def delete_closed_accounts() -> None:
     """Take up what was left half-done; one where it fails does not keep the others waiting."""
-    for user_id in closing.closed().order_by("pk").values_list("pk", flat=True):
+    for user_id in account_closure.closed().order_by("pk").values_list("pk", flat=True):
         try:
             delete_account(user_id)
         except Exception:
@@ -96,7 +96,7 @@ def delete_closed_accounts() -> None:
 def _delete_emptied(user_id: int) -> None:
     """The account itself, unless a request that had begun before has made one more palace."""
     with transaction.atomic():
-        people = closing.closed().select_for_update().filter(pk=user_id)
+        people = account_closure.closed().select_for_update().filter(pk=user_id)
         if people and not Palace.objects.filter(owner=user_id).exists():
             people.delete()
 

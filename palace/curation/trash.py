@@ -20,7 +20,6 @@ from palace.knowledge.facts.evidence_support import (
     BY_TRASH,
     found_again,
     reopen_ended,
-    resting_only_on,
     unfound,
 )
 from palace.knowledge.facts.fact_edits import hold_in_order
@@ -28,6 +27,7 @@ from palace.knowledge.facts.reconciliation import scopes_of
 from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
+from palace.queries.evidence import facts_supported_only_by
 
 KEPT_DAYS = 30
 
@@ -121,7 +121,7 @@ def trash_drawers(
     at = at or new_moment(palace)
     going = drawers.within(palace).kept()
     scopes = scopes_of(palace, going)
-    dropped = [*deleted, *unfound(palace, resting_only_on(palace, going))]
+    dropped = [*deleted, *unfound(palace, facts_supported_only_by(palace, going))]
     count = going.update(trashed_at=at)
     reopen_ended(palace, scopes)
     put_away(palace, at)

@@ -6,7 +6,7 @@ BATCH = 1000
 
 
 def read_all(apps, schema_editor):
-    from palace.storage.indexing.traits import read_traits
+    from language.english.message_traits import read_traits
 
     drawer = apps.get_model("palace", "Drawer")
     last = 0

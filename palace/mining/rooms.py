@@ -13,8 +13,7 @@ from language.candidate import Candidate
 from llm.commits import commit_without_waiting
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
-from palace.mining.mined_drawers import write_mined
-from palace.mining.placement import index_placed
+from palace.mining.placement import index_placed, write_mined
 from palace.mining.reports import Report, save
 from palace.mining.room_linker import link
 from palace.mining.window_reader import Reading, WindowReader

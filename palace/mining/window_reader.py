@@ -29,8 +29,7 @@ from language.transcripts import Role, Turn
 from llm.embedding import embed
 from llm.errors import LLMError
 from palace.mining.batches import Part
-from palace.mining.local_extraction import extract
-from palace.mining.model_extraction import extract_with_model
+from palace.mining.model_extraction import extract, extract_with_model
 from palace.mining.windows import BEFORE
 from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
 from palace.storage.indexing.spaces import model_of

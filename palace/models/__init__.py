@@ -12,8 +12,7 @@ from palace.models.imports import ImportJob
 from palace.models.palace import Palace
 from palace.models.passages import EmbeddingSpace, Passage
 from palace.models.postings import Posting
-from palace.models.statements import Statement
-from palace.models.tellings import Telling
+from palace.models.statements import Statement, Telling
 from palace.models.traces import RecollectionTrace
 from palace.models.webhooks import Webhook, WebhookDelivery
 from palace.models.writes import IdempotentWrite

@@ -10,6 +10,8 @@ from palace.models.hierarchy import Drawer
 from palace.models.palace import Palace
 from palace.storable import ID_LENGTH
 
+SaidOrder = tuple[datetime, str, str, int, int]
+
 
 class Statement(models.Model):
     """One candidate as it was read from a message; facts are what all statements come to.
@@ -55,9 +57,32 @@ class Statement(models.Model):
         )
 
 
-SaidOrder = tuple[datetime, str, str, int, int]
-
-
 def at_moment(moment: datetime) -> SaidOrder:
     """The place of what happened at a moment outside of any conversation."""
     return (moment, "", "", 0, 0)
+
+
+class Telling(models.Model):
+    """Whom the facts in a message are kept for, and how its teller has it read.
+
+    It is there while the message waits to be read, and goes with the reading: whoever reads in
+    place of a process that died reads the same way.
+    """
+
+    pk = models.CompositePrimaryKey("palace_id", "drawer_id")
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    by = models.CharField(max_length=20, help_text="Which door brought it: api, sdk …")
+    agent = models.CharField(max_length=ID_LENGTH, blank=True)
+    run = models.CharField(max_length=ID_LENGTH, blank=True)
+    metadata = models.JSONField(default=dict, help_text="The caller's own.")
+    prompt = models.TextField(blank=True, help_text="In place of our instructions for reading.")
+    judging_prompt = models.TextField(blank=True, help_text="In place of ours for judging.")
+    filters = models.JSONField(null=True, help_text="What it is judged beside has to meet them.")
+
+    def __str__(self) -> str:
+        return f"telling of {self.drawer_id}"

@@ -18,12 +18,13 @@ from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
 from language.english.dates.time_intent import Period, TimeIntent
+from language.english.intent import asks_of_past
+from language.english.question_subject import asks_for_all, subject_of
 from palace.aaak import Pointer
 from palace.models import EmbeddingSpace, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
-from palace.recall.question_subject import asks_for_all, subject_of
 
 # As the memory service has it: the facts it is sure enough of, and how many at most.
 CONFIDENT = 0.7
@@ -38,15 +39,6 @@ LEAST, LEAST_FOR_ADVICE, LEAST_ALONE = 0.15, 0.1, 0.3
 INSTRUCTIONS = "instructions"
 # What happened is no standing fact; who asks about the past gets it too.
 _STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
-
-_OF_THE_PAST = re.compile(
-    r"\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|originally|initially|in\s+the\s+past|"
-    r"back\s+then|at\s+that\s+time|(?:any\s+|no\s+)(?:more|longer)|anymore|until\s+(?:when|recently)|"
-    r"before\s+(?:I|we|he|she|they|that|then|this|moving|changing|\d{4})\b|before\s*[?.!]|"
-    r"ever\s+(?:\w+ed|been|had|lived|owned)|how\s+has\s+\w+|history\s+of|over\s+the\s+years|"
-    r"(?:old|last|first)\s+(?:job|home|flat|house|address|employer|car|phone|name|boss))(?!\w)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +190,7 @@ def known_facts(
 def past_asked(text: str, time: TimeIntent, now: datetime) -> Past | None:
     """What of the past a question is about; None where it is about what holds now."""
     periods = tuple(period for period in time.periods if period.end <= now)
-    if periods or time.first or time.last or _OF_THE_PAST.search(text):
+    if periods or time.first or time.last or asks_of_past(text):
         return Past(periods)
     return None
 

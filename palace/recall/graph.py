@@ -26,7 +26,7 @@ NAME_WORDS = 5
 
 # What somebody is called who speaks of themselves: "user" in a question is no name.
 _NOBODY = "user"
-_WORD = re.compile(r"\w+(?:[.&'’\-]\w+)*")
+_WORD = re.compile(r"(?:(?<![\w.])\.)?\w+(?:[.&'’\-]\w+)*[+#]*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NAMED = """
     SELECT id, slug, '' FROM palace_entity

@@ -7,11 +7,11 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
+from language.english.question_subject import is_plain, subject_of
 from palace.models import Drawer, Palace
 from palace.recall.deduplication import Composed, ConversationState, Seen, compose, read_seen
 from palace.recall.facts import KnownFact, fact_floor, facts_for
 from palace.recall.query import Query
-from palace.recall.question_subject import is_plain, subject_of
 from palace.recall.recollection import Hit, Recollection
 from palace.recall.request import RecallRequest
 from palace.recall.request_context import RequestContext, read_request_context

@@ -11,7 +11,7 @@ from typing import Any
 from palace.errors import UnknownRecipe
 from palace.recall.adapter import FOLDER
 from palace.recall.context_builder import TIERS
-from palace.recall.question_demotion import SILENT
+from palace.recall.signals import SILENT
 
 Weights = Mapping[str, float]
 

@@ -9,11 +9,11 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from language.english.question_subject import asks_for_all, is_personal, subject_of
 from palace.recall.candidates import Candidates
 from palace.recall.floor import COSINE_BY_CHANCE, FEW, Closeness, floor_for
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.question_subject import asks_for_all, is_personal, subject_of
 from palace.recall.raw_sql import among
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
 

@@ -11,11 +11,10 @@ from palace.recall.candidates import Candidates
 from palace.recall.fusion import fuse, ranking, total
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.question_demotion import SILENT, Tells, fall
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance, relevant
 from palace.recall.semantic import Meaning, Scores
-from palace.recall.signals import features
+from palace.recall.signals import SILENT, Tells, fall, features
 
 
 @dataclass(frozen=True, slots=True)

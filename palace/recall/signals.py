@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from language.english.dates.time_intent import time_scores
 from language.english.intent import Intent
+from language.english.message_traits import TELLS_NOTHING, Trait
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.question_demotion import SILENT, Tells, tells
 from palace.recall.semantic import Meaning, Scores
-from palace.storage.indexing.traits import Trait
 
+Tells = npt.NDArray[np.bool_]
+# The feature's name.
+SILENT = "statement.silent"
+# A question within a talk stands for what was said about it, unless it is the one asked here: from
+# this share of the question's words on.
+SAME_QUESTION = 0.6
 # What kind of thing a message says, whatever it is about: what asks, greets or thanks is near a
-# question and answers nothing. Of the traits left out here `question_demotion` makes use.
+# question and answers nothing. The traits left out here demote questions, in `tells`.
 LEARNT = tuple(
     trait for trait in Trait if trait not in Trait.ONLY_ASKS | Trait.ONLY_QUOTES | Trait.TAKES_UP
 )
@@ -137,3 +143,23 @@ def room_best(candidates: Candidates, scores: Scores, telling: Tells) -> Scores:
     np.maximum.at(best, places[telling], scores[telling])
     best[np.isneginf(best)] = 0
     return np.asarray(best[places], dtype=np.float32)
+
+
+def tells(intent: Intent, candidates: Candidates, words: Words) -> Tells:
+    """Of each candidate; all do where the question is after what was asked."""
+    if intent.asks_asked:
+        return np.ones(len(candidates), dtype=np.bool_)
+    silent = (candidates.traits & TELLS_NOTHING) > 0
+    within_talk = np.flatnonzero((candidates.traits & Trait.TAKES_UP) > 0)
+    if len(within_talk):
+        drawers, lengths = candidates.drawers[within_talk], candidates.terms[within_talk]
+        _, coverage = words.of_groups([drawers], lengths)
+        silent[within_talk] = coverage >= SAME_QUESTION
+    return np.asarray(~silent)
+
+
+def fall(scores: Scores, telling: Tells) -> float:
+    """How much lower what tells nothing must score to come after all that tells something."""
+    if telling.all() or not telling.any():
+        return 0.0
+    return max(float(scores[~telling].max() - scores[telling].min()) + 1.0, 0.0)

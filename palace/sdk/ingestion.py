@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import uuid4
 
 from django.utils import timezone
-from kombu.exceptions import OperationalError as QueueAway
 
 from language.transcripts import Turn
 from palace.knowledge.facts.remember import remember
@@ -19,9 +17,7 @@ from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.results import AddResults
 from palace.sdk.scope import BY, CallScope
-from palace.tasks import mine_room
-
-logger = logging.getLogger(__name__)
+from palace.tasks import enqueue_mining
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +80,9 @@ def add(palace: Palace, request: IngestionRequest) -> AddResults:
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
-    """Queue mining of the drawers; if the queue is unavailable, the periodic sweep finds them."""
+    """Queue mining of the drawers."""
     waiting = Drawer.objects.within(palace).unmined().filter(source=BY)
     ids = [turn.external_id for turn in turns]
     room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()
-    if room is None:
-        return
-    try:
-        mine_room.delay(room)
-    except QueueAway as error:
-        logger.warning("The queue is unavailable; messages will be mined later: %s", error)
+    if room is not None:
+        enqueue_mining([room])

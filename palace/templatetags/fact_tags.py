@@ -10,6 +10,7 @@ from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
 from palace.models import Entity, Fact, FactEvent
+from palace.queries.entities import display_name
 
 register = template.Library()
 
@@ -27,7 +28,7 @@ TYPES = {
     Fact.Type.OPINION: "Opinions",
     Fact.Type.EVENT: "Events",
 }
-# Whoever is not listed is a door that facts come in by, and goes by its own name.
+# Anyone else is a door that facts come in by, shown by its own name.
 DOERS = {
     "mining": "Loci, reading what was said",
     "chat": "Loci, reading what was said",
@@ -53,6 +54,12 @@ def in_words(name: str) -> str:
 def path(category: str) -> str:
     """`home/pets` with room around the stroke."""
     return category.replace("/", " / ")
+
+
+@register.filter
+def entity_name(entity: Entity) -> str:
+    """The name for readers: the owner of the palace reads You."""
+    return display_name(entity)
 
 
 @register.filter
@@ -92,7 +99,7 @@ def period(fact: Fact) -> str:
 
 @register.filter
 def is_over(fact: Fact) -> bool:
-    """Whether it is held, but the time it was so has passed; an event's always has."""
+    """Whether an active fact's period has ended; events do not count."""
     ends = fact.valid_to
     lasts = fact.retired_at is None and fact.type != Fact.Type.EVENT
     return lasts and ends is not None and ends <= timezone.now()
@@ -100,5 +107,5 @@ def is_over(fact: Fact) -> bool:
 
 @register.filter
 def certainty(fact: Fact) -> str:
-    """How sure whoever found it was: `80 %`."""
+    """The confidence of its extraction: `80 %`."""
     return f"{round(fact.confidence * 100)} %"

@@ -79,7 +79,7 @@ def source_name(source: str) -> str:
 
 @register.filter
 def days(room: Room) -> str:
-    """When a room was held: `3 March 2025`, or `28 February – 2 March 2025`."""
+    """The days of a conversation: `3 March 2025`, or `28 February – 2 March 2025`."""
     start, end = localtime(room.started_at), localtime(room.ended_at)
     if start.date() == end.date():
         return format_date(start, "j F Y")

@@ -1,4 +1,4 @@
-"""The list of all that was done, with its figures and the way to what it was about."""
+"""The activity log: each entry with its figures and a link to what it is about."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from palace.models import Activity, ImportJob, Palace, Proposal, Room, Wing
-from palace.views.rendering import Stretch, render_page_or_part
+from palace.views.shared.pagination import CountedPage
 from settings_app.access import PageRequest, signed_in_page
+from settings_app.rendering import render_page_or_part
 from settings_app.templatetags.figures import dollars
 
 LOOKED_AT = {
@@ -56,21 +57,21 @@ def activities(request: PageRequest) -> HttpResponse:
     """Newest first; `?kind=` shows those of one kind."""
     palace = Palace.objects.own(request.user)
     kind = request.GET.get("kind", "")
-    held = Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")
+    found = Activity.objects.filter(palace=palace).order_by("-created_at", "-pk")
     if kind in Activity.Kind:
-        held = held.filter(kind=kind)
-    stretch = Stretch(held, request.GET.get("page"))
+        found = found.filter(kind=kind)
+    listed = CountedPage(found, request.GET.get("page"))
     context = {
-        "stretch": stretch,
-        "rows": _rows(palace, stretch.rows),
+        "listed": listed,
+        "rows": _rows(palace, listed.rows),
         "kinds": Activity.Kind.choices,
         "kind": kind if kind in Activity.Kind else "",
     }
     return render_page_or_part(request, "palace/activities.html", "rows", context)
 
 
-def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
-    places = _places(palace, [activity.detail for activity in held])
+def _rows(palace: Palace, found: Sequence[Activity]) -> list[ActivityRow]:
+    places = _places(palace, [activity.detail for activity in found])
     return [
         ActivityRow(
             activity,
@@ -78,7 +79,7 @@ def _rows(palace: Palace, held: Sequence[Activity]) -> list[ActivityRow]:
             _place(activity, places),
             tuple(map(str, activity.detail.get("notes", ()))),
         )
-        for activity in held
+        for activity in found
     ]
 
 
@@ -104,7 +105,7 @@ def _place(activity: Activity, places: Mapping[str, tuple[str, str]]) -> tuple[s
 
 
 def _places(palace: Palace, details: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """By public id, what the activities name and what is still there."""
+    """Label and URL by public id, for what still exists."""
     named: dict[str, list[UUID]] = {"room": [], "wing": [], "job": []}
     for detail in details:
         for about, ids in named.items():
@@ -135,7 +136,7 @@ def dream_figures(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def dream_place(activity: Activity) -> tuple[str, str] | None:
-    """The link to what it proposed: its name, and its address."""
+    """Label and URL of the dream's proposals."""
     if not activity.detail.get("proposed"):
         return None
     return "See what it proposed", f"{reverse('inbox')}?dream={activity.uuid}"

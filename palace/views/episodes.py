@@ -1,4 +1,4 @@
-"""Episodes: what conversations came to, the latest first, or those closest to a question."""
+"""Episodes: the latest first, or those closest to a question."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.shortcuts import render
 from llm.errors import LLMError
 from palace.knowledge.episodes.episode_search import of_conversation, search
 from palace.models import Episode, Palace, Room
-from palace.views.list_pages import Numbered
+from palace.views.shared.pagination import NumberedPage
 from settings_app.access import PageRequest, signed_in_page
 
 FOUND = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EpisodeRow:
     """An episode as pages show it.
 
     Attributes:
@@ -61,18 +61,18 @@ def episodes(request: PageRequest) -> HttpResponse:
     else:
         kept = Episode.objects.within(palace).kept()
         latest = kept.order_by(F("ended_at").desc(nulls_last=True), "-pk")
-        page = Numbered(latest, request.GET.get("page"))
+        page = NumberedPage(latest, request.GET.get("page"))
         context |= {"page": page, "rows": _with_rooms(palace, [(row, None) for row in page.rows])}
     return render(request, "palace/episodes.html", context, status=status)
 
 
-def episodes_of(palace: Palace, room: Room) -> list[Shown]:
+def episodes_of(palace: Palace, room: Room) -> list[EpisodeRow]:
     """Those of a room's conversation, the oldest first."""
     found = of_conversation(palace, room.external_id, source=room.source)
-    return [Shown(episode, episode.summary.splitlines()) for episode in found]
+    return [EpisodeRow(episode, episode.summary.splitlines()) for episode in found]
 
 
-def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -> list[Shown]:
+def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -> list[EpisodeRow]:
     pairs = list(found)
     wanted = {episode.conversation for episode, _ in pairs}
     rooms = Room.objects.within(palace).filter(external_id__in=wanted).select_related("wing")
@@ -81,7 +81,7 @@ def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -
         by_key.setdefault((room.source, room.external_id), room)
         by_key.setdefault(("", room.external_id), room)
     return [
-        Shown(
+        EpisodeRow(
             episode,
             episode.summary.splitlines(),
             by_key.get((episode.source, episode.conversation)),
@@ -92,7 +92,7 @@ def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -
 
 
 def _named(entry: object) -> str:
-    """What a caller has listed, in words: of an object its name."""
+    """An entry of a caller's list as text: of an object its name."""
     if isinstance(entry, dict):
         entry = entry.get("name") or entry.get("title") or entry.get("id") or entry
     return str(entry)

@@ -1,4 +1,4 @@
-"""Whether the house stands: for probes, so without sign-in and without a word about anyone."""
+"""The health check for probes: without sign-in and without personal data."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _redis() -> str:
 
 
 def _embedder() -> str:
-    """The local one is there once built. A remote one is not called: each call may cost money."""
+    """A local one is ready once built. A remote one is not called, as calls may cost money."""
     if settings.EMBEDDING_PROVIDER != "local":
         return "remote"
     return OK if is_built(settings.MODELS_DIR, settings.EMBEDDING_MODEL) else AWAY

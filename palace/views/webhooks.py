@@ -1,4 +1,4 @@
-"""The pages of webhooks: add one, see what it was told, try it, stop it, delete it."""
+"""The pages of webhooks: add one, see its deliveries, test it, disable it, delete it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
@@ -18,9 +17,9 @@ from palace.tasks import deliver_webhooks
 from palace.webhooks import addresses, registration
 from palace.webhooks.delivery import KEPT_FOR
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.palace_choice import ALL, PalaceChoiceForm
 from settings_app.reports import no_variables_in_reports
 
-SUBJECT_NEEDED = "Write the name by which your program calls this person, its user_id."
 # Of the latest deliveries, so many are shown.
 LATEST = 50
 
@@ -61,20 +60,20 @@ def webhook_try(request: PageRequest, uuid: UUID) -> HttpResponse:
         messages.error(request, str(error))
     else:
         deliver_webhooks.delay()
-        messages.success(request, "A test is on its way. Load this page anew to see if it arrived.")
+        messages.success(request, "Test sent. Reload this page to see its delivery.")
     return redirect("webhook_detail", uuid)
 
 
 @signed_in_action
 def webhook_switch(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Stop it, or let it go on."""
+    """Enable or disable it."""
     webhook = _one(request, uuid)
     if request.POST.get("enabled") == "1":
         registration.enable(webhook)
-        messages.success(request, "It is told again from now on, what still waited first.")
+        messages.success(request, "Webhook enabled; pending deliveries go first.")
     else:
         registration.disable(webhook)
-        messages.success(request, "It is told nothing more.")
+        messages.success(request, "Webhook disabled.")
     return redirect("webhook_detail", uuid)
 
 
@@ -98,60 +97,34 @@ def _page(request: PageRequest, form: WebhookForm, *, status: int = 200) -> Http
     return render(request, "palace/webhooks.html", context, status=status)
 
 
-class WebhookForm(forms.Form):
-    """Where to tell, of what, and of whose palace."""
+class WebhookForm(PalaceChoiceForm):
+    """The URL, the events and the palaces of a webhook."""
 
-    class Palaces:
-        ALL, OWN, ONE = "all", "own", "one"
+    field_order = ("url", "events", "palaces", "subject")
 
     url = forms.CharField(
         label="Address",
         max_length=addresses.MOST_CHARS,
-        help_text="Your program's, such as https://example.org/told. It is sent POST requests.",
-        error_messages={"required": "Write the address that is to be told."},
+        help_text="Your program's, such as https://example.org/loci. It is sent POST requests.",
+        error_messages={"required": "Write the address that the events are sent to."},
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )
     events = forms.MultipleChoiceField(
-        label="Tell it of",
+        label="Events",
         choices=Webhook.Event.choices,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one, or there is nothing to tell."},
-    )
-    palaces = forms.ChoiceField(
-        label="Where?",
-        choices=[
-            (Palaces.ALL, "In all of your palaces: yours and those of your program's people"),
-            (Palaces.OWN, "In your own palace only"),
-            (Palaces.ONE, "In the palace of one person only"),
-        ],
-        widget=forms.RadioSelect,
-    )
-    # To the letter, as programs send it.
-    subject = forms.CharField(
-        label="That person's user_id",
-        max_length=200,
-        required=False,
-        strip=False,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        error_messages={"required": "Choose at least one event."},
     )
 
     def __init__(self, data: Any = None) -> None:
-        initial = {"events": Webhook.Event.values[:2], "palaces": self.Palaces.ALL}
+        initial = {"events": Webhook.Event.values[:2], "palaces": ALL}
         super().__init__(data, initial=initial)
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = self.cleaned_data
-        if cleaned.get("palaces") == self.Palaces.ONE and not cleaned.get("subject", "").strip():
-            self.add_error("subject", ValidationError(SUBJECT_NEEDED))
-        return cleaned
-
     def add_for(self, owner_id: int) -> tuple[Webhook, str] | None:
-        """The webhook and its secret; None, with an error beside the address, if it is refused."""
+        """The webhook and its secret; None, with an error at the URL, if it is refused."""
         given = self.cleaned_data
-        which: dict[str, str | None] = {self.Palaces.ALL: None, self.Palaces.OWN: ""}
-        subject = which.get(given["palaces"], given["subject"])
         try:
-            return registration.add(owner_id, given["url"], given["events"], subject)
+            return registration.add(owner_id, given["url"], given["events"], self.chosen_subject())
         except BadInput as error:
             self.add_error("url", str(error).removeprefix("url: "))
             return None

@@ -1,6 +1,6 @@
-"""Working memory as its owner sees it: entries by namespace, and what is noted of conversations.
+"""Working memory: entries by namespace, and the fields of conversations.
 
-To look at it is no use of it: nothing is kept longer for that.
+Reading it here does not extend any expiry.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ON_ONE_LINE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShortText:
     """A value with what is left of its time.
 
     Attributes:
@@ -55,34 +55,34 @@ class Shown:
     more: int
 
     @classmethod
-    def of(cls, text: str, *, whole: bool) -> Shown:
+    def of(cls, text: str, *, whole: bool) -> ShortText:
         end = len(text) if whole else CHARS_SHOWN
         return cls(text[:end], max(0, len(text) - end))
 
 
 @dataclass(frozen=True, slots=True)
-class EntryShown:
+class EntryRow:
     entry: Entry
-    value: Shown
+    value: ShortText
     left: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotesShown:
+class NotesRow:
     """
     Attributes:
         share: Of what a conversation's fields may take up, in per cent.
     """
 
-    held: ConversationFields
-    fields: list[tuple[str, Shown]]
+    noted: ConversationFields
+    fields: list[tuple[str, ShortText]]
     share: int
     left: str
 
 
 @signed_in_page
 def working_memory(request: PageRequest) -> HttpResponse:
-    """`?q=` finds entries, `?under=` narrows to a path, `?conversation=` shows one whole."""
+    """`?q=` searches entries, `?under=` filters by path, `?conversation=` shows one."""
     palace = Palace.objects.own(request.user)
     asked = {name: request.GET.get(name, "").strip() for name in ("q", "under", "conversation")}
     context: dict[str, Any] = {
@@ -100,7 +100,7 @@ def working_memory(request: PageRequest) -> HttpResponse:
 
 @signed_in_action
 def delete_working(request: PageRequest) -> HttpResponse:
-    """Deletes the entry at `path`; or of a `conversation` the `field`, or all of them."""
+    """Delete the entry at `path`, or one `field` or all fields of a `conversation`."""
     palace = Palace.objects.own(request.user)
     sent = request.POST
     try:
@@ -127,53 +127,53 @@ def _page(request: PageRequest, context: dict[str, Any], *, status: int = 200) -
 def _found(palace: Palace, *, q: str, under: str, conversation: str) -> dict[str, Any]:
     now = timezone.now()
     if conversation:
-        held = peek_conversation(palace, conversation)
-        return {"notes": [_notes(held, now, whole=True)] if held else []}
+        noted = peek_conversation(palace, conversation)
+        return {"notes": [_notes(noted, now, whole=True)] if noted else []}
     if q:
         found = search_entries(palace, query=q, prefix=under, limit=FOUND_SHOWN)
         return {"found": [_entry(one.entry, now) for one in found], "most_found": FOUND_SHOWN}
     if under:
         return {"spaces": _by_namespace(entries_under(palace, under), now, under=under)}
     spaces = namespaces(palace)
-    held_ones, total = list_conversations(palace, limit=CONVERSATIONS_SHOWN)
+    all_noted, total = list_conversations(palace, limit=CONVERSATIONS_SHOWN)
     return {
         "spaces": _by_namespace(entries_in(palace, spaces[:NAMESPACES_SHOWN]), now),
         "other_spaces": spaces[NAMESPACES_SHOWN:],
-        "notes": [_notes(held, now) for held in held_ones],
-        "other_notes": total - len(held_ones),
+        "notes": [_notes(noted, now) for noted in all_noted],
+        "other_notes": total - len(all_noted),
     }
 
 
 def _by_namespace(
     entries: Sequence[Entry], now: datetime, *, under: str = ""
-) -> list[tuple[Namespace, list[EntryShown]]]:
+) -> list[tuple[Namespace, list[EntryRow]]]:
     by_space = groupby(entries, key=lambda entry: entry.path.namespace)
     return [(space, _entries(group, now, under=under)) for space, group in by_space]
 
 
-def _entries(entries: Iterable[Entry], now: datetime, *, under: str) -> list[EntryShown]:
+def _entries(entries: Iterable[Entry], now: datetime, *, under: str) -> list[EntryRow]:
     return [_entry(entry, now, whole=str(entry.path) == under) for entry in entries]
 
 
-def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryShown:
-    value = Shown.of(entry.value, whole=whole)
-    return EntryShown(entry, value, time_left(entry.expires_at - now))
+def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryRow:
+    value = ShortText.of(entry.value, whole=whole)
+    return EntryRow(entry, value, time_left(entry.expires_at - now))
 
 
-def _notes(held: ConversationFields, now: datetime, *, whole: bool = False) -> NotesShown:
-    fields = [(name, _field(value, whole=whole)) for name, value in held.fields.items()]
-    share = -(-held.size * 100 // MOST_BYTES)
-    return NotesShown(held, fields, share, time_left(held.expires_at - now))
+def _notes(noted: ConversationFields, now: datetime, *, whole: bool = False) -> NotesRow:
+    fields = [(name, _field(value, whole=whole)) for name, value in noted.fields.items()]
+    share = -(-noted.size * 100 // MOST_BYTES)
+    return NotesRow(noted, fields, share, time_left(noted.expires_at - now))
 
 
-def _field(value: object, *, whole: bool) -> Shown:
+def _field(value: object, *, whole: bool) -> ShortText:
     """A text as it is, all else as JSON."""
     if isinstance(value, str):
-        return Shown.of(value, whole=whole)
+        return ShortText.of(value, whole=whole)
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > ON_ONE_LINE:
         text = json.dumps(value, ensure_ascii=False, indent=2)
-    return Shown.of(text, whole=whole)
+    return ShortText.of(text, whole=whole)
 
 
 def _delete_entry(palace: Palace, path: str) -> tuple[str, bool]:

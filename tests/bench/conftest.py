@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from bench.schema import drop_schema, schemas
-from tests.bench.talk import LOCOMO, LONGMEMEVAL
+from tests.bench.conversations import LOCOMO, LONGMEMEVAL
 
 
 @pytest.fixture

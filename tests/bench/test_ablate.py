@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 
 from bench.schema import drop_schema, schemas
 from palace.models import Drawer
+from palace.queries.signals import SIGNALS
 from palace.recall.recipes import RECIPES
-from palace.views.hits import SIGNALS
-from tests.bench.talk import LOCOMO
+from tests.bench.conversations import LOCOMO
 
 METRICS = {
     "session_recall_any@5",

@@ -15,7 +15,7 @@ from bench.logs import Folder
 from bench.schema import own_schema, schemas
 from palace.models import Drawer
 from palace.models.locks import held_if_free
-from tests.bench.talk import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
+from tests.bench.conversations import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
 
 
 def value(report, name, kind=None):

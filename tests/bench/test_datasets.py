@@ -9,7 +9,7 @@ import pytest
 
 from bench.datasets import beam, locomo, longmemeval
 from bench.datasets.base import BadData
-from tests.bench.talk import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
+from tests.bench.conversations import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from bench.logs import Folder
 from bench.schema import schemas
 from llm.errors import BadModelOutput
 from llm.models import Usage
-from tests.bench.talk import LONGMEMEVAL
+from tests.bench.conversations import LONGMEMEVAL
 from tests.model_server import CHAT, NotJson, Slow, Status, Text
 
 TOLD = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110, "cost": 0.002}

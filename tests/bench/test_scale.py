@@ -12,7 +12,7 @@ from bench.scale_talk import MessageGenerator
 from palace.models import Drawer, Passage, Posting
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.indexing.spaces import active_space
-from tests.indexing.test_postings import bm25, found
+from tests.storage.indexing.test_postings import bm25, found
 
 
 @pytest.mark.exhaustive

@@ -18,7 +18,7 @@ from bench.training.examples import Example
 from bench.training.fitting import List, Pair, fit_adapter, fit_weights
 from bench.training.learning import FOLDS, KINDS, Learnt, figures, folds, learn_weights
 from palace.recall.adapter import FOLDER, turned
-from tests.bench.talk import LOCOMO
+from tests.bench.conversations import LOCOMO
 
 
 def cosine(first, second):

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from chat.models import Conversation, Message
 from settings_app.models import MemorySettings
 from settings_app.sign_in import one_time_link
-from tests.browser.streaming import Gated
+from tests.browser.endless_reply import Gated
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Wing
-from tests.browser.looking import (
+from tests.browser.page_checks import (
     faults_in_light_and_dark,
     layout_faults,
     open_everything,

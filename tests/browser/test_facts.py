@@ -9,9 +9,9 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from palace.models import Drawer, Fact
-from palace.views.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.sign_in import one_time_link
-from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory, MentionFactory
 
 pytestmark = pytest.mark.browser
@@ -109,7 +109,7 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Fact deleted.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("It is held again.")).to_be_visible()
+    expect(page.get_by_text("Fact restored.")).to_be_visible()
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1
 
 
@@ -127,7 +127,7 @@ def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact)
     expect(page.get_by_role("heading", level=1)).to_have_text("Wireworks")
     page.get_by_label("As of").fill("2020-01-01")
     page.get_by_role("button", name="Show that day").click()
-    expect(page.get_by_text("Nothing is known of Wireworks for that day.")).to_be_visible()
+    expect(page.get_by_text("Nothing is known for that day.")).to_be_visible()
     page.get_by_role("link", name="Today").click()
     expect(page.locator(".graph")).to_be_visible()
 

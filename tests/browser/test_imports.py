@@ -15,7 +15,7 @@ from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder
 from settings_app.sign_in import one_time_link
 from tests.browser.conversations import CONVERSATIONS
-from tests.importers.exports import plain, write_lines
+from tests.transfer.importers.exports import plain, write_lines
 
 pytestmark = pytest.mark.browser
 

@@ -1,4 +1,4 @@
-"""What the model has before it, as a person sees it: from the chat to its page, and taken out."""
+"""What the model can see, as a person sees it: from the chat to its page, and taken out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from palace.models import Drawer, Fact
 from palace.recall.carried_context import of_fact
 from palace.working.ledger import Entry, Ledger
 from settings_app.models import MemorySettings
-from tests.browser.looking import faults_in_light_and_dark, open_everything
+from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.chat.conftest import finished, let_threads_end
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 
@@ -59,9 +59,9 @@ def test_nothing_is_wrong_with_what_is_on_it(signed_in, talk, width):
 def test_from_the_chat_to_its_page_and_something_is_taken_out(signed_in, talk, scripts):
     page = signed_in(java_script_enabled=scripts)
     page.goto(f"/chat/{talk.uuid}/")
-    expect(page.get_by_text("Still before it from earlier").first).to_be_attached()
+    expect(page.get_by_text("Still visible from earlier").first).to_be_attached()
     page.get_by_role("link", name="What the model can see").click()
-    expect(page.get_by_role("heading", name="What the model has before it")).to_be_visible()
+    expect(page.get_by_role("heading", name="What the model can see")).to_be_visible()
     page.get_by_role("button", name="Stop using skill:rowing").press("Enter")
     expect(page.get_by_text("It is not before the model any more")).to_be_visible()
     expect(page.get_by_text("skill:rowing")).to_have_count(0)

@@ -17,7 +17,7 @@ from palace.models import Drawer, Passage
 from palace.storage.filing.file import file_transcript
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
-from tests.talk import BATTERY
+from tests.conversations import BATTERY
 
 
 async def asks_in_the_wrong_place(request):

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
-from tests.browser.looking import faults_in_light_and_dark
+from tests.browser.page_checks import faults_in_light_and_dark
 
 pytestmark = pytest.mark.browser
 

@@ -19,8 +19,8 @@ from chat.models import Conversation, Message
 from language.transcripts import Transcript, Turn
 from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings
-from tests.chat.mishaps import OwnRedis
-from tests.waiting import PATIENCE_S
+from tests.chat.failures import OwnRedis
+from tests.polling import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What the model has before it in a long talk: each thing once, as long as its message is read."""
+"""What the model can see in a long talk: each thing once, as long as its message is read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from palace.working.ledger import Entry, Ledger
 from tests.chat.conftest import current, finished, let_threads_end, say, start
-from tests.chat.mishaps import Gate
+from tests.chat.failures import Gate
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 from tests.model_server import Status
-from tests.waiting import until
+from tests.polling import until
 
 POINTER = re.compile(r"^\[(§ [^\]]+)\]", re.MULTILINE)
 # Asked about by turns, so that each comes up again within the window and beyond it.
@@ -205,7 +205,7 @@ def talk(told, fact, model):
 def test_what_stays_from_earlier_stands_beside_the_reply_and_can_be_cited(client, alice, talk):
     client.force_login(alice)
     page = client.get(talk.get_absolute_url()).text
-    assert "Still before it from earlier" in page
+    assert "Still visible from earlier" in page
     drawer = Drawer.objects.get(text=THINGS["canoe"])
     last = page[page.rindex("<article") :]
     assert f'<a href="{drawer.get_absolute_url()}"' in last[last.index('class="prose"') :]

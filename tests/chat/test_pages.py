@@ -13,7 +13,7 @@ from django.utils import timezone
 from chat import live
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
-from chat.views.showing import PAGE_SIZE
+from chat.views.message_rows import PAGE_SIZE
 from palace.models import Drawer, RecollectionTrace
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest

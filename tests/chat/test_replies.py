@@ -14,7 +14,7 @@ from chat import live, replies, reply_ending
 from chat.errors import BadText, NothingToRetry, StillWriting
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
-from chat.writing import OFF_FOR_AGENT, OFF_IN_SETTINGS
+from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
 from palace.models import Drawer, RecollectionTrace

@@ -18,9 +18,9 @@ from chat.models import Message
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
 from tests.chat.conftest import current, finished, let_threads_end, start
-from tests.chat.mishaps import Gate, Pieces
+from tests.chat.failures import Gate, Pieces
 from tests.model_server import Text
-from tests.waiting import PATIENCE_S, until
+from tests.polling import PATIENCE_S, until
 
 
 class Reader:

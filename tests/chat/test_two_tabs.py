@@ -11,7 +11,7 @@ from django.urls import reverse
 from chat.models import Agent, Conversation, Message
 from palace.models import Palace
 from tests.chat.conftest import current, finished, say, start
-from tests.chat.mishaps import Gate
+from tests.chat.failures import Gate
 
 HTMX = {"HX-Request": "true"}
 

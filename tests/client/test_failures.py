@@ -36,7 +36,7 @@ from loci_client.calls import Call, nothing
 from loci_client.exchange import Send, Wait, exchange
 from palace.models import Drawer, Fact
 from tests.client.conftest import key_of
-from tests.client.odd_server import Answer, OddServer, hang_up, problem
+from tests.client.scripted_server import Answer, OddServer, hang_up, problem
 
 PROJECT = Path(__file__).resolve().parents[2]
 EMPTY = Answer(200, {"results": []})

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from config import embedded
-from tests import template
+from tests import template_database
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
@@ -92,7 +92,7 @@ def new_house(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture
 def house(new_house: House) -> House:
     """Its database has every table: what a first start spends most of its time on."""
-    template.furnish(new_house.home)
+    template_database.furnish(new_house.home)
     return new_house
 
 

@@ -18,7 +18,7 @@ from api.rest import parsing
 from settings_app.sessions import Session
 from tests.asgi_server import AsgiServer
 from tests.config.test_uploads import written_in
-from tests.waiting import until
+from tests.polling import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,7 +15,7 @@ import redis
 
 from config import embedded, unprivileged
 from tests.config.conftest import PROJECT
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="Only root is refused by Postgres.")
 

@@ -6,7 +6,7 @@ from django.test import Client
 
 from api.rest import idempotency
 from config.error_pages import BROKEN
-from tests.api.conftest import client_of
+from tests.api.rest.conftest import client_of
 
 PROBLEM = "application/problem+json"
 UNKNOWN = "/v1/no-such-thing/"

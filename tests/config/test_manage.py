@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.config.conftest import PROJECT
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 
 def test_a_command_brings_its_own_services_and_takes_them_away(house):
@@ -61,6 +61,24 @@ def test_a_server_needs_a_key_of_its_own(new_house):
     }
     refused = house.manage("check", check=False)
     assert refused.stderr.startswith("Loci: Set LOCI_SECRET_KEY")
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["check", "--database", "default"], ["run"]])
+def test_a_database_that_is_not_there_gets_a_sentence(new_house, command, free_port):
+    house = new_house
+    house.environment |= {
+        "DATABASE_URL": f"postgresql://loci:a-secret@127.0.0.1:{free_port}/loci",
+        "REDIS_URL": "redis://127.0.0.1:1",
+        "LOCI_SECRET_KEY": "x" * 50,
+        "LOCI_DB_START_WAIT_S": "2.5",
+    }
+    refused = house.manage(*command, check=False)
+    where = f"127.0.0.1:{free_port}/loci"
+    assert f"the database at {where} has not answered for" in refused.stderr
+    assert f"the database at {where} does not answer yet" in refused.stdout + refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "a-secret" not in refused.stdout + refused.stderr
+    assert refused.returncode != 0
 
 
 def test_without_its_packages_it_says_what_to_do():

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.config.conftest import PROJECT, House, as_from_a_shell
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 
 class Terminal:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ import psutil
 import pytest
 
 from config.supervisor import Program, Supervisor
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 
@@ -125,16 +126,21 @@ def test_a_log_is_followed_from_its_end_even_if_it_is_cut(tmp_path):
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="Only Linux tells of a parent's end."
 )
-def test_programs_end_with_a_supervisor_that_is_killed():
+@pytest.mark.parametrize("deaf", ["", STUBBORN])
+def test_programs_end_with_a_supervisor_that_is_killed(deaf):
+    """Also those that do not listen: one that is just starting may miss the signal to end."""
+    mark = f"62.5{len(deaf)}"
+    program = f"{deaf}import time; print('up', flush=True); time.sleep({mark})"
     code = (
-        "import asyncio, sys\n"
+        "import asyncio, functools, sys\n"
         "from config.supervisor import Program, Supervisor\n"
-        "sleep = [sys.executable, '-c', 'import time; time.sleep(62.5)']\n"
-        "asyncio.run(Supervisor([Program('one', sleep)], {}, print).run())"
+        f"program = [sys.executable, '-c', {program!r}]\n"
+        "say = functools.partial(print, flush=True)\n"
+        "asyncio.run(Supervisor([Program('one', program)], {}, say, grace_s=0.5).run())"
     )
-    parent = psutil.Popen([sys.executable, "-c", code])
-    assert wait_until(lambda: any("62.5" in " ".join(p.cmdline()) for p in parent.children()), 20)
-    (child,) = parent.children()
+    parent = psutil.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline() == "one | up\n"
+    (child,) = [each for each in parent.children() if mark in " ".join(each.cmdline())]
     parent.kill()
-    parent.wait()
+    parent.communicate()
     assert wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 10)

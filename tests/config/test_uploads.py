@@ -25,8 +25,8 @@ from palace.models import ImportJob
 from palace.transfer.import_jobs.spools import spool_folder
 from palace.transfer.importers.uploads import BESIDES_THE_FILE, largest_request
 from tests.asgi_server import AsgiServer
-from tests.importers.exports import plain
-from tests.waiting import until
+from tests.polling import until
+from tests.transfer.importers.exports import plain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

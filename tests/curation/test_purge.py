@@ -34,10 +34,18 @@ from palace.recall.request import RecallRequest
 from palace.storage.filing.file import UNTITLED, file_transcript
 from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import active_space, model_of
+from tests.conversations import (
+    BATTERY,
+    EVERYTHING,
+    LISBON,
+    SOURDOUGH,
+    START,
+    long_transcript,
+    transcript,
+)
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
-from tests.indexing.test_postings import assert_true_bm25
 from tests.mining.test_mine import picture
-from tests.talk import BATTERY, EVERYTHING, LISBON, SOURDOUGH, START, long_transcript, transcript
+from tests.storage.indexing.test_postings import assert_true_bm25
 
 
 def purge(palace, **which):

@@ -23,8 +23,8 @@ from palace.recall.semantic import by_meaning
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.spaces import active_space
 from palace.tasks import take_up_unfinished
+from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
-from tests.talk import BATTERY, LISBON, SOURDOUGH, long_transcript
 
 
 @pytest.fixture

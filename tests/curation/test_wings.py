@@ -9,11 +9,11 @@ from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, 
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.pipeline.mine import mine, mine_room
+from palace.queries.places import find_by_pointer
 from palace.storage.filing.file import file_transcript
-from palace.views.page_queries import find_by_pointer
+from tests.conversations import BATTERY, transcript
 from tests.curation.test_trash import at_once
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
-from tests.talk import BATTERY, transcript
 
 
 def found(palace, name, *aliases):

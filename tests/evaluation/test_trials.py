@@ -19,7 +19,7 @@ from palace.evaluation.trials import (
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings
-from tests.talk import transcript
+from tests.conversations import transcript
 
 WIRE = "Which wire overheated?"
 

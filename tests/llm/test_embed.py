@@ -13,7 +13,7 @@ from llm import embedding
 from llm.embedding import EmbeddingModel, cache, embed
 from llm.errors import EmbedderMisconfigured
 from llm.models import CachedEmbedding, Usage
-from tests.vectors import computed_afresh
+from tests.cached_embeddings import computed_afresh
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 from llm.embedding import build, local, weights
 from llm.embedding.graph import quantized_columns
 from llm.onnx_runtime import batches
+from tests.cached_embeddings import computed_afresh
 from tests.llm import reference
-from tests.vectors import computed_afresh
 
 TEXTS = [
     "Where did I put the blue umbrella?",

@@ -23,7 +23,7 @@ from palace.pipeline.mine import mine, mine_many, mine_room, mine_rooms
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings
 from palace.storage.indexing.passages import split
-from tests.talk import BATTERY, EVERYTHING, long_transcript, transcript
+from tests.conversations import BATTERY, EVERYTHING, long_transcript, transcript
 
 
 def picture(palace):

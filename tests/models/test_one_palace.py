@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
+from importlib import import_module
 
 import pytest
 from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
+from language.slugs import slug_of
 from palace.models import Closet, Drawer, Palace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
-from tests.talk import BATTERY, EVERYTHING
-from tests.waiting import somebody_waits_for_us
+from tests.conversations import BATTERY, EVERYTHING
+from tests.factories import EntityFactory, WingFactory
+from tests.polling import somebody_waits_for_us
 
 REFERENCES = [
     ("palace_wingalias", "wing_id", "palace_wing"),
@@ -103,3 +106,15 @@ def test_a_palace_goes_with_what_is_being_written_into_it(palace):
     assert waited_for == [True]
     assert not Closet.objects.exists()
     assert not Drawer.objects.exists()
+
+
+def test_slugs_from_before_are_spelt_as_they_are_now(palace):
+    """What has a namesake under the new slug keeps its own."""
+    old = EntityFactory(palace=palace, name="C++", slug="c", kind="item")
+    kept = EntityFactory(palace=palace, name="C#", slug="c-old", kind="item")
+    EntityFactory(palace=palace, name="c#", slug=slug_of("C#"), kind="item")
+    wing = WingFactory(palace=palace, name="AT&T", slug="att")
+    import_module("palace.migrations.0024_slugs_with_signs").rename(apps, None)
+    for row in (old, kept, wing):
+        row.refresh_from_db()
+    assert (old.slug, kept.slug, wing.slug) == (slug_of("C++"), "c-old", slug_of("AT&T"))

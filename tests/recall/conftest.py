@@ -6,8 +6,8 @@ import pytest
 
 from palace.pipeline.mine import mine
 from palace.recall.index.index_cache import INDEX_CACHE
-from tests.furniture import furnish
-from tests.talk import EVERYTHING, long_transcript
+from tests.conversations import EVERYTHING, long_transcript
+from tests.furnished_palaces import furnish
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from palace.recall.query import read_query
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.indexing.spaces import active_space, model_of
-from tests.talk import EVERYTHING, START
+from tests.conversations import EVERYTHING, START
 
 MODEL = "all-MiniLM-L6-v2"
 

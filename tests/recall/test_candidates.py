@@ -13,7 +13,7 @@ from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
 from palace.storage.indexing.spaces import active_space
-from tests.talk import EVERYTHING, long_transcript
+from tests.conversations import EVERYTHING, long_transcript
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from palace.recall.context_escaping import label, on_one_line, quoted
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.block_markers import is_sealed
-from tests.recall.test_packing import Spoken, Stated, hit
-from tests.talk import START
+from tests.conversations import START
+from tests.recall.test_context_builder import Spoken, Stated, hit
 
 POINTER = "§ W-001/R-01/D-001"
 TAGS = [

@@ -17,7 +17,7 @@ from palace.recall.facts import INSTRUCTIONS
 from palace.recall.floor import kept
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from tests.talk import EVERYTHING, long_transcript
+from tests.conversations import EVERYTHING, long_transcript
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)
 LAST_WEEK = datetime(2025, 6, 11, 21, 0, tzinfo=UTC)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from language.slugs import slug_of
 from palace.models import Fact, Palace
 from palace.recall import graph
 from palace.recall.graph import (
@@ -35,6 +36,15 @@ def link(one, other, predicate="knows", **values):
         subject=one, object=other.name, object_entity=other, predicate=predicate, text=text,
         **values,
     )  # fmt: skip
+
+
+def test_names_that_differ_by_a_sign_are_told_apart(palace):
+    c, plus, sharp = (
+        EntityFactory(palace=palace, name=name, slug=slug_of(name), kind="item")
+        for name in ("C", "C++", "C#")
+    )
+    assert named_entities(palace, "Do I like C++ more than C#?") == [plus.pk, sharp.pk]
+    assert named_entities(palace, "Is it C?") == [c.pk]
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import PROMOTED
 from settings_app.models import MemorySettings
+from tests.conversations import transcript
 from tests.llm import rerankers
 from tests.model_server import Status
-from tests.talk import transcript
 
 QUESTION = "wire"
 # How often each says it.

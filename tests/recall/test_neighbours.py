@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from language.english.message_traits import Trait
 from palace.models import Drawer
 from palace.pipeline.mine import mine
 from palace.recall.candidates import find_candidates
@@ -15,8 +16,7 @@ from palace.recall.query import read_query
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import answers, exchange_words, room_best
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.traits import Trait
-from tests.talk import EVERYTHING, START, transcript
+from tests.conversations import EVERYTHING, START, transcript
 
 TALK = transcript(
     "Where do they sell violins?",

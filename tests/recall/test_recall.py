@@ -13,7 +13,7 @@ from palace.recall.relevance import INSTRUCTION
 from palace.recall.request import RecallRequest
 from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START
 from settings_app.models import MemorySettings
-from tests.talk import BATTERY, SOURDOUGH, START, transcript
+from tests.conversations import BATTERY, SOURDOUGH, START, transcript
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from palace.recall.signals import features
 from palace.storage.indexing.spaces import active_space
 from settings_app import choices
 from settings_app.models import MemorySettings, settings_of
-from tests.talk import EVERYTHING, START, long_transcript
+from tests.conversations import EVERYTHING, START, long_transcript
 
 PLAIN = Recipe(
     "plain",

@@ -16,8 +16,8 @@ from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
 from settings_app.models import MemorySettings
+from tests.conversations import EVERYTHING, transcript
 from tests.model_server import NO_CHOICES, CutOff, NotJson, Slow, Status, Text
-from tests.talk import EVERYTHING, transcript
 
 QUESTION = "bread and wires"
 

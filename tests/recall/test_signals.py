@@ -7,8 +7,10 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from language.english.message_traits import read_traits
 from palace.models import Drawer
 from palace.pipeline.mine import mine
+from palace.queries.signals import SIGNALS
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
@@ -17,9 +19,7 @@ from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import LEARNT, agreement, features, has_trait
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.traits import read_traits
-from palace.views.hits import SIGNALS
-from tests.talk import EVERYTHING, SOURDOUGH, START, transcript
+from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
 
 QUESTIONS = (
     "silicone wire overheated",

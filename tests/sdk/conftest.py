@@ -6,7 +6,7 @@ import pytest
 
 from palace.sdk import Memory
 from palace.storage.indexing.vector_index import PgVectorIndex
-from tests.sdk.played import play
+from tests.sdk.scripted_model import play
 
 
 @pytest.fixture

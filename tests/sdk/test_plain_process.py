@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from tests import template
+from tests import template_database
 from tests.config.conftest import PROJECT, House
-from tests.waiting import wait_until
+from tests.polling import wait_until
 
 ADD_AND_SEARCH = """
 import json, logging
@@ -73,7 +73,7 @@ def test_a_first_program_starts_services_and_makes_tables_and_account(house):
 
 
 def test_calls_awaited_at_once_are_all_kept(house):
-    template.furnish(house.home)
+    template_database.furnish(house.home)
     lines, said = run(house, ASYNC)
     assert len(lines[0]) == 3, said
     assert said == ""

@@ -14,9 +14,9 @@ from palace.pipeline.mine import mine
 from palace.sdk import Memory
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.vector_index import PgVectorIndex, index_in_use, using
+from tests.conversations import transcript
 from tests.factories import EntityFactory, FactFactory, PalaceFactory
 from tests.sdk.test_contract import add_one, texts
-from tests.talk import transcript
 
 
 @pytest.fixture(params=["Postgres", "Qdrant"])

@@ -75,7 +75,7 @@ def test_a_key_may_end_by_itself(alices):
         ({"palaces": "one", "subject": "  "}, "its user_id"),
         ({"palaces": "one", "subject": "a\0b"}, "Null characters"),
         ({"expires": "-3"}, "Select a valid choice"),
-        ({"key_id": "7"}, "Load the page anew"),
+        ({"key_id": "7"}, "Reload the page"),
     ],
 )
 def test_what_is_wrong_with_the_form_is_told_and_no_key_is_made(alices, wrong, said):

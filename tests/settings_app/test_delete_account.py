@@ -27,20 +27,20 @@ from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.transfer.import_jobs.spools import new_spool
-from palace.views import account_deletion
+from palace.views import account
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
+from settings_app.account_closure import Receipt
 from settings_app.api_keys import issue, key_of
-from settings_app.belongings import rows_of
-from settings_app.closing import Receipt
 from settings_app.models import MemorySettings
+from settings_app.owned_rows import rows_of
 from settings_app.secrets import seal
 from settings_app.sign_in import LinkRefused, one_time_link, redeem
-from tests.curation.test_leaving import refused
+from tests.conversations import SOURDOUGH, transcript
+from tests.curation.test_palace_deletion import refused
 from tests.curation.test_purge import words_in_the_database
 from tests.settings_app.conftest import sign_in, signed_in_as
-from tests.talk import SOURDOUGH, transcript
 
 PAGE = "/settings/account/delete/"
 WORDS = ("alice", "sourdough", "vinegar", "walnut", "loaves", "marzipan", "anna")
@@ -181,7 +181,7 @@ def test_what_was_broken_off_between_palaces_goes_on(client, alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_much_is_left_to_the_worker(client, alice, palace, queued, monkeypatch):
-    monkeypatch.setattr(account_deletion, "AT_ONCE", 3)
+    monkeypatch.setattr(account, "AT_ONCE", 3)
     mine(palace, SOURDOUGH)
     client.force_login(alice)
     page = client.post(PAGE, {"password": "alice-password"}, follow=True)

@@ -14,8 +14,8 @@ from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import grouped_zones, zone_named, zone_names
+from tests.conversations import transcript
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
-from tests.talk import transcript
 
 # Half past two in Tokyo of the following day.
 LATE = datetime(2025, 3, 3, 17, 30, tzinfo=UTC)

@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Activity, ImportJob, Palace
-from palace.views.memory import LINES, UNFOLDED, lately
-from palace.views.rendering import PAGE_SIZE
+from palace.views.memory.views import LINES, UNFOLDED, recent_activity
+from palace.views.shared.pagination import PAGE_SIZE
 
 ACTIVITY = "/memory/activity/"
 
@@ -32,7 +32,7 @@ def other(palace, summary="Restored a drawer from the trash.", **detail):
 def test_a_run_of_minings_is_one_line(palace):
     for drawers in (100, 15, 5):
         mined(palace, drawers)
-    line, *rest = lately(palace)
+    line, *rest = recent_activity(palace)
     assert rest == []
     assert line.summary == "Remembered 120 messages in 3 conversations."
     assert [summary[11:14] for summary in line.folded] == ["5 m", "15 ", "100"]
@@ -42,14 +42,14 @@ def test_a_conversation_mined_twice_counts_once(palace):
     room = uuid.uuid4()
     for drawers in (4, 2):
         mined(palace, drawers, room)
-    assert lately(palace)[0].summary == "Remembered 6 messages in 1 conversation."
+    assert recent_activity(palace)[0].summary == "Remembered 6 messages in 1 conversation."
 
 
 def test_one_mining_alone_stays_as_it_is(palace):
     other(palace, "First.")
     mined(palace, 4)
     other(palace, "Last.")
-    lines = lately(palace)
+    lines = recent_activity(palace)
     assert [line.summary for line in lines] == [
         "Last.",
         "Remembered 4 messages of something.",
@@ -63,7 +63,7 @@ def test_what_comes_between_ends_a_run(palace):
         mined(palace, 1)
         mined(palace, 2)
         other(palace)
-    assert [line.summary for line in lately(palace)] == [
+    assert [line.summary for line in recent_activity(palace)] == [
         "Restored a drawer from the trash.",
         "Remembered 3 messages in 2 conversations.",
     ] * 2
@@ -74,7 +74,7 @@ def test_long_runs_unfold_to_the_latest(alices, palace):
         Activity(palace=palace, kind="memory_mined", summary="A run.", detail={})
         for _ in range(UNFOLDED + 1200)
     )
-    (line,) = lately(palace)
+    (line,) = recent_activity(palace)
     assert (len(line.folded), line.more) == (UNFOLDED, 1200)
     text = alices.get("/memory/").text
     assert "and 1,200 more" in text
@@ -85,7 +85,7 @@ def test_only_the_latest_lines_are_shown(palace, bob):
     for number in range(LINES + 3):
         other(palace, f"No {number}.")
     other(Palace.objects.own(bob), "A stranger's.")
-    assert [line.summary for line in lately(palace)] == [
+    assert [line.summary for line in recent_activity(palace)] == [
         f"No {number}." for number in range(LINES + 2, 2, -1)
     ]
 

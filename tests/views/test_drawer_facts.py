@@ -29,7 +29,7 @@ def test_a_drawer_marks_the_words_and_names_the_facts_that_rest_on_them(alices, 
     response = alices.get(said.get_absolute_url())
     link = f'<a href="{address(fact)}" title="User lives in Lisbon">I live in Lisbon</a>'
     assert f'<mark class="rests">{link}</mark>' in response.text
-    assert "Facts that rest on this" in response.text
+    assert "Facts from this drawer" in response.text
     assert drawers_text(response) == said.text
 
 
@@ -46,7 +46,7 @@ def test_however_words_overlap_the_text_stays_to_the_character(alices, fact, sai
 def test_versions_of_one_memory_are_one_line(alices, palace, fact, said):
     rewrite(palace, fact.memory, "User lives in Lisbon!", BY_PERSON)
     text = alices.get(said.get_absolute_url()).text
-    aside = text[text.index("Facts that rest on this") :]
+    aside = text[text.index("Facts from this drawer") :]
     assert "User lives in Lisbon!</a>" in aside
     assert "User lives in Lisbon</a>" not in aside
 
@@ -57,7 +57,7 @@ def test_what_would_be_dropped_with_a_drawer_is_told_before(alices, fact, said):
     EvidenceFactory(fact=elsewhere, drawer=DrawerFactory(room=said.room))
     text = alices.get(said.get_absolute_url()).text
     warning = re.search(r'id="rests-only">(.*?)</p>', text, re.S)[1]
-    assert "1 fact rests on this drawer only" in warning
+    assert "1 fact has no other source" in warning
     assert fact.text in warning
     assert elsewhere.text not in warning
 

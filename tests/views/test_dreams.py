@@ -19,9 +19,9 @@ from palace.models import Activity, DreamMark
 from palace.models.locks import held_if_free
 from palace.transfer.import_jobs.spools import spool_folder
 from settings_app.models import MemorySettings
-from tests.dreaming.conftest import answers, hold, model
 from tests.factories import FactFactory
-from tests.importers.processes import environment
+from tests.knowledge.dreaming.conftest import answers, hold, model
+from tests.transfer.processes import environment
 from tests.views.test_imports import WITHOUT_REDIS
 from tests.views.test_inbox import text_of
 

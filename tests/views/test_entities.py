@@ -11,9 +11,9 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Fact
-from palace.views.entities import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
-from palace.views.graphs import ROW, WIDTH, best_connected, laid_out
-from palace.views.rendering import PAGE_SIZE
+from palace.views.entities.graph_layout import ROW, WIDTH, best_connected, laid_out
+from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from tests.factories import (
     DrawerFactory,
     EntityFactory,
@@ -230,10 +230,7 @@ def test_a_day_changes_what_is_known_and_connected(alices, ann, acme, works, pal
     assert "Acme" not in section(then, "connections")
     assert f'href="{page(beta)}?as_of=2022-06-01"' in section(then, "connections")
     assert known(alices.get(page(ann), {"as_of": "2024-01-01"})) == ["Ann works at Acme"]
-    assert (
-        "Nothing is known of Ann for that day."
-        in alices.get(page(ann), {"as_of": "2019-01-01"}).text
-    )
+    assert "Nothing is known for that day." in alices.get(page(ann), {"as_of": "2019-01-01"}).text
 
 
 @pytest.mark.parametrize("day", ["soon", "2024-02-30", "a\0b"])
@@ -253,7 +250,7 @@ def test_connections_are_drawn_and_listed_alike(alices, palace, ann, acme, works
     edge(tom, acme, "Tom works at Acme", "works_at")
     told = section(alices.get(page(ann)), "connections")
     drawing, _, listing = told.partition("</svg>")
-    assert '<title id="graph-name">What Ann is connected with</title>' in drawing
+    assert '<title id="graph-name">Connections of Ann</title>' in drawing
     for other, said in ((acme, "Ann works at Acme"), (tom, "Tom is a friend of Ann")):
         label = f"{html.escape(other.name)}, {other.kind}: {said}"
         assert f'href="{page(other)}" aria-label="{label}"' in drawing
@@ -310,3 +307,26 @@ def test_the_number_of_queries_does_not_grow_with_what_is_known(
         MentionFactory(entity=ann, drawer=said, end=3)
     with django_assert_max_num_queries(11):
         assert alices.get(page(ann)).status_code == 200
+
+
+# The reader.
+
+
+@pytest.fixture
+def reader(palace):
+    return EntityFactory(palace=palace, name="User", slug="user")
+
+
+def test_the_reader_is_you_and_is_found_as_you(alices, reader, ann):
+    edge(reader, ann, "User knows Ann")
+    assert names(alices.get(ENTITIES)) == ["Ann", "You"]
+    assert names(alices.get(ENTITIES, {"q": "you"})) == ["You"]
+    assert "<h1>You</h1>" in alices.get(page(reader)).text
+    facts = alices.get(reverse("facts"), {"about": "you"}).text
+    assert "about </span>You</a>" in facts
+    assert "You, person: User knows Ann" in alices.get(page(ann)).text
+
+
+def test_a_thing_called_user_is_not_the_reader(alices, palace):
+    thing = EntityFactory(palace=palace, kind="item", name="User", slug="user")
+    assert "<h1>User</h1>" in alices.get(page(thing)).text

@@ -13,7 +13,7 @@ from palace.knowledge.facts.fact_edits import delete, forget, restore, rewrite
 from palace.knowledge.facts.remember import remember
 from palace.knowledge.facts.scope import Scope
 from palace.models import Entity, Fact, FactEvent, Palace
-from palace.views.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings
 
 CHANGES = "/memory/facts/changes/"

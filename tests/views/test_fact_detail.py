@@ -22,7 +22,7 @@ def test_a_memory_shows_its_versions_as_they_followed_each_other(alices, fact):
     chain = re.findall(r'id="version-([^"]+)"', text)
     assert chain == [str(old.uuid), str(fact.uuid)]
     assert "Something else took its place" in text
-    assert text.index("User lives in Porto") < text.index("Held today")
+    assert text.index("User lives in Porto") < text.index('fate now">Active')
 
 
 def test_the_words_lead_into_the_drawer_at_those_words(alices, fact, said):

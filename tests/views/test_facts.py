@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Drawer
-from palace.views.rendering import PAGE_SIZE
+from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings
 from tests.factories import (
     DrawerFactory,

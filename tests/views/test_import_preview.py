@@ -11,8 +11,8 @@ from django.urls import reverse
 from palace.models import Drawer, ImportJob
 from palace.transfer.importers import formats
 from settings_app.models import MemorySettings
-from tests.importers.exports import claude, claude_message, plain, write_zip
-from tests.views.importing import (
+from tests.transfer.importers.exports import claude, claude_message, plain, write_zip
+from tests.views.uploads import (
     CHATGPT,
     HTMX,
     TALKS,

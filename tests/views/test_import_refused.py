@@ -16,7 +16,7 @@ from django.urls import reverse
 from palace.models import ImportJob
 from palace.transfer.import_jobs.spools import spool_folder
 from palace.transfer.importers import files
-from tests.views.importing import CHATGPT, HTMX, TALKS, lines, send
+from tests.views.uploads import CHATGPT, HTMX, TALKS, lines, send
 
 pytestmark = pytest.mark.usefixtures("uploads")
 

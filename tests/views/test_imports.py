@@ -22,19 +22,10 @@ from palace.models import Drawer, ImportJob, Palace
 from palace.models.locks import held_if_free
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path
-from palace.views.rendering import PAGE_SIZE
-from tests.importers.exports import plain
-from tests.importers.processes import environment
-from tests.views.importing import (
-    HTMX,
-    TALKS,
-    figures,
-    lines,
-    previewed,
-    run_to_the_end,
-    send,
-    words,
-)
+from palace.views.shared.pagination import PAGE_SIZE
+from tests.transfer.importers.exports import plain
+from tests.transfer.processes import environment
+from tests.views.uploads import HTMX, TALKS, figures, lines, previewed, run_to_the_end, send, words
 
 pytestmark = pytest.mark.usefixtures("uploads")
 

@@ -13,9 +13,9 @@ from palace.curation.trash import move_to_trash
 from palace.knowledge.dreaming.decisions import accept, reject
 from palace.knowledge.facts.fact_edits import delete, rewrite
 from palace.models import Drawer, Fact, Proposal
-from palace.views.inbox import PROPOSALS_SHOWN
-from tests.dreaming.conftest import held, proposed
+from palace.views.inbox.views import PROPOSALS_SHOWN
 from tests.factories import DrawerFactory, EvidenceFactory, FactFactory
+from tests.knowledge.dreaming.conftest import held, proposed
 from tests.views.conftest import BY_PERSON, address, moment
 
 INBOX = "/memory/inbox/"

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.models import Proposal
-from palace.views import inbox
-from tests.dreaming.conftest import held, proposed
+from palace.views.inbox import views as inbox
 from tests.factories import FactFactory
+from tests.knowledge.dreaming.conftest import held, proposed
 from tests.views.conftest import BY_PERSON
 
 INBOX = "/memory/inbox/"

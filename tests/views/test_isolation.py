@@ -25,7 +25,7 @@ from palace.models import (
 from palace.recall.carried_context import of_drawer, of_fact
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
-from tests.dreaming.conftest import proposed
+from tests.knowledge.dreaming.conftest import proposed
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
 WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "health"}
@@ -37,7 +37,7 @@ WITHOUT_MEMORIES |= {"account_deleted"}
 WITHOUT_MEMORIES |= {"try_cases"}
 # What only deletes from the working memory of whoever is signed in.
 WITHOUT_MEMORIES |= {"delete_working"}
-# What only sends whoever is signed in their own palace: tests/exporting/test_doors.py.
+# What only sends whoever is signed in their own palace: tests/transfer/export/test_endpoints.py.
 WITHOUT_MEMORIES |= {"export_palace"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
@@ -305,7 +305,7 @@ def page_names(patterns=None, at=""):
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         if isinstance(pattern, URLPattern):
             yield pattern.name or at + str(pattern.pattern)
-        # tests/settings_app/test_admin.py and tests/api/test_isolation.py walk through these.
+        # tests/settings_app/test_admin.py and tests/api/rest/test_isolation.py walk through these.
         elif pattern.namespace not in ("admin", "api", "proxy"):
             yield from page_names(pattern.url_patterns, at + str(pattern.pattern))
 

@@ -17,9 +17,9 @@ from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, Recollection
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.views.shares import Scale
+from palace.views.recalls.score_steps import Scale
+from tests.conversations import transcript
 from tests.factories import DrawerFactory
-from tests.talk import transcript
 
 HTMX = {"HX-Request": "true"}
 QUESTION = "Which wire overheated last week?"

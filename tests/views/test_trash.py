@@ -14,8 +14,9 @@ from palace.models import Activity, Drawer, Palace
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
-from palace.views.rendering import PAGE_SIZE
-from palace.views.trash import NOTHING_TO_UNDO
+from palace.views.shared.pagination import PAGE_SIZE
+from palace.views.trash.views import NOTHING_TO_UNDO
+from tests.conversations import BATTERY
 from tests.factories import (
     ClosetFactory,
     DrawerFactory,
@@ -25,7 +26,6 @@ from tests.factories import (
     RoomFactory,
     WingFactory,
 )
-from tests.talk import BATTERY
 
 TRASH = "/memory/trash/"
 HTMX = {"HX-Request": "true"}
@@ -111,16 +111,14 @@ def test_the_facts_that_go_along_are_named_before_and_after(alices, drawer, kind
     EvidenceFactory(fact=elsewhere, drawer=drawer)
     EvidenceFactory(fact=elsewhere)
     asked = alices.get(to_trash(places[kind], kind)).text
-    assert "1 fact rests on them alone, and will be dropped too." in asked
+    assert "1 fact has no other source, and will be inactive too." in asked
     assert f'<a href="{fact.get_absolute_url()}">User owns a board</a>' in asked
     assert "User owns a boat" not in asked
     done = alices.post(to_trash(places[kind], kind), follow=True)
-    receipt = re.search(
-        r'href="(/memory/trash/#[^"]+)">1 fact</a> that rested on nothing', done.text
-    )
+    receipt = re.search(r'href="(/memory/trash/#[^"]+)">1 fact</a> with no other source', done.text)
     trash = alices.get(reverse("trash")).text
     assert f'id="{receipt[1].partition("#")[2]}"' in trash
-    assert "1 fact rested on what went then alone, and is not held any more:" in trash
+    assert "1 fact had no other source, and is inactive:" in trash
     assert f'<a href="{fact.get_absolute_url()}">User owns a board</a>' in trash
     alices.post(undo_address(done))
     assert "User owns a board" not in alices.get(reverse("trash")).text
@@ -132,7 +130,7 @@ def test_of_many_facts_that_go_along_some_are_named_and_the_rest_counted(alices,
     for number in range(14):
         EvidenceFactory(fact=FactFactory(subject=about, text=f"Fact {number}."), drawer=drawer)
     asked = alices.get(to_trash(drawer.room, "room")).text
-    assert "14 facts rest on them alone" in asked
+    assert "14 facts have no other source" in asked
     assert "and 2 others" in asked
     assert asked.count("/memory/facts/") == 12 + asked.count('href="/memory/facts/"')
 

@@ -9,7 +9,7 @@ from palace.knowledge.facts.fact_writer import note
 from palace.knowledge.facts.scope import Scope
 from palace.models import FactEvent, WebhookDelivery
 from palace.webhooks.registration import add
-from tests.webhooks.receiver import Receiver
+from tests.webhooks.receiver_server import Receiver
 
 EVERYTHING = ("mined", "fact.changed", "recalled")
 

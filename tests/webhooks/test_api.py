@@ -6,7 +6,7 @@ from palace.models import IdempotentWrite, Webhook
 from palace.webhooks.delivery import deliver_due
 from palace.webhooks.registration import MOST, add
 from settings_app.secrets import unseal
-from tests.api.conftest import client_of
+from tests.api.rest.conftest import client_of
 
 ASKED = {"url": "https://example.org/told", "events": ["recalled", "mined"], "user_id": "u1"}
 

@@ -7,7 +7,7 @@ from palace.models import Webhook
 from palace.webhooks.delivery import deliver_due
 from settings_app.secrets import unseal
 from tests.webhooks.conftest import change_a_fact
-from tests.webhooks.receiver import HANG_UP
+from tests.webhooks.receiver_server import HANG_UP
 
 FORM = {"events": ["mined", "fact.changed"], "palaces": "own"}
 

@@ -11,7 +11,7 @@ import redis
 
 from palace.models import Palace
 from palace.working.names import Namespace
-from tests.chat.mishaps import OwnRedis
+from tests.chat.failures import OwnRedis
 
 DAY_MS = 24 * 3600 * 1000
 

@@ -10,7 +10,7 @@ from palace.errors import BadInput
 from palace.working.entries import delete_entry, entries_under, get_entry, namespaces, set_entry
 from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch
 from palace.working.names import MOST_VALUE_BYTES, Namespace
-from tests.waiting import until
+from tests.polling import until
 
 PATROL = Namespace.read("patrol/heartbeat")
 HELPER = Namespace.read("subagent/t1b2c3")

@@ -17,7 +17,7 @@ from palace.working.fields import (
     list_conversations,
     put_fields,
 )
-from tests.waiting import until
+from tests.polling import until
 from tests.working.conftest import DAY_MS
 
 TALK = "conversation-7"

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 from pydantic import Field
 
 from api.mcp.callers import Caller
@@ -22,6 +22,7 @@ from palace.knowledge.facts.history import with_words
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
+from palace.queries.facts import in_category
 from palace.sdk.arguments import statement_of
 from palace.sdk.fact_search import search_facts
 from palace.sdk.shown import UNREAD, kept_words
@@ -98,7 +99,7 @@ def facts_as_of(caller: Caller, request: FactsRequest) -> FactsResponse:
     if palace is None:
         return FactsResponse(facts=[])
     facts = Fact.objects.within(palace).as_of(true_at=request.true_at, known_at=request.known_at)
-    wanted = _within(request.category)
+    wanted = in_category(request.category or "")
     if request.query is None:
         newest = facts.filter(wanted).order_by("-recorded_at", "-pk")[: request.limit]
         return FactsResponse(facts=fields_of_facts(newest))
@@ -106,11 +107,6 @@ def facts_as_of(caller: Caller, request: FactsRequest) -> FactsResponse:
     closest = [fact.pk for fact, _ in pairs]
     found = with_words(Fact.objects.within(palace).filter(pk__in=closest)).in_bulk()
     return FactsResponse(facts=[fact_fields(found[key]) for key in closest if key in found])
-
-
-def _within(category: str | None) -> Q:
-    path = (category or "").strip("/")
-    return Q(category=path) | Q(category__startswith=f"{path}/") if path else Q()
 
 
 class TimelineRequest(PalaceRequest):

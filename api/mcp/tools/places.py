@@ -14,7 +14,7 @@ from api.mcp.registry import tool
 from api.rest.problems import Problem
 from palace.aaak import Pointer
 from palace.models import Drawer, Palace
-from palace.views.page_queries import WingRow, find_by_pointer, wing_rows
+from palace.queries.places import WingRow, find_by_pointer, wing_rows
 
 MOST_WINGS = 1_000
 

@@ -16,10 +16,10 @@ from rest_framework.response import Response
 from api.rest import etags
 from api.rest.palace import owner_shapes
 from api.rest.palace.base import PalaceApiView
-from palace.views.dream_forms import DreamForm
+from palace.views.dreams.forms import DreamForm
 from settings_app.account_forms import TimeZoneForm
 from settings_app.forms import MODEL_FIELDS, MemoryForm
-from settings_app.models import MemorySettings, held_settings, settings_of
+from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.reports import no_variables_in_reports
 
 OF_MEMORY = {*MemoryForm.Meta.fields, *MODEL_FIELDS}
@@ -50,7 +50,7 @@ class SettingsView(PalaceApiView):
         params = self.read(owner_shapes.SettingsChange)
         owner = self.key.owner_id
         with transaction.atomic():
-            chosen = held_settings(owner)
+            chosen = settings_for_update(owner)
             etags.check(request, _shown(chosen))
             _change(chosen, params)
         return etags.answer(request, _shown(settings_of(owner)))

@@ -18,7 +18,7 @@ from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.models import Drawer, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
-from palace.views.page_queries import find_by_pointer
+from palace.queries.places import find_by_pointer
 
 TAG = ["drawers"]
 ONE = [shapes.UserRequest]

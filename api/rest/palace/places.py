@@ -17,7 +17,7 @@ from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import NameTaken, change_wing, merge_wings
 from palace.models import Closet, Room, Wing
-from palace.views.page_queries import closets_of, rooms_of, wing_counts
+from palace.queries.places import closets_of, rooms_of, wing_counts
 
 TAG = ["places"]
 ONE = [shapes.UserRequest]

@@ -14,7 +14,7 @@ from api.rest.palace import record_shapes, shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.record_shapes import CUT, LEFT_OUT
 from palace.models import Activity, Drawer, RecollectionTrace
-from palace.views.shares import all_shares
+from palace.queries.signals import all_shares
 
 TAG = ["record"]
 NEWEST_FIRST = ["-created_at", "-pk"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from palace.curation import trash
 from palace.models import Closet, Drawer, Palace, Room, Wing, WingAlias
-from palace.views.evidence_spans import Resting, evidence_in, resting_on_it
-from palace.views.page_queries import WingRow, wing_counts
+from palace.queries.evidence import SupportedFact, evidence_in, supported_facts
+from palace.queries.places import WingRow, wing_counts
 
 
 def wings(palace: Palace, rows: Sequence[Wing]) -> list[dict[str, Any]]:
@@ -110,22 +110,22 @@ def _place(drawer: Drawer) -> Mapping[str, Any]:
 
 
 def drawer_whole(drawer: Drawer) -> dict[str, Any]:
-    resting = resting_on_it(drawer.palace, drawer, evidence_in(drawer))
+    supported = supported_facts(drawer.palace, drawer, evidence_in(drawer))
     return {
         **drawer_row(drawer),
         "mined": drawer.mined_at is not None,
-        "facts": [_resting(each) for each in resting],
+        "facts": [_supported(each) for each in supported],
     }
 
 
-def _resting(resting: Resting) -> dict[str, Any]:
-    fact = resting.fact
+def _supported(supported: SupportedFact) -> dict[str, Any]:
+    fact = supported.fact
     return {
         "memory": fact.memory,
         "id": fact.uuid,
         "text": fact.text,
         "active": fact.retired_at is None,
-        "only_here": resting.is_only,
+        "only_here": supported.is_only,
     }
 
 

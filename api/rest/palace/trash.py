@@ -18,7 +18,7 @@ from api.rest.palace.drawers import chosen
 from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace import tasks
-from palace.curation.purge import Purge
+from palace.curation.purge import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     batch_key,
     batch_of,
@@ -30,7 +30,6 @@ from palace.curation.trash import (
 )
 from palace.models import Drawer, Palace
 from palace.models.hierarchy import DrawerQuerySet
-from palace.views.trash import EMPTY_AT_ONCE_S, queue_mining
 
 MOST = 2**53
 TAG = ["trash"]
@@ -137,7 +136,7 @@ class RestoreView(PalaceApiView):
             else:
                 drawers = chosen(palace, Drawer.objects.all(), params["drawers"])
             restored = restore(palace, drawers)
-        queue_mining(restored)
+        tasks.enqueue_mining(restored.unmined)
         return Response({"drawers": restored.drawers})
 
 
@@ -176,7 +175,7 @@ class EmptyView(PalaceApiView):
         _batch(palace, key)
         drawers = up_to(key).within(palace)
         run = Purge(palace)
-        if run.run(drawers, seconds=EMPTY_AT_ONCE_S):
+        if run.run(drawers, seconds=PURGE_IN_REQUEST_S):
             return Response({"deleted": run.count, "left": 0})
         try:
             tasks.empty_trash.delay(palace.pk, key)

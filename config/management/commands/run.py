@@ -21,6 +21,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from config import embedded, single
+from config.database_ready import wait_for_database
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
 from palace.management.stop_signals import Stopped, StopSignals
@@ -78,6 +79,8 @@ class Command(BaseCommand):
             if settings.USES_EMBEDDED_SERVICES:
                 with self._step("Starting Postgres and Redis"):
                     services = [stack.enter_context(embedded.services(settings.EMBEDDED))]
+            else:
+                wait_for_database(settings.DATABASE, settings.DB_START_WAIT_S, self._say)
             yield services
 
     async def _supervise(self, link: str, port: int, services: list[int]) -> None:

@@ -80,7 +80,7 @@ def _first_and_last(name: str) -> tuple[str, str]:
 def _spans(names: Iterable[str], proses: Sequence[str]) -> Iterator[tuple[str, Span]]:
     longest_first = sorted(names, key=lambda name: (-len(name), name))
     either = "|".join(map(re.escape, longest_first))
-    pattern = re.compile(rf"(?<![\w@#/])(?:{either})(?![\w@])")
+    pattern = re.compile(rf"(?<![\w@#/])(?:{either})(?![\w@+#])")
     for at, prose in enumerate(proses):
         for match in pattern.finditer(prose):
             if not _is_the_word(match):

@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
+from language.english.judging.word_overlap import without_figures
 from language.predicates import is_single
 from language.slugs import slug_of
 from palace.knowledge.dreaming.findings import After, Finding, Kind
@@ -20,7 +21,6 @@ from palace.knowledge.dreaming.rules import (
     say_the_same,
     speaks_against,
 )
-from palace.knowledge.facts.judging.likeness import without_figures
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.storage.indexing.fact_vectors import Vector
 

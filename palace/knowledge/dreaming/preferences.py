@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
+from language.english.message_cues import is_sensitive
 from llm.chat import Message
 from palace.knowledge.dreaming.directives import GUARD
 from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
@@ -30,17 +31,6 @@ LEAST_CHARS = 8
 # In how many messages it has to show.
 THRESHOLDS = {"very_irritated": 1, "mildly_frustrated": 2, "casual": 3}
 _CASUAL = THRESHOLDS["casual"]
-
-_SENSITIVE = re.compile(
-    r"\b(?:passwords?|passcodes?|passphrases?|passkeys?|credentials?|tokens?|secrets?|api keys?|"
-    r"private keys?|ssh|log ?ins?|sign ?ins?|2fa|two.factor|authenti\w+|authori[sz]\w+|"
-    r"permissions?|secure\w*|security|insecure|securing|encrypt\w+|decrypt\w+|firewalls?|vpn|certificates?|"
-    r"money|banks?|banking|accounts?|cards?|credit|debit|pay|pays|paid|payments?|paypal|invoices?|"
-    r"invest\w*|stocks?|shares?|crypto\w*|bitcoin|loans?|mortgages?|tax|taxes|salary|budgets?|"
-    r"buy|buys|buying|purchas\w+|order(?:s|ing)? online|subscriptions?|transfers?|wire|iban|"
-    r"insurance|refunds?|prices?|spend\w*|financ\w+|social security|pin)\b",
-    re.IGNORECASE,
-)
 
 
 class OccurrenceEntry(BaseModel):
@@ -133,7 +123,7 @@ class Preferences:
     def _is_sensitive(self, text: str, quotes: Sequence[Quote]) -> bool:
         by_key = {drawer.pk: drawer.text for drawer in self.log}
         words = [by_key[quote.drawer][quote.start : quote.end] for quote in quotes]
-        return any(_SENSITIVE.search(one) for one in (text, *words))
+        return any(map(is_sensitive, (text, *words)))
 
 
 def _find(quote: str, text: str) -> tuple[int, int] | None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from language.predicates import is_single
-from palace.knowledge.dreaming.phrasing import (
+from language.english.judging.paraphrases import (
     LIGHT,
     NARROWING,
     Wording,
@@ -16,7 +15,8 @@ from palace.knowledge.dreaming.phrasing import (
     meant,
     wording_of,
 )
-from palace.knowledge.facts.judging.likeness import without_figures
+from language.english.judging.word_overlap import without_figures
+from language.predicates import is_single
 from palace.models import Fact
 
 # Cosines from which two texts that share subject and form may say the same.
@@ -69,7 +69,7 @@ class Statement:
 
     @cached_property
     def wording(self) -> Wording:
-        return wording_of(self.fact)
+        return wording_of(self.fact.text, self.fact.object)
 
     @cached_property
     def predicate(self) -> str:
@@ -105,7 +105,7 @@ def say_the_same(one: Statement, other: Statement, cosine: float) -> bool:
     if one.stance != other.stance and {one.stance, other.stance} == {"positive", "negative"}:
         return False
     first, second = one.wording, other.wording
-    if is_turned(one.fact, other.fact):
+    if is_turned(one.fact.text, other.fact.text):
         return False
     if first.words == second.words and first.figures == second.figures:
         return _same_names(first, second)
@@ -177,7 +177,9 @@ def _same_names(one: Wording, other: Wording) -> bool:
 def _opposed(one: Statement, other: Statement) -> bool:
     """Liked and disliked; or, of two things, each preferred to the other."""
     if one.predicate == other.predicate == "prefers":
-        return one.wording.words == other.wording.words and is_turned(one.fact, other.fact)
+        return one.wording.words == other.wording.words and is_turned(
+            one.fact.text, other.fact.text
+        )
     if not {one.predicate, other.predicate} <= _STANCED:
         return False
     opposed = {one.stance, other.stance} == {"positive", "negative"}

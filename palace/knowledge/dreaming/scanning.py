@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +9,7 @@ from typing import Any
 
 from django.db.models import Max
 
+from language.english.message_cues import corrects_assistant
 from palace.knowledge.dreaming.findings import Quote
 from palace.models import (
     Drawer,
@@ -33,17 +33,6 @@ MOST_MESSAGES = 400
 SHOWN_CHARS = 1000
 # Messages of these days that are looked over for corrections.
 LOOKED_OVER = 2000
-
-_CORRECTING = re.compile(
-    r"^\W*no\b[,.! ]|\bthat(?:'|’)?s (?:not|wrong|incorrect)|\bnot what i\b|\bi (?:already )?"
-    r"(?:said|told you|asked (?:you )?(?:for|to)|meant)\b|\bi(?:'|’)ve (?:already )?told you\b|"
-    r"\byou (?:misunderstood|forgot|ignored|got (?:it|that) wrong|keep|didn(?:'|’)?t)\b|"
-    r"\b(?:stop|quit) \w+ing\b|\b(?:don(?:'|’)?t|do not|never) (?:do|use|write|add|give|send|"
-    r"change|say|call|ask|put|make|tell|remove|delete|include|repeat)\b|\bhow many times\b|"
-    r"\b(?:wrong|incorrect|useless) (?:again|answer|file|one|name|date|format)\b|\bstill wrong\b|"
-    r"\bonce again\b|\binstead of\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +105,7 @@ def facts_shown(facts: Sequence[Fact]) -> list[dict[str, Any]]:
 def _corrections(palace: Palace, since: datetime) -> Iterator[Feedback]:
     said = Drawer.objects.within(palace).kept().filter(role="user", said_at__gte=since)
     for drawer in said.order_by("-said_at", "-pk")[:LOOKED_OVER]:
-        if _CORRECTING.search(drawer.text[:4000]):
+        if corrects_assistant(drawer.text[:4000]):
             whole = Quote(drawer.pk, 0, len(drawer.text))
             yield Feedback("correction", shown(drawer.text), drawer.said_at, (whole,))
 

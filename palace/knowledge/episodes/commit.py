@@ -8,8 +8,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from palace.knowledge.episodes.material import Key, Material
-from palace.knowledge.episodes.summary import Summary
+from palace.knowledge.episodes.material import Key, Material, Summary
 from palace.models import EmbeddingSpace, Episode, Palace
 from palace.storage.indexing.episode_vectors import forget_texts, replace
 from palace.storage.indexing.vector_index import Vector

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from language.english.facts.sentences import BLOT, Sentence, sentences_of
-from palace.knowledge.episodes.material import Material, Said
-from palace.knowledge.episodes.summary import Summary
+from language.english.message_cues import decides, may_decide
+from palace.knowledge.episodes.material import Material, Said, Summary
 from palace.storage.indexing.vector_index import Vector
 
 MOST_SENTENCES = 3
@@ -32,26 +32,6 @@ _OPENING = 1.3
 # How much likeness to what was chosen already counts against a message.
 _ALIKE = 0.5
 
-_DECISION = re.compile(
-    r"\b(?:(?:i|we)(?:'ve| have)? (?:finally |just |both |all )?"
-    r"(?:decided|agreed|settled on|opted|chose|picked)"
-    r"|(?:i|we)(?:'ll| will|'re going to| am going to|'m going to) (?:go|stick|stay) with"
-    r"|(?:i'm|i am|we're|we are) (?:going|sticking|staying) with"
-    r"|let's (?:go|stick|stay) with|let's settle on"
-    r"|(?:the|our|my|final) (?:final )?decision (?:is|was)|decided:|decision:|it(?:'s| is) decided"
-    r"|(?:it was|was|is|been) (?:decided|agreed) (?:that|to|on))\b",
-    re.IGNORECASE,
-)
-_MAY_DECIDE = re.compile(
-    r"deci[ds]|agreed|settle|opted|chose|picked|\b(?:go|going|stick|sticking|stay|staying) with",
-    re.IGNORECASE,
-)
-# Just before the cue: it is no decision yet.
-_UNDECIDED = re.compile(
-    r"\b(?:if|whether|unless|until|before|once|when|should|could|might|would|never|not|wish)\b"
-    r"(?:\W+\w+){0,3}\W*$",
-    re.IGNORECASE,
-)
 _CLOSING = re.compile(r"[.!?…]+[\"'”’)]*|[\"'”’)]+")
 
 
@@ -150,19 +130,13 @@ def _verbatim(text: str, sentence: Sentence) -> str:
 
 def _decisions(spoken: Sequence[Said]) -> Iterator[str]:
     for said in spoken:
-        if not _MAY_DECIDE.search(said.text):
+        if not may_decide(said.text):
             continue
         for sentence in sentences_of(said.text):
             cut_off = not said.whole and sentence.end >= len(said.text) - 1
-            if _decides(sentence) and not cut_off:
+            too_long = len(sentence.text) > 2 * _MOST_CHARS
+            if not (sentence.question or too_long or cut_off) and decides(sentence.text):
                 yield _verbatim(said.text, sentence)
-
-
-def _decides(sentence: Sentence) -> bool:
-    if sentence.question or len(sentence.text) > 2 * _MOST_CHARS:
-        return False
-    cue = _DECISION.search(sentence.text)
-    return cue is not None and not _UNDECIDED.search(sentence.text, 0, cue.start())
 
 
 def _beginning(material: Material) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,12 +13,11 @@ from django.db import connection
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Left
 
-from palace.models import Drawer, EmbeddingSpace, Mention, Palace, Room
+from palace.models import Drawer, EmbeddingSpace, Episode, Mention, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
 from palace.storage.indexing.vector_index import Vector
 
 Key = tuple[str, str]  # A conversation's source, and its id there.
-
 # Of a longer conversation so many messages from its beginning and from its end are read, and of a
 # longer message so many characters.
 HEAD = 200
@@ -183,3 +182,26 @@ def _material(
         entities=entities,
         tools=tuple(tools)[:MOST_TOOLS],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """
+    Attributes:
+        decisions: What was decided, one sentence each, in order.
+        entities: Whom and what it is about, by name.
+        tools: What was used, by name.
+        model: Which one made it; empty where local rules did.
+        vector: Where it is known without embedding the text.
+    """
+
+    text: str
+    decisions: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    model: str = ""
+    vector: Vector | None = field(default=None, compare=False)
+
+    @property
+    def made_by(self) -> str:
+        return Episode.Maker.MODEL if self.model else Episode.Maker.LOCAL

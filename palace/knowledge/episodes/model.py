@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field, field_validator
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.episodes.extractive import MOST_DECISIONS
-from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said
-from palace.knowledge.episodes.summary import Summary
+from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said, Summary
 from palace.knowledge.facts.model_calls import ask
 from palace.prompts.facts import quoted
 from palace.storable import storable_label

@@ -16,7 +16,6 @@ from palace.knowledge.facts.reconciliation import reconcile, scopes_of
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Evidence, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
 from palace.storage.indexing.fact_vectors import forget_texts
 from palace.storage.indexing.spaces import active_space
 
@@ -25,24 +24,6 @@ GONE = "the words it rested on were moved to the trash"
 BACK = "the words it rests on are back"
 OPEN_AGAIN = "the words that had ended it were moved to the trash"
 ENDED_AGAIN = "the words that end it are back"
-
-
-def resting_on(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
-    """All facts that rest on any of the drawers, held or not."""
-    within = drawers.within(palace)
-    words = Evidence.objects.filter(
-        palace=palace, fact=OuterRef("pk"), drawer__in=within.values("pk")
-    )
-    return Fact.objects.within(palace).filter(Exists(words))
-
-
-def resting_only_on(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
-    """Held facts that rest on these drawers, and on none that is kept beside them."""
-    others = Drawer.objects.within(palace).kept().exclude(pk__in=drawers.values("pk"))
-    elsewhere = Evidence.objects.filter(
-        palace=palace, fact=OuterRef("pk"), drawer__in=others.values("pk")
-    )
-    return resting_on(palace, drawers).active().exclude(Exists(elsewhere))
 
 
 def unfound(palace: Palace, facts: FactQuerySet) -> list[Fact]:

@@ -18,7 +18,7 @@ from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
 from palace.knowledge.facts.ingestion_options import grouped_by_options, settle
-from palace.knowledge.facts.judging.judge import Judge
+from palace.knowledge.facts.judge import Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
 from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.knowledge.facts.statements import record

@@ -10,9 +10,10 @@ from uuid import UUID, uuid4
 from django.utils import timezone
 
 from language.candidate import Candidate, Thing, Words
+from language.judging import Change, Judgement, Verdict
 from language.predicates import category_of, is_single
 from palace.knowledge.facts.entities import entity_for
-from palace.knowledge.facts.judgement import Change, Judgement, Verdict
+from palace.knowledge.facts.known_rows import Decision
 from palace.knowledge.facts.scope import Scope
 from palace.models import (
     Drawer,
@@ -58,7 +59,7 @@ class Remembered:
 
 
 class Writer:
-    """Writes judgements of statements from some drawers, in one transaction holding the palace."""
+    """Writes decisions on statements from some drawers, in one transaction holding the palace."""
 
     def __init__(
         self, palace: Palace, space: EmbeddingSpace, scope: Scope, drawers: Sequence[Drawer]
@@ -70,39 +71,34 @@ class Writer:
 
     def write(
         self,
-        judgement: Judgement,
+        decision: Decision,
         text: str,
         vector: Vector | None,
         statement: Statement | None = None,
     ) -> Remembered | None:
-        """None where a statement takes back what was never known.
+        """Write one decision; None where a statement takes back what was never known.
 
         Args:
-            text: What `vector` was made of: a judge may have put it otherwise.
+            text: The text that `vector` was computed of: a judge may have changed it.
             statement: The record of what was said; None where facts do not come from messages.
         """
         self._statement = statement
+        judgement, row = decision.judgement, decision.row
         if judgement.candidate.text != text:
             vector = None
         if judgement.verdict is Verdict.NONE:
-            return self._support(judgement)
+            return self._support(judgement, row) if row else None
         if judgement.verdict is Verdict.DELETE:
-            return self._delete(judgement)
-        if judgement.verdict is Verdict.UPDATE and judgement.fact is not None:
-            return self._update(judgement, judgement.fact, vector)
+            return self._delete(judgement, row) if row else None
+        if judgement.verdict is Verdict.UPDATE and row is not None:
+            return self._update(judgement, row, vector)
         return self._add(judgement, vector)
 
-    def _support(self, judgement: Judgement) -> Remembered | None:
-        fact = judgement.fact
-        if fact is None:
-            return None
+    def _support(self, judgement: Judgement, fact: Fact) -> Remembered:
         self._rest_on(fact, judgement.candidate.words)
         return Remembered(Verdict.NONE, fact.memory, fact, fact.text, fact.text, why=judgement.why)
 
-    def _delete(self, judgement: Judgement) -> Remembered | None:
-        fact = judgement.fact
-        if fact is None:
-            return None
+    def _delete(self, judgement: Judgement, fact: Fact) -> Remembered:
         corrected = judgement.change is Change.CORRECTION
         fate = Fact.Fate.CORRECTED if corrected else Fact.Fate.ENDED
         self._retire(fact, fate, self._since(judgement.candidate))

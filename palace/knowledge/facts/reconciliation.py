@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 from django.db.models import F, Q
 from django.utils import timezone
 
+from language.judging import Verdict
 from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,
@@ -22,7 +23,6 @@ from palace.knowledge.facts.fact_writer import (
     note,
     take_over_evidence,
 )
-from palace.knowledge.facts.judgement import Verdict
 from palace.knowledge.facts.scope import Scope
 from palace.knowledge.facts.statement_replay import Board, replayed, written_otherwise
 from palace.models import EmbeddingSpace, Evidence, Fact, FactEvent, Palace, Statement

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from operator import attrgetter, itemgetter
 from uuid import UUID
@@ -20,10 +21,11 @@ from django.db.models import Max
 from numpy.typing import NDArray
 
 from language.candidate import Candidate, Thing, Words
+from language.judging import Judgement, Known, KnownFact
 from language.slugs import slug_of
 from palace.knowledge.facts.fact_writer import Remembered, Writer, close
-from palace.knowledge.facts.judgement import Judgement, Known
-from palace.knowledge.facts.judging.judge import CLOSEST, OF_SUBJECT, Judge
+from palace.knowledge.facts.judge import CLOSEST, OF_SUBJECT, Judge
+from palace.knowledge.facts.known_rows import KnownRows, known_fact_of
 from palace.knowledge.facts.scope import Scope
 from palace.knowledge.facts.statements import candidate_of, decided, messages_of
 from palace.models import Drawer, EmbeddingSpace, Entity, Fact, FactEvent, Palace, Statement
@@ -43,6 +45,7 @@ class Board:
 
     Attributes:
         rows: Every row that was opened, in order; a row's key is its place, counted from 1.
+        known: The rows as plain facts; what rules read of a row does not change once it is put.
         words: By row the stretches of drawers it rests on.
         said: By row the statements that opened, repeated or refined it.
         stored: By row the stored fact it stands for, where that was not learnt from a statement.
@@ -51,6 +54,7 @@ class Board:
     """
 
     rows: list[Fact] = field(default_factory=list)
+    known: list[KnownFact] = field(default_factory=list)
     words: dict[int, dict[Stretch, None]] = field(default_factory=lambda: defaultdict(dict))
     said: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     stored: dict[int, Fact] = field(default_factory=dict)
@@ -64,6 +68,7 @@ class Board:
     def put(self, row: Fact) -> None:
         self.rows.append(row)
         row.pk = len(self.rows)
+        self.known.append(known_fact_of(row))
         self._vectors.append(self.vector_of(row.text))
         self.note(row)
 
@@ -91,10 +96,13 @@ class Board:
         """Those about the subjects of this slug, said last first."""
         return (self.rows[key - 1] for key in reversed(self._about.get(slug, [])))
 
-    def closest(self, vector: Vector | None) -> list[Known]:
-        """The active rows that are closest by meaning, the closest first."""
+    def closest(self, vector: Vector | None) -> list[tuple[Fact, float]]:
+        """The active rows that are closest by meaning, the closest first, with their cosines."""
         found = self._vectors.closest(vector, self._active) if vector is not None else []
-        return [Known(self.rows[key - 1], cosine) for key, cosine in found]
+        return [(self.rows[key - 1], cosine) for key, cosine in found]
+
+    def known_fact(self, row: Fact) -> KnownFact:
+        return self.known[row.pk - 1]
 
 
 class VectorTable:
@@ -152,14 +160,10 @@ def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Boa
     player = _Player(palace, space, board, stored, texts)
     steps: list[tuple[SaidOrder, Callable[[], None]]] = list(stored.steps(board))
     for statement, candidate in zip(statements, candidates, strict=True):
-        steps.append((statement.order, _step(player, statement, candidate)))
+        steps.append((statement.order, partial(player.play, statement, candidate)))
     for _, step in sorted(steps, key=itemgetter(0)):
         step()
     return board
-
-
-def _step(player: _Player, statement: Statement, candidate: Candidate) -> Callable[[], None]:
-    return lambda: player.play(statement, candidate)
 
 
 def live_statements(palace: Palace, agent: str, run: str) -> Iterable[Statement]:
@@ -300,8 +304,8 @@ class _Player:
         judge = _BoardJudge(self, statement, scope)
         writer = _BoardWriter(self, statement, scope, drawers)
         vector = self._texts[candidate.text]
-        judgement = judge.judge(candidate, vector)
-        line = writer.write(judgement, candidate.text, vector, statement)
+        decision = judge.judge(candidate, vector)
+        line = writer.write(decision, candidate.text, vector, statement)
         self._board.lines[statement.pk] = line
 
     def _drawers(self, statement: Statement) -> list[Drawer] | None:
@@ -322,21 +326,21 @@ class _BoardJudge(Judge):
 
     def __init__(self, player: _Player, statement: Statement, scope: Scope) -> None:
         super().__init__(player._palace, player._space, scope, None)
-        self._player, self._statement = player, statement
+        self._player, self._board, self._statement = player, player._board, statement
 
     def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
         return decided(self._statement, candidate, known)
 
-    def _latest(self) -> Sequence[Fact]:
-        return list(islice(self._player._board.active(), OF_SUBJECT))
+    def _latest(self) -> Sequence[KnownFact]:
+        rows = islice(self._board.active(), OF_SUBJECT)
+        return [self._board.known_fact(row) for row in rows]
 
-    def _known(self, candidate: Candidate, vector: Vector | None) -> list[Known]:
-        board = self._player._board
-        found = {one.fact.pk: one for one in board.closest(vector)}
+    def _known_rows(self, candidate: Candidate, vector: Vector | None) -> KnownRows:
+        found = {row.pk: (row, cosine) for row, cosine in self._board.closest(vector)}
         slug = slug_of(candidate.subject.name)
-        for row in islice(board.active_about(slug), OF_SUBJECT):
-            found.setdefault(row.pk, Known(row, 0.0))
-        return sorted(found.values(), key=lambda known: -known.similarity)
+        for row in islice(self._board.active_about(slug), OF_SUBJECT):
+            found.setdefault(row.pk, (row, 0.0))
+        return KnownRows(sorted(found.values(), key=lambda row: -row[1]), self._board.known_fact)
 
     def _is_tool(self, name: str) -> bool:
         tools = self._player._tools

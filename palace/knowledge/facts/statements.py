@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from language.candidate import Candidate, Thing, Words
-from palace.knowledge.facts.judgement import Change, Judgement, Known, Verdict
+from language.judging import Change, Judgement, Known, Verdict
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace, Statement
 

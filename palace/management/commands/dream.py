@@ -1,4 +1,4 @@
-"""`manage.py dream`: put what is held in order, now; what it finds waits to be decided on."""
+"""`manage.py dream`: tidy up a palace's facts now; proposals wait in the inbox."""
 
 from __future__ import annotations
 

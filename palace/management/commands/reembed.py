@@ -18,7 +18,7 @@ from palace.storage.indexing.spaces import active_space, space_for
 
 class Command(BaseCommand):
     help = (
-        "Embed every palace anew with the model that LOCI_EMBEDDING_* name. Recall answers from "
+        "Embed every palace again with the model that LOCI_EMBEDDING_* name. Recall answers from "
         "the old model until all is done. May be stopped and called again."
     )
 

@@ -1,4 +1,4 @@
-"""`manage.py reindex`: make anew what is derived from drawers; the drawers are not touched."""
+"""`manage.py reindex`: rebuild what is derived from drawers; the drawers are not touched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
 
 
 class Command(BaseCommand):
-    help = "Make a palace's postings and passages anew from its drawers. Recall goes on meanwhile."
+    help = "Rebuild a palace's postings and passages from its drawers. Recall goes on meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_user_argument(parser)

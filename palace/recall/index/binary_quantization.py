@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from palace.models.packed import unpack
-from palace.recall.index.index_arrays import BinaryCodes
-from palace.recall.index.palace_index import PalaceIndex
+from palace.recall.index.palace_index import BinaryCodes, PalaceIndex
 from palace.recall.raw_sql import among, distinct, fetch_rows, numbers
 from palace.storage.indexing.postings import EVERY
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from palace.recall.index.index_arrays import (
+from palace.recall.index.palace_index import (
     MESSAGE,
     NO_CODES,
     NO_VECTORS,
     BinaryCodes,
     IndexArrays,
     Messages,
+    PalaceIndex,
     Vectors,
     packed,
 )
-from palace.recall.index.palace_index import PalaceIndex
 from palace.recall.raw_sql import Keys, Kind, among, distinct, fetch_rows, keys_literal, numbers
 
 # Of each message, as bytes; in the order of `MESSAGE`.

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from django.db import transaction
 
 from language.analyzer import analyze
+from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
 from llm.errors import EmbedderUnavailable
 from palace.models import Drawer, Palace, Passage, Posting
 from palace.storage.indexing import passages, postings
 from palace.storage.indexing.spaces import active_space, stays_active
-from palace.storage.indexing.traits import read_traits
 
 BATCH = 128
 

@@ -78,8 +78,8 @@ class Command(BaseCommand):
             self.stderr.write(f"{person.get_username()} has no keys.")
         for key in keys:
             used = f"used {key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never used"
-            told = (key.start, key.state, ",".join(key.scopes), _palaces(key), used, key.name)
-            self.stdout.write("\t".join(told))
+            columns = (key.start, key.state, ",".join(key.scopes), _palaces(key), used, key.name)
+            self.stdout.write("\t".join(columns))
 
     def _revoke(self, person: User, start: str) -> None:
         # Who has the whole key may give that: its beginning counts.

@@ -1,0 +1,281 @@
+"""The thread that writes one reply: recall, then the model (or quotes without one), then the end.
+
+It is not the request's: a closed tab does not stop it, and any tab can look on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+
+import redis
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
+
+from chat import live
+from chat.extractive import FAILED, NO_MODEL, extractive_reply
+from chat.mining_queue import SOURCE
+from chat.models import Message
+from chat.prompt import prompt, window
+from chat.reply_ending import finish, tell
+from llm import chat
+from llm.chat import Message as Prompt
+from llm.errors import LLMError, ModelRefused
+from llm.models import Usage
+from llm.providers import Endpoint
+from palace.models import Drawer
+from palace.recall.deduplication import ConversationState
+from palace.recall.recall import Recollection, recall
+from palace.recall.request import RecallRequest
+from palace.working.errors import WorkingMemoryAway
+from settings_app.models import MemorySettings, settings_of
+from settings_app.time_zone import zone_named
+
+logger = logging.getLogger(__name__)
+
+# Of the memory block, so that five long drawers do not crowd out the conversation.
+CONTEXT_TOKENS = 3000
+# Characters. Models end long before; a server that sends without end must be ended by us.
+LONGEST_REPLY = 1_000_000
+# Before the end of a reply is stored again, where the database was away.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
+# Seconds between two writes to Redis, and after one that failed.
+PUBLISH_EVERY_S, SILENCE_S = 0.03, 2
+
+OFF_IN_SETTINGS = "Memory is switched off in the settings."
+OFF_FOR_AGENT = "This agent replies without memories."
+TOO_LONG = "This reply grew too long, so it was ended here."
+BROKEN = "Something broke while this was being written. Try again; the server's log says more."
+
+
+@dataclass(slots=True)
+class Draft:
+    """What there is of a reply, and how it will be stored.
+
+    Attributes:
+        notes: What was degraded or skipped, or went wrong, in sentences.
+        sent: How many characters of the text Redis is known to have.
+        silent_until: No write to Redis before that, by `time.monotonic()`.
+        mine: False once the text only quotes the palace itself.
+    """
+
+    notes: list[str]
+    text: str = ""
+    sent: int = 0
+    silent_until: float = 0
+    model: str = ""
+    mine: bool = True
+    status: Message.Status = Message.Status.DONE
+
+
+def begin(reply: Message) -> None:
+    """Write the reply in a thread of its own."""
+    threading.Thread(target=_run, args=[reply], daemon=True, name=f"reply {reply.pk}").start()
+
+
+def _run(reply: Message) -> None:
+    draft = Draft([])
+    try:
+        _write(reply, draft)
+    except Exception:
+        logger.exception("A reply broke off.")
+        draft.status = Message.Status.FAILED
+        draft.notes.append(BROKEN)
+    try:
+        _finish(reply, draft)
+    finally:
+        # This thread's own: nobody could use it again.
+        connection.close()
+
+
+def _finish(reply: Message, draft: Draft) -> None:
+    """Store it, however long the database is away: nobody else has the whole text."""
+    pause_s = FIRST_PAUSE_S
+    while True:
+        try:
+            finish(
+                reply,
+                status=draft.status,
+                text=draft.text,
+                note=" ".join(draft.notes),
+                model=draft.model,
+                mine=draft.mine,
+            )
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("A reply waits to be stored: the database is away (%s).", error)
+            connection.close()
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        else:
+            return
+
+
+def _write(reply: Message, draft: Draft) -> None:
+    conversation = reply.conversation
+    chosen = settings_of(conversation.palace.owner_id)
+    # Times in quotes and in the memory block are the reader's own; this thread is his alone.
+    timezone.activate(zone_named(chosen.time_zone))
+    before = Message.objects.filter(
+        palace=reply.palace_id, conversation=conversation, position__lt=reply.position
+    )
+    said = window(before.current().exclude(text="").order_by("-position")[: settings.CHAT_TURNS])
+    endpoint = _endpoint(reply, chosen, draft)
+    found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
+    if endpoint is None:
+        _quote(reply, found, draft, why=NO_MODEL)
+        return
+    context = found.context if found else ""
+    messages = prompt(conversation.agent, context, said, chosen.local_now())
+    # The model may take a minute; nobody is to wait for a connection meanwhile.
+    connection.close()
+    try:
+        _stream(reply, messages, endpoint, draft, found)
+    except LLMError as error:
+        draft.notes.append(str(error))
+        draft.status = Message.Status.FAILED
+        if not draft.text:
+            _quote(reply, found, draft, why=FAILED)
+
+
+def _recall(
+    reply: Message,
+    chosen: MemorySettings,
+    said: Sequence[Message],
+    draft: Draft,
+    *,
+    has_model: bool,
+) -> Recollection | None:
+    """What the palace has on the last thing said; None where memory is off."""
+    agent = reply.conversation.agent
+    if not chosen.enabled or (agent is not None and not agent.recalls):
+        draft.notes.append(OFF_FOR_AGENT if chosen.enabled else OFF_IN_SETTINGS)
+        return None
+    found = recall(
+        reply.conversation.palace,
+        RecallRequest(
+            said[-1].text,
+            now=chosen.local_now(),
+            budget_tokens=CONTEXT_TOKENS,
+            with_facts=True,
+            agent=agent.name if agent else "",
+            exclude_ids=_not_wanted(reply, said),
+            # Without a model nothing is put before one.
+            conversation=_talk(reply, said) if has_model else None,
+        ),
+    )
+    draft.notes += found.notes
+    Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
+    tell(reply, live.RECALLED)
+    return found
+
+
+def _talk(reply: Message, said: Sequence[Message]) -> ConversationState:
+    """The model reads these messages again each time, with what was injected beside them."""
+    first, last = said[0].position, said[-1].position
+    return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
+
+
+def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
+    """The drawers of what the model reads anyway, and of the same question asked before."""
+    repeated = Message.objects.filter(palace=reply.palace_id).asked(said[-1].text)
+    messages = {message.uuid for message in said} | set(repeated.values_list("uuid", flat=True))
+    drawers = Drawer.objects.filter(
+        palace=reply.palace_id, source=SOURCE, external_id__in=[str(each) for each in messages]
+    )
+    return list(drawers.values_list("pk", flat=True))
+
+
+def _endpoint(reply: Message, chosen: MemorySettings, draft: Draft) -> Endpoint | None:
+    agent = reply.conversation.agent
+    try:
+        endpoint = chosen.endpoint(agent.model if agent else "")
+    except ModelRefused as error:
+        draft.notes.append(str(error))
+        return None
+    draft.model = endpoint.model if endpoint else ""
+    return endpoint
+
+
+def _stream(
+    reply: Message,
+    messages: Sequence[Prompt],
+    endpoint: Endpoint,
+    draft: Draft,
+    found: Recollection | None,
+) -> None:
+    pieces = chat.stream(
+        messages,
+        endpoint=endpoint,
+        purpose=Usage.Purpose.CHAT,
+        owner_id=reply.conversation.palace.owner_id,
+        temperature=None,
+    )
+    with closing(pieces):
+        for piece in _whole_characters(_marked(pieces, reply, found)):
+            draft.text += piece
+            if len(draft.text) > LONGEST_REPLY:
+                draft.status = Message.Status.FAILED
+                draft.notes.append(TOO_LONG)
+                return
+            if not _tell_text(reply, draft):
+                draft.status = Message.Status.STOPPED
+                return
+
+
+def _marked(pieces: Iterable[str], reply: Message, found: Recollection | None) -> Iterator[str]:
+    """The pieces. With the first, or the end of none, it is sure that the model was sent its block:
+    the ledger is updated."""
+    injection = found.injection if found else None
+    for piece in chain(pieces, [""]):
+        if injection:
+            try:
+                injection.mark(reply.conversation.palace)
+            except WorkingMemoryAway as error:
+                logger.warning("What a model was given is not in its ledger: %s", error)
+            injection = None
+        yield piece
+
+
+def _whole_characters(pieces: Iterable[str]) -> Iterator[str]:
+    """Some servers cut a character beyond the first 65,536 into its two halves."""
+    half = ""
+    for piece in pieces:
+        text = half + piece
+        half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        if whole := text.removesuffix(half):
+            yield _storable(whole)
+    if half:
+        yield _storable(half)
+
+
+def _storable(text: str) -> str:
+    """With halves put together, and a question mark for a half that has no other."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tell_text(reply: Message, draft: Draft) -> bool:
+    """Tell how it goes on, if Redis answers. Returns False once somebody asked for a stop."""
+    if time.monotonic() < draft.silent_until:
+        return True
+    try:
+        going_on = live.publish_text(reply.uuid, draft.text, draft.sent)
+    except redis.RedisError as error:
+        logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
+        draft.sent, draft.silent_until = 0, time.monotonic() + SILENCE_S
+        return True
+    draft.sent, draft.silent_until = len(draft.text), time.monotonic() + PUBLISH_EVERY_S
+    return going_on
+
+
+def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
+    hits = found.hits if found else None
+    # What came along unasked is no answer.
+    draft.text = extractive_reply(() if found and found.unasked else hits, why=why)
+    draft.mine = False
+    _tell_text(reply, draft)

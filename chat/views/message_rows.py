@@ -1,0 +1,270 @@
+"""Messages as pages show them: each reply with what was remembered for it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import redis
+from django.db.models import F
+from django.utils.safestring import SafeString
+
+from chat import live
+from chat.markdown import render_markdown
+from chat.models import Conversation, Message
+from palace.models import Drawer, Fact, Palace, RecollectionTrace
+from palace.queries.signals import SIGNALS
+from palace.recall.trace import SHOWN
+
+# Messages shown at once; the earlier ones are a click away.
+PAGE_SIZE = 30
+# Replies of up to so many characters are drawn once, and kept for a while: they do not change.
+KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
+# Signals named beside a memory.
+REASONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One drawer that a reply was given.
+
+    Attributes:
+        drawer: None once it is in the trash or gone.
+        why: The signals that spoke most for it, in words.
+        cited: Whether the reply names its pointer.
+        again: Whether the model had it before it already.
+    """
+
+    pointer: str
+    drawer: Drawer | None
+    why: str
+    cited: bool
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A message with all that stands beside it.
+
+    Attributes:
+        known: The facts that a reply was given, as they are now.
+        carried: What else was before the model, from earlier messages; likewise `carried_known`.
+    """
+
+    message: Message
+    html: SafeString | str
+    known: tuple[Fact, ...]
+    remembered: tuple[Remembered, ...]
+    recalled: bool
+    tries: int
+    carried: tuple[Remembered, ...] = ()
+    carried_known: tuple[Fact, ...] = ()
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some messages of a conversation, oldest first.
+
+    Attributes:
+        before: The position before which there are more; None where there are none.
+        is_end: Whether there are none after these.
+    """
+
+    rows: tuple[Row, ...]
+    before: int | None
+    is_end: bool
+
+    @property
+    def last(self) -> int | None:
+        return self.rows[-1].message.position if self.rows else None
+
+    @property
+    def question(self) -> Message | None:
+        """The last one of these messages that the user said."""
+        return next((r.message for r in reversed(self.rows) if r.message.role == "user"), None)
+
+    @property
+    def is_growing(self) -> bool:
+        return any(each.message.is_writing for each in self.rows)
+
+
+def question_url(conversation: Conversation) -> str:
+    """The conversation's page at its last question, for browsers without scripts."""
+    messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    question = messages.filter(role="user").order_by("-position").first()
+    anchor = f"#{question.anchor}" if question else ""
+    return f"{conversation.get_absolute_url()}{anchor}"
+
+
+def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
+    """The last messages, or the last ones before the position given."""
+    messages = Message.objects.filter(
+        palace=conversation.palace_id, conversation=conversation
+    ).current()
+    if before is not None:
+        messages = messages.filter(position__lt=before)
+    newest_first = list(messages.order_by("-position")[: PAGE_SIZE + 1])
+    shown = newest_first[:PAGE_SIZE][::-1]
+    more = len(newest_first) > PAGE_SIZE
+    return Stretch(
+        tuple(rows(conversation, shown, ends_here=before is None)),
+        shown[0].position if more else None,
+        is_end=before is None,
+    )
+
+
+def row(conversation: Conversation, message: Message) -> Row:
+    """The last message of its conversation."""
+    return rows(conversation, [message], ends_here=True)[0]
+
+
+def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: bool) -> list[Row]:
+    """
+    Args:
+        ends_here: The last of `messages` is the conversation's last.
+    """
+    palace = conversation.palace
+    for message in messages:
+        message.conversation = conversation  # At hand already; not to be looked up one by one.
+    given = _given(palace, [m.recollection for m in messages if m.recollection])
+    drawers = _drawers(palace, [hit["drawer"] for each in given.values() for hit in each.drawers])
+    facts = _facts(palace, [fact["memory"] for each in given.values() for fact in each.known])
+    tries = _tries(conversation, messages)
+    return [
+        _row(
+            message,
+            given.get(message.recollection) if message.recollection else None,
+            drawers,
+            facts,
+            tries.get(message.position, 0),
+            is_last=ends_here and message is messages[-1],
+        )
+        for message in messages
+    ]
+
+
+def _row(
+    message: Message,
+    given: _Given | None,
+    drawers: dict[str, Drawer],
+    facts: dict[str, Fact],
+    tries: int,
+    *,
+    is_last: bool,
+) -> Row:
+    text = _so_far(message) if message.is_writing else message.text
+    given_or_nothing = given or _Given([], [], [])
+    pairs = [(hit, drawers.get(hit["drawer"])) for hit in given_or_nothing.drawers]
+    shown = [_remembered(hit, drawer, text) for hit, drawer in pairs]
+    new = len(given_or_nothing.hits)
+    places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in pairs if drawer}
+    known = [facts.get(fact["memory"]) for fact in given_or_nothing.known]
+    of_now = len(given_or_nothing.facts)
+    return Row(
+        message,
+        _drawn(text, places) if message.role == "assistant" else text,
+        tuple(fact for fact in known[:of_now] if fact),
+        tuple(shown[:new]),
+        given is not None,
+        tries,
+        carried=tuple(shown[new:]),
+        carried_known=tuple(fact for fact in known[of_now:] if fact),
+        is_last=is_last,
+    )
+
+
+def _remembered(hit: dict[str, Any], drawer: Drawer | None, text: str) -> Remembered:
+    return Remembered(
+        pointer=str(drawer.pointer) if drawer else hit["pointer"],
+        drawer=drawer,
+        why=_why(hit.get("signals", {})),
+        cited=_is_cited(hit["pointer"], text),
+        again=hit.get("cut") == SHOWN,
+    )
+
+
+def _drawn(text: str, places: dict[str, str]) -> SafeString:
+    if len(text) > KEPT_LENGTH:
+        return render_markdown(text, places)
+    return _kept_drawn(text, tuple(places.items()))
+
+
+@lru_cache(maxsize=KEPT_DRAWN)
+def _kept_drawn(text: str, places: tuple[tuple[str, str], ...]) -> SafeString:
+    return render_markdown(text, dict(places))
+
+
+def _so_far(message: Message) -> str:
+    try:
+        return live.text_so_far(message.uuid)
+    except redis.RedisError:
+        return ""  # The whole text comes with the end of the reply.
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a recollection brought, best first, and what stayed from before, as its trace has it."""
+
+    hits: list[dict[str, Any]]
+    facts: list[dict[str, Any]]
+    carried: list[dict[str, Any]]
+
+    @property
+    def drawers(self) -> list[dict[str, Any]]:
+        """Those that came, then those that stayed."""
+        return [*self.hits, *(each for each in self.carried if "memory" not in each)]
+
+    @property
+    def known(self) -> list[dict[str, Any]]:
+        """Likewise of the facts."""
+        return [*self.facts, *(each for each in self.carried if "memory" in each)]
+
+
+def _given(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, _Given]:
+    traces = RecollectionTrace.objects.filter(palace=palace, uuid__in=list(uuids))
+    rows = traces.values_list("uuid", "hits", "facts", "carried")
+    return {key: _Given(*given) for key, *given in rows}
+
+
+def _facts(palace: Palace, memories: Iterable[str]) -> dict[str, Fact]:
+    """By memory, its active version, or the last one of an inactive memory."""
+    wanted = list(memories)
+    if not wanted:
+        return {}
+    versions = Fact.objects.within(palace).filter(memory__in=wanted)
+    newest = versions.order_by("memory", F("retired_at").desc(nulls_first=True), "-pk")
+    return {str(fact.memory): fact for fact in newest.distinct("memory")}
+
+
+def _drawers(palace: Palace, uuids: Iterable[str]) -> dict[str, Drawer]:
+    kept = Drawer.objects.within(palace).kept().with_place().filter(uuid__in=list(uuids))
+    return {str(drawer.uuid): drawer for drawer in kept}
+
+
+def _tries(conversation: Conversation, messages: Sequence[Message]) -> dict[int, int]:
+    """How many replies were put aside, by position."""
+    aside = Message.objects.filter(
+        palace=conversation.palace_id,
+        conversation=conversation,
+        position__in=[message.position for message in messages],
+    ).exclude(replaced_at=None)
+    counts: dict[int, int] = {}
+    for position in aside.values_list("position", flat=True):
+        counts[position] = counts.get(position, 0) + 1
+    return counts
+
+
+def _why(signals: dict[str, float]) -> str:
+    """`meaning and words`: what spoke most for it, the strongest first."""
+    ordered = sorted(signals, key=lambda name: -signals[name])
+    named = [name for name in ordered if signals[name] > 0 and name in SIGNALS][:REASONS]
+    return " and ".join(SIGNALS[name][0].lower() for name in named)
+
+
+def _is_cited(pointer: str, text: str) -> bool:
+    return re.search(re.escape(pointer.removeprefix("§ ")) + r"(?!\d)", text) is not None

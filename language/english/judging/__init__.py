@@ -1,0 +1,1 @@
+"""English judging: rules decide what becomes of a statement, given the known facts."""

@@ -1,0 +1,171 @@
+"""Whether an object can be what its predicate asks for: a home is a place, a spouse a person.
+
+The check needs evidence to reject: most true homes and names are in no list. It rejects a place, a
+person or an employer if a list or a known fact has the name as a tool's, or if the words name no
+such thing at all ("at scale", "to my job").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from language.candidate import USER, Candidate
+from language.english.facts.people import RELATIONS
+from language.english.facts.values import MONTH, NUMBER_WORD
+from language.english.judging.word_overlap import same
+from language.english.lexicon import words
+from language.judging import Judgement, Known, Verdict
+
+# Whether the palace knows a name as that of a tool.
+IsTool = Callable[[str], bool]
+
+_PLACES = frozenset({"lives_in", "from"})
+_PEOPLE = frozenset({"married_to", "engaged_to", "partner", "reports_to"})
+_EMPLOYERS = frozenset({"works_at", "studies_at"})
+_FIGURES = frozenset({"age", "height", "weight", "rent", "salary", "birthday"})
+_USED = frozenset({"uses", "learns", "knows", "works_on"})
+
+# Heads of phrases that name no place to live in, no person and no employer.
+_NO_PLACES = frozenset(
+    "terminal inbox spreadsheet spreadsheets editor browser calendar architecture microservice"
+    " microservices monolith codebase repo repository branch stack framework cloud database cluster"
+    " container containers pipeline pipelines workflow platform plan model version app apps tool"
+    " tools system systems api apis backend frontend server servers schedule process approach"
+    " methodology sprint sprints kanban scrum code command-line ide email chat".split()
+)
+_NO_PEOPLE = frozenset(
+    "job work career code coding craft research sea idea ideas game games gym road routine project"
+    " projects startup company business team band music money stage desk phone laptop keyboard"
+    " computer tool stack framework language terminal editor process plan schedule cause lab"
+    " mission profession sport football mountains writing running".split()
+)
+_NO_EMPLOYERS = frozenset(
+    "scale money fun free speed pace cost random length capacity volume peace glory exposure"
+    " pennies peanuts hours minutes days weeks months weekends weekend mornings evenings nights"
+    " times intersection crossroads interface edge limit limits level levels height rate desk"
+    " computer laptop keyboard terminal moment present dawn dusk midnight noon best worst"
+    " depth breadth change charity equity food results impact".split()
+)
+# Spelt like code: "k8s", "C++", "next.js".
+_SPELT_AS_CODE = re.compile(r"\A[a-z]+\d|[+#_]|\w\.(?!Z)[a-z]{2,}\b")
+_HAS_FIGURE = re.compile(rf"\d|\b{NUMBER_WORD}\b|\b{MONTH}\b", re.IGNORECASE)
+_MOST_NAME_WORDS = 6
+
+
+def checked(judgement: Judgement, known: Sequence[Known], is_tool: IsTool) -> Judgement:
+    """The judgement, or another one if the candidate's object is of the wrong kind.
+
+    Such a candidate is dropped: it is not stored and retires no fact. If a model lets a candidate
+    with another predicate retire a single-valued fact, the object must fit that fact's predicate
+    too; otherwise the candidate is added beside the fact.
+    """
+    if judgement.verdict not in (Verdict.ADD, Verdict.UPDATE, Verdict.COEXIST):
+        return judgement
+    candidate = judgement.candidate
+    doubt = doubt_of(candidate, known, is_tool)
+    if doubt:
+        return Judgement(Verdict.NONE, candidate, why=doubt)
+    old = judgement.fact
+    if old is not None and old.single and old.predicate != candidate.predicate:
+        as_before = replace(candidate, predicate=old.predicate)
+        if _is_tool_name(as_before, known, is_tool) and old.predicate in _KINDS:
+            return Judgement(Verdict.ADD, candidate, why="it is of another kind")
+    return judgement
+
+
+def doubt_of(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> str:
+    """Why the object is not of the kind its predicate asks for; empty if nothing says so."""
+    kind = _KINDS.get(candidate.predicate)
+    if kind is None or candidate.negated or candidate.type == "opinion":
+        return ""
+    if candidate.predicate in _FIGURES:
+        return "" if _HAS_FIGURE.search(f"{candidate.object} {candidate.text}") else f"no {kind}"
+    if candidate.predicate == "name":
+        return f"no {kind}" if _is_no_name(candidate, known, is_tool) else ""
+    if _is_tool_name(candidate, known, is_tool):
+        return f"a tool, and no {kind}"
+    return f"no {kind}" if _is_no_such_thing(candidate) else ""
+
+
+def _is_tool_name(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> bool:
+    """Whether the object is the name of a tool, by a list or by what the palace knows.
+
+    A listed place or first name is no tool, unless a known fact says that a person uses a thing of
+    that name. A listed organisation is never a tool: people also use their employer's products.
+    """
+    name = candidate.object.removeprefix("the ").strip()
+    if not name:
+        return False
+    if _is_listed(candidate.predicate, name.lower()):
+        return candidate.predicate not in _EMPLOYERS and _is_used(name, known)
+    return _is_named_like_a_tool(name) or _is_used(name, known) or is_tool(name)
+
+
+def _is_listed(predicate: str, plain: str) -> bool:
+    """Whether a list has the name as one of the kind that the predicate asks for."""
+    if predicate in _PLACES:
+        return plain in words("places")
+    if predicate in _EMPLOYERS:
+        return plain in words("organisations") or plain in _COMPANIES
+    return plain.split()[0] in words("first_names")
+
+
+def _is_named_like_a_tool(name: str) -> bool:
+    plain = name.lower()
+    listed = plain in words("tools") or plain in words("software")
+    return listed or _SPELT_AS_CODE.search(name) is not None
+
+
+# Tools that carry the name of the company which makes them.
+_COMPANIES = frozenset(
+    "airtable asana atlassian basecamp bitbucket bitwarden canonical circleci clickup cloudflare"
+    " confluent databricks datadog discord docker duolingo elastic evernote figma github gitlab"
+    " grafana hashicorp heroku jetbrains linear mailchimp miro mongodb netlify nginx notion oracle"
+    " postman puppet salesforce sentry shopify signal slack snowflake splunk spotify squarespace"
+    " stripe supabase tableau telegram todoist trello unity vercel webflow whatsapp zapier zendesk"
+    " zoom aws netflix facebook twitter instagram reddit tesla".split()
+)
+
+
+def _is_used(name: str, known: Sequence[Known]) -> bool:
+    """Whether a known fact says that a person uses, learns or knows a thing of this name."""
+    return any(one.fact.predicate in _USED and same(one.fact.object, name) for one in known)
+
+
+def _is_no_such_thing(candidate: Candidate) -> bool:
+    """Whether a phrase without a name is of another kind: "the terminal", "their job", "scale"."""
+    phrase = candidate.object
+    if phrase != phrase.lower():
+        phrase = re.split(r" (?:of|in|at|near|between) ", phrase)[0]
+        if phrase != phrase.lower():
+            return False
+    heads = re.split(r" (?:of|in|at|near|between|for|with) ", phrase)[0].split()
+    return bool(heads) and heads[-1] in _HEADS.get(candidate.predicate, frozenset())
+
+
+def _is_no_name(candidate: Candidate, known: Sequence[Known], is_tool: IsTool) -> bool:
+    """Whether it is too long for a name, has no letters, or names a tool and is no first name."""
+    name = candidate.object
+    if len(name.split()) > _MOST_NAME_WORDS or not any(map(str.isalpha, name)):
+        return True
+    role = candidate.subject.name.rpartition("'s ")[2]
+    relation = RELATIONS.get(role)
+    if role != USER and (relation is None or relation.animal):
+        return False
+    return _is_tool_name(candidate, known, is_tool)
+
+
+_KINDS = {
+    **dict.fromkeys(_PLACES, "place"),
+    **dict.fromkeys(_PEOPLE, "person"),
+    **dict.fromkeys(_EMPLOYERS, "organisation"),
+    **dict.fromkeys(_FIGURES, "figure"),
+    "name": "name",
+}
+_HEADS = {
+    **dict.fromkeys(_PLACES, _NO_PLACES),
+    **dict.fromkeys(_PEOPLE, _NO_PEOPLE),
+    **dict.fromkeys(_EMPLOYERS, _NO_EMPLOYERS),
+}

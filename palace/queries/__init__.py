@@ -1,0 +1,1 @@
+"""Read models: rows with counts and evidence, shared by pages and programs."""

@@ -1,0 +1,120 @@
+"""A user's data: the export of the palace, and the deletion of the account with all palaces."""
+
+from __future__ import annotations
+
+import logging
+
+from django.contrib.auth import logout
+from django.db import DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError as QueueAway
+
+from palace import tasks
+from palace.curation import account_deletion
+from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
+from palace.transfer.export.download import download
+from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.account_closure import Receipt
+from settings_app.account_forms import LeavingForm, too_many_attempts
+from settings_app.attempts import REST_S
+from settings_app.owned_rows import rows_of
+from settings_app.rendering import render_page_or_part
+from settings_app.reports import no_variables_in_reports
+from settings_app.secrets import Unreadable
+
+logger = logging.getLogger(__name__)
+# Drawers that are deleted while one waits; of more the account is closed, and the rest follows.
+AT_ONCE = 5000
+
+
+@no_variables_in_reports
+@sensitive_post_parameters()
+@signed_in_form
+def delete_account(request: PageRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _page(request, LeavingForm(request, request.user))
+    form = LeavingForm(request, request.user, request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=429 if too_many_attempts(form) else 400)
+    few = Drawer.objects.filter(palace__owner=request.user)[: AT_ONCE + 1].count() <= AT_ONCE
+    receipt = account_deletion.close_account(request.user)
+    logout(request)
+    if not (few and _deleted(receipt.user_id)):
+        _queue()
+    return redirect("account_deleted", receipt.sealed())
+
+
+@never_cache
+@require_safe
+def account_deleted(request: HttpRequest, receipt: str) -> HttpResponse:
+    """The rows that were deleted, and whether deletion is finished; `?format=json` for programs."""
+    try:
+        read = Receipt.unsealed(receipt)
+    except Unreadable:
+        raise Http404 from None
+    if request.GET.get("format") == "json":
+        state = {
+            "closed_at": read.closed_at.isoformat(),
+            "finished": read.is_finished,
+            "rows": read.rows,
+        }
+        return JsonResponse(state)
+    context = {"receipt": read, "rows": _by_number(read.rows)}
+    return render(request, "settings_app/account_deleted.html", context)
+
+
+def _page(request: PageRequest, form: LeavingForm, *, status: int = 200) -> HttpResponse:
+    context = {"form": form, "rows": _by_number(rows_of([request.user]))}
+    response = render(request, "settings_app/account_delete.html", context, status=status)
+    if status == 429:
+        response.headers["Retry-After"] = str(REST_S)
+    return response
+
+
+def _deleted(user_id: int) -> bool:
+    try:
+        return account_deletion.delete_account(user_id)
+    except DatabaseError:
+        # The account is closed; that it is not gone yet is on the receipt.
+        logger.exception("The closed account %s is left to the worker.", user_id)
+        return False
+
+
+def _queue() -> None:
+    try:
+        tasks.delete_closed_accounts.delay()
+    except QueueAway:
+        logger.warning("A closed account is deleted once the queue (Redis) answers again.")
+
+
+def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
+    """The largest count first, without the one account itself."""
+    return sorted(
+        ((kind, count) for kind, count in rows.items() if kind != "users"),
+        key=lambda pair: (-pair[1], pair[0]),
+    )
+
+
+@signed_in_page
+def data_settings(request: PageRequest) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    drawers = Drawer.objects.within(palace)
+    counts = {
+        "rooms": Room.objects.within(palace).count(),
+        "drawers": drawers.count(),
+        "trashed": drawers.trashed().count(),
+        "entities": Entity.objects.filter(palace=palace).count(),
+        "facts": Fact.objects.within(palace).active().count(),
+        "episodes": Episode.objects.within(palace).count(),
+    }
+    return render_page_or_part(request, "palace/data_settings.html", "main", {"counts": counts})
+
+
+@signed_in_action
+def export_palace(request: PageRequest) -> HttpResponseBase:
+    """By POST, so that no link on another site starts an export."""
+    return download(request, Palace.objects.own(request.user))

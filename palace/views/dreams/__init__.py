@@ -1,0 +1,1 @@
+"""The page that starts a dream, and the settings of dreams."""

@@ -1,0 +1,213 @@
+"""Entities: the list by kind, and one entity with its facts, connections and mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, F, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.timezone import localtime
+
+from palace.models import Entity, Fact, Mention, Palace
+from palace.models.facts import FactQuerySet
+from palace.queries.entities import named_like
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import EVER_TRUE, about_entity
+from palace.storable import storable_label
+from palace.templatetags.fact_tags import KINDS
+from palace.views.entities.connections import connections_of
+from palace.views.entities.mentions import mention_rows, mentions_of
+from palace.views.shared.pagination import NumberedPage, UncountedPage
+from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query_string, read_day
+from settings_app.access import PageRequest, signed_in_page
+from settings_app.rendering import render_page_or_part
+
+# Of each kind, on the page that shows all kinds.
+OF_A_KIND = 12
+KNOWN_SHOWN = 16
+STORY_SIZE = 30
+MENTIONS_SIZE = 15
+YEAR_UNKNOWN = "Since when is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """
+    Attributes:
+        facts: How many active facts have it as subject or object.
+        mentions: How often it is named.
+    """
+
+    entity: Entity
+    facts: int
+    mentions: int
+
+
+@dataclass(frozen=True, slots=True)
+class KindGroup:
+    kind: str
+    name: str
+    rows: list[EntityRow]
+    has_more: bool
+
+
+@signed_in_page
+def entities(request: PageRequest) -> HttpResponse:
+    """By kind; `?kind=` filters by kind, `?q=` by name, `?after=` is the cursor."""
+    palace = Palace.objects.own(request.user)
+    words, kind = storable_label(request.GET.get("q", "")), request.GET.get("kind", "")
+    kind = kind if kind in Entity.Kind else ""
+    context: dict[str, Any] = {"words": words, "kind": kind, "tabs": _tabs(words, kind)}
+    if words or kind:
+        context |= _listed(palace, words, kind, request.GET.get("after", ""))
+    else:
+        context["kinds"] = _overview(palace)
+    return render_page_or_part(request, "palace/entities.html", "rows", context)
+
+
+@signed_in_page
+def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """One entity, as known today or `?as_of=` a day."""
+    palace = Palace.objects.own(request.user)
+    entity = get_object_or_404(Entity, palace=palace, uuid=uuid)
+    lists = {"story": _story, "mentions": _mentions}
+    wanted = next((name for name in lists if name in request.GET), "about")
+    if request.htmx and not request.htmx.history_restore_request and wanted in lists:
+        # The next rows of one list need nothing of the rest of the page.
+        context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
+        return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
+    context = _about(palace, entity, request.GET.get("as_of", ""))
+    for name, rows_of in lists.items():
+        context |= rows_of(entity, request.GET.get(name))
+    status = 400 if context["error"] else 200
+    return render_page_or_part(
+        request, "palace/entity_detail.html", "about", context, status=status
+    )
+
+
+def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
+    day, error = _day(asked)
+    facts = Fact.objects.within(palace).as_of(true_at=end_of(day) if day else None)
+    return {
+        "entity": entity,
+        "day": day,
+        "day_text": asked[:40],
+        "query": f"?as_of={day.isoformat()}" if day else "",
+        "error": error,
+        "known": UncountedPage(_known(entity, facts), size=KNOWN_SHOWN),
+        "connections": connections_of(entity, facts),
+    }
+
+
+def _tabs(words: str, kind: str) -> list[tuple[str, str, bool]]:
+    """Label, query string, and whether it is the current one."""
+    named = [("", "All"), *((str(name), label) for name, label in KINDS.items())]
+    return [(label, query_string(q=words, kind=name) or "?", name == kind) for name, label in named]
+
+
+def _listed(palace: Palace, words: str, kind: str, after: str) -> dict[str, Any]:
+    """Entities of a name or kind, by kind and slug, which an index supports."""
+    found = _behind(palace, _named(palace, words, kind), after)
+    rows = UncountedPage(found.order_by("kind", "slug"))
+    following = str(rows.rows[-1].uuid) if rows.has_next else ""
+    return {
+        "rows": _rows(palace, rows.rows),
+        "next": query_string(q=words, kind=kind, after=following) if following else "",
+        "goes_on": bool(after),
+    }
+
+
+def _named(palace: Palace, words: str, kind: str) -> QuerySet[Entity]:
+    kinds = [kind] if kind else Entity.Kind.values
+    return Entity.objects.filter(named_like(words), palace=palace, kind__in=kinds)
+
+
+def _behind(palace: Palace, found: QuerySet[Entity], uuid: str) -> QuerySet[Entity]:
+    mark = find_by_uuid(Entity.objects.filter(palace=palace), uuid)
+    if mark is None:
+        return found
+    return found.filter(Q(kind__gt=mark.kind) | Q(kind=mark.kind, slug__gt=mark.slug))
+
+
+def _overview(palace: Palace) -> list[KindGroup]:
+    """The first entities of each kind."""
+    named = Entity.objects.filter(palace=palace).order_by("slug")
+    first, *others = [named.filter(kind=kind)[: OF_A_KIND + 1] for kind in KINDS]
+    found = list(first.union(*others, all=True))
+    rows = _rows(palace, found)
+    by_kind = {kind: [row for row in rows if row.entity.kind == kind] for kind in KINDS}
+    return [
+        KindGroup(str(kind), KINDS[kind], listed[:OF_A_KIND], len(listed) > OF_A_KIND)
+        for kind, listed in by_kind.items()
+        if listed
+    ]
+
+
+def _rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
+    """With their counts, in three queries for all of them."""
+    facts = Fact.objects.within(palace).active().order_by()
+    about = _counts(facts.filter(subject__in=listed).values_list("subject"))
+    ending = _counts(
+        facts.filter(object_entity__in=listed)
+        .exclude(subject=F("object_entity"))
+        .values_list("object_entity")
+    )
+    named = _counts(
+        Mention.objects.filter(palace=palace, entity__in=listed, drawer__trashed_at=None)
+        .order_by()
+        .values_list("entity")
+    )
+    return [
+        EntityRow(one, about.get(one.pk, 0) + ending.get(one.pk, 0), named.get(one.pk, 0))
+        for one in listed
+    ]
+
+
+def _counts(grouped: QuerySet[Any, Any]) -> dict[int, int]:
+    return dict(grouped.annotate(Count("pk")))
+
+
+def _day(text: str) -> tuple[date | None, str]:
+    try:
+        return read_day(storable_label(text)), ""
+    except BadDay as error:
+        return None, str(error)
+
+
+def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
+    """Lasting facts about it; those with one value at a time come first.
+
+    Events are in the timeline.
+    """
+    lasting = facts.filter(subject=entity).exclude(type=Fact.Type.EVENT)
+    return with_quotes(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
+
+
+def _story(entity: Entity, number: str | None) -> dict[str, Any]:
+    """All facts that were ever true, the latest first, by year."""
+    ever = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
+    rows = NumberedPage(
+        with_quotes(ever, at_most=1).order_by(F("valid_from").desc(nulls_last=True), "-pk"),
+        number,
+        size=STORY_SIZE,
+    )
+    return {"story": rows, "years": _by_year(rows.rows)}
+
+
+def _by_year(facts: Iterable[Fact]) -> list[tuple[str, list[Fact]]]:
+    return [(year, list(group)) for year, group in groupby(facts, key=_year)]
+
+
+def _year(fact: Fact) -> str:
+    return str(localtime(fact.valid_from).year) if fact.valid_from else YEAR_UNKNOWN
+
+
+def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
+    listed = NumberedPage(mentions_of(entity), number, size=MENTIONS_SIZE)
+    return {"mentions": listed, "mentioned": mention_rows(listed.rows)}

@@ -1,0 +1,198 @@
+"""The changes of all facts, in one list."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Self
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse, QueryDict
+
+from language.predicates import PREDICATES
+from palace.models import Entity, Fact, FactEvent, Palace
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import about_entity
+from palace.storable import storable_label
+from palace.templatetags.fact_tags import CHANGES
+from palace.views.facts.filters import about_named, entity_asked
+from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.query_params import (
+    BadDay,
+    end_of,
+    find_by_uuid,
+    query_string,
+    read_day,
+    start_of,
+)
+from settings_app.access import PageRequest, signed_in_page
+from settings_app.rendering import render_page_or_part
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """
+    Attributes:
+        fact: The version it made, or ended; None where that is gone for good.
+    """
+
+    event: FactEvent
+    fact: Fact | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """The filters in the page's address; without any, all changes.
+
+    Attributes:
+        about: A part of the name of whom or what the fact is about, or another name of theirs.
+        entity: Whom or what it is about, exactly.
+        predicate: What is said of the subject, as facts have it.
+        since, until: Days, each of them included.
+        errors: What is wrong with a day, by its name in the address.
+    """
+
+    kind: str = ""
+    about: str = ""
+    entity: Entity | None = None
+    predicate: str = ""
+    since: date | None = None
+    until: date | None = None
+    texts: tuple[tuple[str, str], ...] = ()
+    errors: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, palace: Palace, sent: QueryDict) -> Self:
+        """
+        Raises:
+            Http404: the entity is none of this palace.
+        """
+        text = {name: storable_label(sent.get(name, "")) for name in _TEXTS}
+        days: dict[str, date | None] = {}
+        errors: list[tuple[str, str]] = []
+        for name in ("since", "until"):
+            try:
+                days[name] = read_day(text[name])
+            except BadDay as bad:
+                errors.append((name, str(bad)))
+        return cls(
+            kind=text["kind"] if text["kind"] in FactEvent.Kind else "",
+            about=text["about"],
+            entity=entity_asked(palace, text["entity"]),
+            predicate="_".join(text["predicate"].lower().split()),
+            since=days.get("since"),
+            until=days.get("until"),
+            texts=tuple((name, text[name]) for name in ("since", "until")),
+            errors=tuple(errors),
+        )
+
+    @property
+    def day_texts(self) -> dict[str, str]:
+        return dict(self.texts)
+
+    @property
+    def day_errors(self) -> dict[str, str]:
+        return dict(self.errors)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether only the kind and the entity are filtered."""
+        return not (self.about or self.predicate or any(text for _, text in self.texts))
+
+    @property
+    def is_empty(self) -> bool:
+        return self.is_folded and not self.kind and self.entity is None
+
+    def query(self, **more: str) -> str:
+        """The query string, with `more`; empty without filters."""
+        asked = {
+            "kind": self.kind,
+            "about": self.about,
+            "entity": str(self.entity.uuid) if self.entity else "",
+            "predicate": self.predicate,
+            **self.day_texts,
+        } | more
+        return query_string(**asked)
+
+    def of_kind(self, kind: str) -> ChangeFilter:
+        return replace(self, kind=kind)
+
+    def without_entity(self) -> ChangeFilter:
+        return replace(self, entity=None)
+
+    def events(self, palace: Palace) -> QuerySet[FactEvent]:
+        """In no order yet."""
+        events = FactEvent.objects.filter(palace=palace)
+        if self.kind:
+            events = events.filter(event=self.kind)
+        if self.since:
+            events = events.filter(at__gte=start_of(self.since))
+        if self.until:
+            events = events.filter(at__lte=end_of(self.until))
+        if self.about or self.entity or self.predicate:
+            events = events.filter(memory__in=self._facts(palace).values("memory"))
+        return events
+
+    def _facts(self, palace: Palace) -> QuerySet[Fact]:
+        facts = Fact.objects.within(palace).order_by()
+        if self.entity:
+            facts = facts.filter(about_entity(self.entity))
+        if self.about:
+            facts = facts.filter(about_named(self.about))
+        return facts.filter(predicate=self.predicate) if self.predicate else facts
+
+
+_TEXTS = ("kind", "about", "entity", "predicate", "since", "until")
+
+
+@signed_in_page
+def fact_changes(request: PageRequest) -> HttpResponse:
+    """The newest first; `?after=` is the cursor."""
+    palace = Palace.objects.own(request.user)
+    asked = ChangeFilter.read(palace, request.GET)
+    found = _behind(palace, asked.events(palace), request.GET.get("after", ""))
+    rows = UncountedPage(found.order_by("-at", "-pk"))
+    context = {
+        "asked": asked,
+        "rows": _changes(palace, rows.rows),
+        "next": asked.query(after=str(rows.rows[-1].uuid)) if rows.has_next else "",
+        "goes_on": "after" in request.GET,
+        "tabs": _tabs(asked),
+        "predicates": PREDICATES,
+    }
+    status = 400 if asked.errors else 200
+    return render_page_or_part(request, "palace/fact_changes.html", "rows", context, status=status)
+
+
+def _behind(palace: Palace, found: QuerySet[FactEvent], uuid: str) -> QuerySet[FactEvent]:
+    """The changes after one in the order of the list; all if there is no such change."""
+    mark = find_by_uuid(FactEvent.objects.filter(palace=palace), uuid)
+    if mark is None:
+        return found
+    return found.filter(Q(at__lt=mark.at) | Q(at=mark.at, pk__lt=mark.pk))
+
+
+def _tabs(asked: ChangeFilter) -> list[tuple[str, str, bool]]:
+    """Label, query string, and whether it is the current one."""
+    named = [("", "All"), *((str(kind), label) for kind, label in CHANGES.items())]
+    return [(label, asked.of_kind(kind).query(), kind == asked.kind) for kind, label in named]
+
+
+def _changes(palace: Palace, events: Sequence[FactEvent]) -> list[Change]:
+    memories = {event.memory for event in events}
+    versions = Fact.objects.within(palace).filter(memory__in=memories)
+    by_memory: defaultdict[UUID, list[Fact]] = defaultdict(list)
+    for fact in with_quotes(versions.order_by("recorded_at", "pk"), at_most=1):
+        by_memory[fact.memory].append(fact)
+    return [Change(event, _version(event, by_memory[event.memory])) for event in events]
+
+
+def _version(event: FactEvent, versions: Iterable[Fact]) -> Fact | None:
+    """The latest version by the time of the event; of several, the one with its text."""
+    known = [fact for fact in versions if fact.recorded_at <= event.at]
+    said = event.new_text or event.old_text
+    saying = [fact for fact in known if fact.text == said] or known
+    return saying[-1] if saying else None

@@ -1,0 +1,155 @@
+"""The filters of the list of facts: from the address to a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Literal, Self
+
+from django.db.models import Q
+from django.http import QueryDict
+
+from palace.models import Entity, Fact, Palace
+from palace.models.facts import FactQuerySet
+from palace.queries.entities import stored_name
+from palace.queries.facts import about_entity, in_category
+from palace.storable import storable_label
+from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
+
+State = Literal["held", "dropped", "all"]
+Clock = Literal["true", "known"]
+
+STATES: dict[State, str] = {
+    "held": "Active",
+    "dropped": "Inactive",
+    "all": "Both",
+}
+CLOCKS: dict[Clock, str] = {
+    "true": "True on that day",
+    "known": "Known on that day",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """The filters in the page's address; without any, all active facts.
+
+    Attributes:
+        words: Each has to be in the fact's text.
+        about: A part of the name of its subject or object, or another name of theirs.
+        entity: Whom or what it is about, exactly.
+        category: A path; what lies below it counts too.
+        day: Facts as of the end of this day, by `clock`; `state` has no meaning then.
+        error: What is wrong with the day, in a sentence.
+    """
+
+    type: str = ""
+    words: str = ""
+    about: str = ""
+    entity: Entity | None = None
+    category: str = ""
+    state: State = "held"
+    day: date | None = None
+    day_text: str = ""
+    clock: Clock = "true"
+    error: str = ""
+
+    @classmethod
+    def read(cls, palace: Palace, sent: QueryDict) -> Self:
+        """From an address; unknown values are ignored, but a bad day is an error.
+
+        Raises:
+            Http404: the entity is none of this palace.
+        """
+        text = {name: storable_label(sent.get(name, "")) for name in _TEXTS}
+        day, error = None, ""
+        try:
+            day = read_day(text["as_of"])
+        except BadDay as bad:
+            error = str(bad)
+        return cls(
+            type=text["type"] if text["type"] in Fact.Type else "",
+            words=text["q"],
+            about=text["about"],
+            entity=entity_asked(palace, text["entity"]),
+            category=text["category"].strip("/"),
+            state=next((state for state in STATES if state == text["state"]), "held"),
+            day=day,
+            day_text=text["as_of"],
+            clock=next((clock for clock in CLOCKS if clock == text["clock"]), "true"),
+            error=error,
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        return self == FactFilter(type=self.type)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether only words and type are filtered."""
+        return self == FactFilter(type=self.type, words=self.words)
+
+    def query(self, **more: str) -> str:
+        """The query string, with `more`; empty without filters."""
+        asked = {
+            "q": self.words,
+            "type": self.type,
+            "about": self.about,
+            "entity": str(self.entity.uuid) if self.entity else "",
+            "category": self.category,
+            "state": "" if self.state == "held" else self.state,
+            "as_of": self.day_text,
+            "clock": "" if self.clock == "true" else self.clock,
+        } | more
+        return query_string(**asked)
+
+    def of_type(self, name: str) -> FactFilter:
+        return replace(self, type=name)
+
+    def without_entity(self) -> FactFilter:
+        return replace(self, entity=None)
+
+    def facts(self, palace: Palace) -> FactQuerySet:
+        """In no order yet."""
+        facts = self._held(palace)
+        for word in self.words.split():
+            facts = facts.filter(text__icontains=word)
+        if self.type:
+            facts = facts.filter(type=self.type)
+        facts = facts.filter(in_category(self.category))
+        if self.entity:
+            facts = facts.filter(about_entity(self.entity))
+        if self.about:
+            facts = facts.filter(about_named(self.about))
+        return facts
+
+    def _held(self, palace: Palace) -> FactQuerySet:
+        facts = Fact.objects.within(palace)
+        if self.day:
+            moment = end_of(self.day)
+            known = self.clock == "known"
+            return facts.as_of(known_at=moment) if known else facts.as_of(true_at=moment)
+        if self.state == "all":
+            return facts
+        return facts.active() if self.state == "held" else facts.exclude(retired_at=None)
+
+
+_TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")
+
+
+def entity_asked(palace: Palace, text: str) -> Entity | None:
+    """
+    Raises:
+        Http404: the text is no entity's of this palace.
+    """
+    return get_by_uuid(Entity.objects.filter(palace=palace), text) if text else None
+
+
+def about_named(name: str) -> Q:
+    """The subject or the object has such a name."""
+    stored = stored_name(name)
+    return _named("subject", stored) | _named("object_entity", stored)
+
+
+def _named(role: str, name: str) -> Q:
+    return Q(**{f"{role}__name__icontains": name}) | Q(**{f"{role}__aliases__contains": [name]})

@@ -1,0 +1,156 @@
+"""Facts: the list, and one fact with its versions, sources and history."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.utils import timezone
+
+from language.predicates import PREDICATES
+from palace.curation.fact_deletion import resting_only_under
+from palace.knowledge.facts.history import history
+from palace.models import Fact, Palace, Proposal
+from palace.models.facts import FactQuerySet
+from palace.queries.evidence import with_quotes
+from palace.queries.facts import EVER_TRUE
+from palace.templatetags.fact_tags import TYPES
+from palace.views.facts.filters import CLOCKS, STATES, FactFilter
+from palace.views.facts.opinion_timeline import OpinionTimeline, timeline_of
+from palace.views.shared.pagination import UncountedPage
+from palace.views.shared.query_params import find_by_uuid
+from settings_app.access import PageRequest, signed_in_page
+from settings_app.rendering import render_page_or_part
+
+VERSIONS_SHOWN = 60
+EVENTS_SHOWN = 120
+OPINIONS_SHOWN = 200
+WORDS_SHOWN = 12
+LONGEST_TEXT = 2000
+
+CATEGORIES = sorted({predicate.category for predicate in PREDICATES.values()})
+
+
+@signed_in_page
+def facts(request: PageRequest) -> HttpResponse:
+    """The latest first; `?after=` is the cursor."""
+    palace = Palace.objects.own(request.user)
+    asked = FactFilter.read(palace, request.GET)
+    found = _behind(palace, asked.facts(palace), request.GET.get("after", ""))
+    rows = UncountedPage(with_quotes(found.order_by("-recorded_at", "-pk"), at_most=1))
+    context = {
+        "asked": asked,
+        "list": rows,
+        "next": asked.query(after=str(rows.rows[-1].uuid)) if rows.has_next else "",
+        "goes_on": "after" in request.GET,
+        "tabs": _tabs(asked),
+        "states": STATES.items(),
+        "clocks": CLOCKS.items(),
+        "categories": CATEGORIES,
+        "proposals": Proposal.objects.within(palace).waiting().count(),
+    }
+    status = 400 if asked.error else 200
+    return render_page_or_part(request, "palace/facts.html", "rows", context, status=status)
+
+
+@signed_in_page
+def fact_detail(request: PageRequest, memory: UUID) -> HttpResponse:
+    """One memory: its versions, their sources, and its history."""
+    return show_fact(request, memory)
+
+
+def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
+    """The page with the outcome of a form, if there was one: `error`, or `conflict`.
+
+    Raises:
+        Http404: there is no such memory in this palace.
+    """
+    palace = Palace.objects.own(request.user)
+    versions = _versions(palace, memory)
+    active = next((fact for fact in versions if fact.retired_at is None), None)
+    shown = active or versions[-1]
+    context = {
+        "fact": shown,
+        "active": active,
+        "versions": versions,
+        "arc": _arc(palace, shown),
+        "proposals": _waiting(palace, memory),
+        "events": history(palace, memory)[-EVENTS_SHOWN:],
+        "longest": LONGEST_TEXT,
+        "own_words": resting_only_under(palace, memory).count() if active else 0,
+        "in_its_place": _in_its_place(palace, shown) if form.get("conflict") else None,
+        "text": shown.text,
+        **form,
+    }
+    bad = "error" in form or "conflict" in form
+    status = 400 if bad else 200
+    return render_page_or_part(request, "palace/fact_detail.html", "fact", context, status=status)
+
+
+def _waiting(palace: Palace, memory: UUID) -> list[Proposal]:
+    """Proposals about this memory that can be decided on."""
+    rows = Fact.objects.within(palace).active().filter(memory=memory)
+    waiting = Proposal.objects.within(palace).waiting()
+    return list(waiting.filter(about__palace=palace, about__fact__in=rows).distinct())
+
+
+def _behind(palace: Palace, found: FactQuerySet, uuid: str) -> FactQuerySet:
+    """The facts after one in the order of the list; all if there is no such fact."""
+    mark = find_by_uuid(Fact.objects.within(palace), uuid)
+    if mark is None:
+        return found
+    same = Q(recorded_at=mark.recorded_at, pk__lt=mark.pk)
+    return found.filter(Q(recorded_at__lt=mark.recorded_at) | same)
+
+
+def _tabs(asked: FactFilter) -> list[tuple[str, str, bool]]:
+    """Label, query string, and whether it is the current one."""
+    named = [("", "All"), *((str(name), label) for name, label in TYPES.items())]
+    return [(label, asked.of_type(name).query(), name == asked.type) for name, label in named]
+
+
+def _versions(palace: Palace, memory: UUID) -> list[Fact]:
+    """The latest of them, oldest first.
+
+    Raises:
+        Http404: there is no such memory in this palace.
+    """
+    rows = with_quotes(Fact.objects.within(palace).filter(memory=memory), at_most=WORDS_SHOWN)
+    latest = list(rows.order_by("-recorded_at", "-pk")[:VERSIONS_SHOWN])
+    if not latest:
+        raise Http404
+    return latest[::-1]
+
+
+def _arc(palace: Palace, fact: Fact) -> OpinionTimeline | None:
+    """For an opinion with others on the same subject: all of them that were ever true."""
+    if fact.type != Fact.Type.OPINION:
+        return None
+    matter = Fact.objects.within(palace).filter(
+        EVER_TRUE,
+        type=fact.type,
+        subject=fact.subject_id,
+        predicate=fact.predicate,
+        agent=fact.agent,
+        run=fact.run,
+    )
+    latest = list(matter.order_by("-recorded_at", "-pk")[:OPINIONS_SHOWN])
+    if len(latest) < 2:
+        return None
+    in_time = sorted(latest, key=lambda one: (one.aspect, one.valid_from or one.recorded_at))
+    return timeline_of(in_time, timezone.now())
+
+
+def _in_its_place(palace: Palace, fact: Fact) -> Fact | None:
+    """The active fact in its place, if the predicate has one value at a time."""
+    active = Fact.objects.within(palace).active().exclude(memory=fact.memory)
+    return active.filter(
+        subject=fact.subject_id,
+        predicate=fact.predicate,
+        aspect=fact.aspect,
+        agent=fact.agent,
+        run=fact.run,
+        single=True,
+    ).first()

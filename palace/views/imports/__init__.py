@@ -1,0 +1,1 @@
+"""The pages of imports: upload, preview, progress, receipt."""

@@ -1,0 +1,1 @@
+"""The inbox: proposals to accept, reject and undo."""

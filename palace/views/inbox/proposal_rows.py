@@ -1,0 +1,217 @@
+"""Proposals as rows of the inbox: before and after, with sources."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from palace.knowledge.dreaming.findings import After, after_of
+from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
+from palace.queries.evidence import cut_out, with_quotes
+from palace.templatetags.fact_tags import path
+from palace.templatetags.palace_tags import counted
+from palace.views.inbox.word_diff import Piece, all_changed, changes, likeness
+
+Kind, Status = Proposal.Kind, Proposal.Status
+
+# Stretches of words that a fact is shown with.
+WORDS_SHOWN = 2
+BY_RULES = "the local rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A fact that a proposal is about.
+
+    Attributes:
+        text: As it was when this was proposed, with what goes of it marked.
+        stays: Whether it is the reason, and stays as it is.
+    """
+
+    fact: Fact
+    text: list[Piece]
+    stays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRow:
+    """
+    Attributes:
+        state: The status, save that what cannot be decided on any more is stale.
+        lines: The facts before, sources first.
+        after: The fact after, with new words marked; empty if no fact stays.
+        category: The one before and the one after, where they differ.
+        tags: Those that come or go, and those that stay.
+        quotes: The words that were said, where it is about no fact.
+        error: Why what was asked of it was not done.
+    """
+
+    proposal: Proposal
+    state: str
+    lines: list[Line]
+    after: list[Piece]
+    category: tuple[str, str] | None = None
+    tags: list[tuple[str, str]] = field(default_factory=list)
+    quotes: list[ProposalQuote] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def sources(self) -> list[Line]:
+        return [line for line in self.lines if not line.stays]
+
+    @property
+    def title(self) -> str:
+        return _TITLES[Kind(self.proposal.kind)].format(facts=counted(len(self.sources), "fact"))
+
+    @property
+    def text(self) -> str:
+        """The statement that identifies it among others of its kind."""
+        pieces = self.after or (self.lines[0].text if self.lines else [])
+        return "".join(piece.text for piece in pieces)
+
+    @property
+    def why(self) -> str:
+        return str(self.proposal.payload["why"])
+
+    @property
+    def nothing_after(self) -> str:
+        return _NOTHING_AFTER.get(Kind(self.proposal.kind), "")
+
+    @property
+    def made_by(self) -> str:
+        if self.proposal.payload["made_by"] == "rules":
+            return BY_RULES
+        detail = self.proposal.dream.detail if self.proposal.dream else {}
+        return str(detail.get("model") or "a model")
+
+    @property
+    def can_be_undone(self) -> bool:
+        return self.state in (Status.ACCEPTED, Status.REJECTED)
+
+    @property
+    def was_trusted(self) -> bool:
+        return self.proposal.decided_by == "dream"
+
+
+_TITLES = {
+    Kind.MERGE: "{facts} become one",
+    Kind.REFINE: "Filed elsewhere",
+    Kind.DROP: "Nothing worth keeping",
+    Kind.OUTDATED: "Its time is over",
+    Kind.CONTRADICTION: "The older one ends",
+    Kind.ANTI_PATTERN: "To be avoided from now on",
+    Kind.PREFERENCE: "To be known from now on",
+}
+_NOTHING_AFTER = {
+    Kind.DROP: "Nothing: it is not a fact any more; its history stays.",
+    Kind.OUTDATED: "It ends: it was so, and is so no longer.",
+    Kind.CONTRADICTION: "It ends when the other one began; the other one stays.",
+}
+
+
+def proposal_rows(
+    palace: Palace, proposals: Sequence[Proposal], *, error: str = ""
+) -> list[ProposalRow]:
+    """In the order given, in a constant number of queries."""
+    if not proposals:
+        return []
+    facts, quotes = _facts(palace, proposals), _quotes(palace, proposals)
+    waiting = _waiting(palace, proposals)
+    return [
+        _row(
+            proposal,
+            str(Status.STALE) if _is_stale(proposal, waiting) else proposal.status,
+            facts[proposal.pk],
+            quotes[proposal.pk],
+            error,
+        )
+        for proposal in proposals
+    ]
+
+
+def _is_stale(proposal: Proposal, waiting: Collection[int]) -> bool:
+    return proposal.status == Status.PROPOSED and proposal.pk not in waiting
+
+
+def _waiting(palace: Palace, proposals: Iterable[Proposal]) -> set[int]:
+    keys = [one.pk for one in proposals if one.status == Status.PROPOSED]
+    rows = Proposal.objects.within(palace).waiting()
+    return set(rows.filter(pk__in=keys).values_list("pk", flat=True)) if keys else set()
+
+
+def _facts(
+    palace: Palace, proposals: Sequence[Proposal]
+) -> defaultdict[int, list[tuple[ProposalFact, Fact]]]:
+    about = ProposalFact.objects.filter(palace=palace, proposal__in=proposals).order_by("pk")
+    links = list(about.exclude(role=ProposalFact.Role.MADE))
+    rows = Fact.objects.within(palace).filter(pk__in=[link.fact_id for link in links])
+    by_key = {fact.pk: fact for fact in with_quotes(rows, at_most=WORDS_SHOWN)}
+    found: defaultdict[int, list[tuple[ProposalFact, Fact]]] = defaultdict(list)
+    for link in links:
+        if link.fact_id in by_key:
+            found[link.proposal_id].append((link, by_key[link.fact_id]))
+    return found
+
+
+def _quotes(palace: Palace, proposals: Sequence[Proposal]) -> defaultdict[int, list[ProposalQuote]]:
+    rows = ProposalQuote.objects.filter(palace=palace, proposal__in=proposals)
+    found: defaultdict[int, list[ProposalQuote]] = defaultdict(list)
+    for quote in cut_out(rows).order_by("drawer__said_at", "start", "pk"):
+        found[quote.proposal_id].append(quote)
+    return found
+
+
+def _row(
+    proposal: Proposal,
+    state: str,
+    facts: Sequence[tuple[ProposalFact, Fact]],
+    quotes: list[ProposalQuote],
+    error: str,
+) -> ProposalRow:
+    sources = [fact for link, fact in facts if link.role == ProposalFact.Role.SOURCE]
+    beside = [fact for link, fact in facts if link.role == ProposalFact.Role.BESIDE]
+    after = after_of(proposal.payload)
+    lines = [_source(fact, after) for fact in sources]
+    lines += [Line(fact, [Piece(fact.text, changed=False)], stays=True) for fact in beside]
+    return ProposalRow(
+        proposal,
+        state,
+        lines,
+        _after(sources, after),
+        _category(sources, after),
+        _tags(sources, after),
+        quotes,
+        error,
+    )
+
+
+def _source(fact: Fact, after: After | None) -> Line:
+    return Line(fact, changes(fact.text, after.text)[0] if after else all_changed(fact.text))
+
+
+def _after(sources: Sequence[Fact], after: After | None) -> list[Piece]:
+    """Compared with the most similar source."""
+    if after is None:
+        return []
+    if not sources:
+        return all_changed(after.text)
+    like = max(sources, key=lambda fact: likeness(fact.text, after.text))
+    return changes(like.text, after.text)[1]
+
+
+def _category(sources: Sequence[Fact], after: After | None) -> tuple[str, str] | None:
+    if after is None:
+        return None
+    before = list(dict.fromkeys(path(fact.category) for fact in sources if fact.category))
+    now = path(after.category)
+    return None if before == [now] or not (before or now) else (", ".join(before), now)
+
+
+def _tags(sources: Sequence[Fact], after: After | None) -> list[tuple[str, str]]:
+    """Each with `stays`, `comes` or `goes`; none where nothing changes."""
+    before = list(dict.fromkeys(tag for fact in sources for tag in fact.tags))
+    if after is None or set(before) == set(after.tags):
+        return []
+    now = [(tag, "stays" if tag in before else "comes") for tag in after.tags]
+    return now + [(tag, "goes") for tag in before if tag not in after.tags]

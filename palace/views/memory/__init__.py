@@ -1,0 +1,1 @@
+"""The page `/memory/`: the palace at a glance, and its search."""

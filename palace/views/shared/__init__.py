@@ -1,0 +1,1 @@
+"""What several pages use: lists in parts, days in forms, counts beside a drawer."""

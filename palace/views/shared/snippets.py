@@ -1,0 +1,58 @@
+"""Snippets: the stretch of a passage that has most of the question's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from language.analyzer import analyze
+
+SNIPPET_LENGTH = 340
+# Characters shown before the question's first word.
+LEAD_LENGTH = 60
+
+WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def snippet_of(
+    text: str, passage: tuple[int, int], terms: set[str]
+) -> tuple[tuple[str, bool], ...]:
+    """The best stretch of the passage, in pieces; True marks a word of the question."""
+    matches = [m.span() for m in WORD.finditer(text, *passage) if terms & analyze(m[0]).keys()]
+    start, end = _stretch(text, passage, matches)
+    pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
+    at = start
+    for first, last in matches:
+        if first >= at and last <= end:
+            pieces += [(text[at:first], False), (text[first:last], True)]
+            at = last
+    pieces += [(text[at:end], False), (" …" if end < len(text) else "", False)]
+    return tuple(piece for piece in pieces if piece[0])
+
+
+def _stretch(
+    text: str, passage: tuple[int, int], matches: Sequence[tuple[int, int]]
+) -> tuple[int, int]:
+    """At most `SNIPPET_LENGTH` characters of the passage, where most of `matches` are."""
+    start, end = passage
+    if end - start > SNIPPET_LENGTH:
+        begins = [max(start, first - LEAD_LENGTH) for first, _ in matches] or [start]
+        start = max(
+            begins,
+            key=lambda b: sum(b <= first and last <= b + SNIPPET_LENGTH for first, last in matches),
+        )
+        end = min(end, start + SNIPPET_LENGTH)
+    return _at_words(text, start, end)
+
+
+def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """Move both ends inwards to white space, unless that is far away."""
+    if start > 0 and not text[start - 1].isspace():
+        gap = re.search(r"\s", text[start : min(start + 30, end)])
+        start += gap.end() if gap else 0
+    if end < len(text) and not text[end].isspace():
+        cut = max(
+            text.rfind(" ", max(start, end - 30), end), text.rfind("\n", max(start, end - 30), end)
+        )
+        end = cut if cut > start else end
+    return start, end

@@ -1,0 +1,1 @@
+"""The trash: moving there, restoring, deleting for good."""

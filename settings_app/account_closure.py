@@ -1,0 +1,99 @@
+"""The end of an account: first it is closed, then all of its data is deleted.
+
+Closing is one short transaction. From then on nothing opens the account, no password, key, link
+or session, and its name is free. Its data is deleted after that by
+`palace.curation.account_deletion`, as long as that takes and however often it is killed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+from uuid import uuid4
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from settings_app import rates
+from settings_app.api_keys import ApiKey
+from settings_app.owned_rows import belongings, rows_of
+from settings_app.secrets import Unreadable, seal, unseal
+
+# With a space, which no name that somebody chooses has.
+_CLOSED = "closed "
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The rows of an account when it was closed, by kind. Nothing says whose it was."""
+
+    user_id: int
+    closed_at: datetime
+    rows: dict[str, int]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all of it is deleted by now."""
+        return not User.objects.filter(pk=self.user_id).exists()
+
+    def sealed(self) -> str:
+        """For an address: nothing of it is kept here."""
+        return seal(json.dumps([self.user_id, self.closed_at.isoformat(), self.rows]))
+
+    @classmethod
+    def unsealed(cls, text: str) -> Self:
+        """
+        Raises:
+            Unreadable: it is not one of this server's.
+        """
+        opened = unseal(text)
+        try:
+            user_id, closed_at, rows = json.loads(opened)
+            return cls(user_id, datetime.fromisoformat(closed_at), rows)
+        except (TypeError, ValueError):
+            raise Unreadable from None
+
+
+def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
+    """Close the account, and delete what belongs to it directly: keys, sessions, settings, costs.
+
+    Args:
+        but: What is left for later, as there may be very much of it.
+    """
+    with transaction.atomic():
+        locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        receipt = Receipt(locked.pk, timezone.now(), rows_of([locked]))
+        keys = list(ApiKey.objects.filter(owner=locked))
+        _lock(locked)
+        for model, lookup in belongings():
+            if model not in but and lookup != "palace__owner":
+                model._base_manager.filter(**{lookup: locked}).delete()
+        _entries_about(locked).delete()
+    rates.forget(keys)
+    return receipt
+
+
+def closed() -> QuerySet[User]:
+    """Accounts that are closed, and not yet deleted."""
+    return User.objects.filter(username__startswith=_CLOSED, is_active=False)
+
+
+def _lock(user: User) -> None:
+    user.username = f"{_CLOSED}{uuid4().hex}"
+    user.first_name = user.last_name = user.email = ""
+    user.is_active = user.is_staff = user.is_superuser = False
+    user.set_unusable_password()
+    user.save()
+
+
+def _entries_about(user: User) -> QuerySet[LogEntry]:
+    """What others noted of them on the admin site, with their name."""
+    kind = ContentType.objects.get_for_model(User)
+    return LogEntry.objects.filter(content_type=kind, object_id=str(user.pk))

@@ -1,0 +1,175 @@
+"""Signing up, in and out, and one's account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, update_session_auth_hash
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods
+
+from settings_app.access import PageRequest, signed_in_form
+from settings_app.account_forms import (
+    PasswordForm,
+    SignInForm,
+    SignUpForm,
+    TimeZoneForm,
+    too_many_attempts,
+)
+from settings_app.attempts import REST_S
+from settings_app.models import MemorySettings, settings_of
+from settings_app.reports import no_variables_in_reports
+from settings_app.sessions import end_others, sessions_of
+from settings_app.sign_in import LinkRefused, redeem
+
+# How browsers say that they only fetch ahead; the second is Safari's.
+PURPOSE_HEADERS = ("Sec-Purpose", "Purpose")
+
+
+class SignIn(LoginView):
+    template_name = "settings_app/sign_in.html"
+    form_class = SignInForm
+    redirect_authenticated_user = True
+
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
+        where = super().get_redirect_url()
+        # A user who is signed in already would be redirected in circles.
+        return "" if where.startswith(self.request.path) else where
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs, may_sign_up=settings.SIGN_UP)
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_invalid(form)
+        return _refused(response) if too_many_attempts(form) else response
+
+
+@never_cache
+@no_variables_in_reports
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_up(request: HttpRequest) -> HttpResponse:
+    if not settings.SIGN_UP:
+        raise Http404
+    if request.user.is_authenticated:
+        return redirect(settings.LOGIN_REDIRECT_URL)
+    form = SignUpForm(request.POST if request.method == "POST" else None)
+    user = _account_made(request, form) if form.is_bound else None
+    if user is not None:
+        login(request, user)
+        return redirect(settings.LOGIN_REDIRECT_URL)
+    status = 400 if form.is_bound else 200
+    response = render(request, "settings_app/sign_up.html", {"form": form}, status=status)
+    return _refused(response) if too_many_attempts(form) else response
+
+
+def _account_made(request: HttpRequest, form: SignUpForm) -> User | None:
+    user = form.make_account() if form.is_valid() else None
+    return user or form.account_made_before(request)
+
+
+@never_cache
+@require_GET  # Not HEAD: a check whether the link exists must not use it up.
+def sign_in_once(request: HttpRequest, token: str) -> HttpResponse:
+    if any("prefetch" in request.headers.get(name, "") for name in PURPOSE_HEADERS):
+        return _private(HttpResponse(status=503))
+    try:
+        user = redeem(token)
+    except LinkRefused as refusal:
+        if refusal.user is not None and refusal.user == request.user:
+            return _private(redirect(settings.LOGIN_REDIRECT_URL))
+        context = {"reason": str(refusal)}
+        page = render(request, "settings_app/link_refused.html", context, status=403)
+        return _private(page)
+    login(request, user)
+    return _private(redirect(settings.LOGIN_REDIRECT_URL))
+
+
+@signed_in_form
+@no_variables_in_reports
+@sensitive_post_parameters()
+def account(request: PageRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _account_page(request)
+    action = ACCOUNT_ACTIONS.get(request.POST.get("do", ""))
+    if action is None:
+        raise BadRequest
+    return action(request)
+
+
+def _change_password(request: PageRequest) -> HttpResponse:
+    form = PasswordForm(request, request.user, request.POST)
+    if not form.is_valid():
+        return _account_page(request, password_form=form)
+    form.save()
+    update_session_auth_hash(request, request.user)
+    end_others(request.user, request.session.session_key)
+    messages.success(request, "The new password is set. Everywhere else you are signed out.")
+    return redirect("account")
+
+
+def _change_time_zone(request: PageRequest) -> HttpResponse:
+    form = TimeZoneForm(request.POST)
+    if not form.is_valid():
+        return _account_page(request, time_zone_form=form)
+    chosen = {"time_zone": form.cleaned_data["time_zone"]}
+    MemorySettings.objects.update_or_create(owner=request.user, defaults=chosen)
+    messages.success(request, "The time zone is saved.")
+    return redirect("account")
+
+
+def _sign_out_elsewhere(request: PageRequest) -> HttpResponse:
+    end_others(request.user, request.session.session_key)
+    messages.success(request, "Everywhere else you are signed out.")
+    return redirect("account")
+
+
+ACCOUNT_ACTIONS = {
+    "password": _change_password,
+    "time_zone": _change_time_zone,
+    "sign_out_elsewhere": _sign_out_elsewhere,
+}
+
+
+def _account_page(
+    request: PageRequest,
+    *,
+    password_form: PasswordForm | None = None,
+    time_zone_form: TimeZoneForm | None = None,
+) -> HttpResponse:
+    """The page, with the form that was not filled in well, if there was one."""
+    chosen = settings_of(request.user.pk).time_zone
+    others = sessions_of(request.user, but=request.session.session_key)
+    context = {
+        "has_password": request.user.has_usable_password(),
+        "password_form": password_form or PasswordForm(request, request.user),
+        "time_zone_form": time_zone_form or TimeZoneForm(initial={"time_zone": chosen}),
+        "now": timezone.now(),
+        "sessions_elsewhere": others.count(),
+    }
+    status = 400 if password_form or time_zone_form else 200
+    response = render(request, "settings_app/account.html", context, status=status)
+    refused = password_form is not None and too_many_attempts(password_form)
+    return _refused(response) if refused else response
+
+
+def _refused(response: HttpResponse) -> HttpResponse:
+    response.status_code = 429
+    response.headers["Retry-After"] = str(REST_S)
+    return response
+
+
+def _private(response: HttpResponse) -> HttpResponse:
+    """The address has the token, so no other page may get it as a referrer."""
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response

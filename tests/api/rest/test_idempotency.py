@@ -1,0 +1,85 @@
+"""A write that is sent again is not done again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from api.rest import idempotency
+from palace.models import Drawer, IdempotentWrite
+from tests.api.rest.conftest import client_of
+
+TOLD = {
+    "session_id": "one",
+    "messages": [{"role": "user", "content": "My cello is old."}],
+}
+OTHER = [{"role": "user", "content": "My flute is new."}]
+AGAIN = {"HTTP_IDEMPOTENCY_KEY": "first"}
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_it_is_answered_as_it_was(program):
+    first = program.post("/turns", TOLD, **AGAIN)
+    second = program.post("/turns", TOLD, **AGAIN)
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert second.json() == first.json()
+    assert second.headers["Idempotency-Replayed"] == "true"
+    assert Drawer.objects.count() == 1
+
+
+def test_without_it_what_is_said_twice_is_kept_twice(program):
+    for _ in range(2):
+        program.post("/turns", TOLD)
+    assert Drawer.objects.count() == 2
+
+
+def test_one_that_died_files_nothing_twice(program, owner):
+    first = program.post("/turns", TOLD, **AGAIN)
+    # It died after it had filed, and before it had answered.
+    IdempotentWrite.objects.update(
+        status=None, claimed_at=timezone.now() - idempotency.GIVEN_UP_AFTER
+    )
+    assert program.post("/turns", TOLD, **AGAIN).json() == first.json()
+    assert Drawer.objects.count() == 1
+
+
+def test_one_under_way_is_not_begun_again(program):
+    program.post("/turns", TOLD, **AGAIN)
+    IdempotentWrite.objects.update(status=None)
+    refused = program.post("/turns", TOLD, **AGAIN)
+    assert refused.status_code == 409
+    assert refused.data["code"] == "idempotency_in_progress"
+    assert "Retry-After" in refused.headers
+
+
+def test_another_request_is_refused(program):
+    program.post("/turns", TOLD, **AGAIN)
+    refused = program.post("/turns", {**TOLD, "session_id": "two"}, **AGAIN)
+    assert refused.status_code == 422
+    assert refused.data["code"] == "idempotency_mismatch"
+
+
+def test_a_stranger_has_keys_of_their_own(program, strangers_program):
+    program.post("/turns", TOLD, **AGAIN)
+    told = strangers_program.post("/turns", TOLD, **AGAIN)
+    assert told.status_code == 201
+    assert "Idempotency-Replayed" not in told.headers
+
+
+def test_what_was_refused_is_refused_again(program):
+    assert program.post("/turns", {}, **AGAIN).status_code == 400
+    again = program.post("/turns", {}, **AGAIN)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.headers["Content-Type"] == "application/problem+json"
+
+
+def test_answers_go_after_a_day_and_with_what_is_purged(program, owner):
+    program.post("/turns", TOLD, **AGAIN)
+    IdempotentWrite.objects.update(claimed_at=timezone.now() - timedelta(hours=25))
+    assert program.post("/turns", {**TOLD, "messages": OTHER}, **AGAIN).status_code == 201
+    assert Drawer.objects.count() == 2
+    client_of(owner).delete("/sessions/one")
+    assert not IdempotentWrite.objects.exists()

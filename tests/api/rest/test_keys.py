@@ -1,0 +1,109 @@
+"""What a key opens, and what is said where it does not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from settings_app.api_keys import ApiKey, issue
+from settings_app.models import AuditLine
+from tests.api.rest.conftest import client_of
+
+ASKED = {"query": "where?"}
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Basic bG9jaTo=", "Bearer loci_nonsense"])
+def test_without_a_key_that_is_known_nothing_is_told(db, header):
+    client = APIClient()
+    if header is not None:
+        client.credentials(HTTP_AUTHORIZATION=header)
+    response = client.post("/recall", ASKED)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.data["code"] in ("not_authenticated", "bad_key")
+    assert "/settings/keys/" in response.data["detail"]
+
+
+def test_a_key_is_not_stored(owner):
+    key, text = issue(owner, "a program")
+    row = ApiKey.objects.values().get(pk=key.pk)
+    assert text not in str(row)
+    assert row["start"] == text[: len(row["start"])]
+
+
+@pytest.mark.parametrize("ending", ["revoked", "expired", "left"])
+def test_a_key_that_has_ended_opens_nothing(owner, ending):
+    key, text = issue(owner, "a program")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    assert client.post("/recall", ASKED).status_code == 200
+    if ending == "revoked":
+        key.revoke()
+    elif ending == "expired":
+        ApiKey.objects.filter(pk=key.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    else:
+        type(owner).objects.filter(pk=owner.pk).update(is_active=False)
+    assert client.post("/recall", ASKED).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("scope", "statuses"),
+    [("read", (200, 403, 403)), ("write", (403, 400, 403)), ("admin", (403, 403, 204))],
+)
+def test_each_scope_is_for_its_own(owner, scope, statuses):
+    client = client_of(owner, scopes=[scope])
+    answers = [
+        client.post("/recall", ASKED),
+        client.post("/turns", {}),
+        client.delete("/users/nobody"),
+    ]
+    assert tuple(each.status_code for each in answers) == statuses
+    for refused in (each for each in answers if each.status_code == 403):
+        assert refused.data["code"] == "missing_scope"
+
+
+def test_a_key_for_one_palace_opens_no_other(owner):
+    client = client_of(owner, subject="ada")
+    for user in ("bob", "somebody nobody knows"):
+        assert client.post("/recall", {**ASKED, "user_id": user}).data["code"] == "wrong_palace"
+    assert client.get("/users/bob/memories").status_code == 403
+    assert client.post("/recall", {**ASKED, "user_id": "ada"}).status_code == 200
+    assert client.post("/recall", ASKED).status_code == 200
+
+
+def test_requests_are_counted(owner, settings):
+    settings.API_RATE = "2/hour"
+    client = client_of(owner)
+    assert client.post("/recall", ASKED).headers["RateLimit-Remaining"] == "1"
+    assert client.post("/recall", ASKED).headers["RateLimit-Remaining"] == "0"
+    refused = client.post("/recall", ASKED)
+    assert refused.status_code == 429
+    assert refused.data["code"] == "too_many_requests"
+    assert 0 < int(refused.headers["Retry-After"]) <= 3600
+    assert client_of(owner).post("/recall", ASKED).status_code == 200, "Another key counts anew."
+
+
+def test_each_write_leaves_a_line_and_no_word(owner):
+    client = client_of(owner)
+    client.post("/recall", ASKED)
+    client.delete("/sessions/one?user_id=ada")
+    client.post("/turns", {"session_id": "a secret"})
+    lines = AuditLine.objects.filter(owner=owner).order_by("pk")
+    told = [(line.door, line.action, line.path, line.status) for line in lines]
+    assert told == [
+        ("rest", "DELETE", "/sessions/one", 204),
+        ("rest", "POST", "/turns", 400),
+    ]
+
+
+def test_last_use_is_noted(owner):
+    key, text = issue(owner, "a program")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    client.post("/recall", ASKED)
+    key.refresh_from_db()
+    assert key.last_used_at is not None

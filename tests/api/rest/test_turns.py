@@ -1,0 +1,122 @@
+"""POST /turns: kept and read at once, whatever the model does, and whoever else is at it."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from palace.models import Drawer, Fact, Passage
+from palace.tasks import learn_facts
+from tests.api.rest.conftest import client_of
+from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def told(text, session="one", user="ada", day=8):
+    return {
+        "session_id": session,
+        "user_id": user,
+        "messages": [{"role": "user", "content": text}],
+        "timestamp": f"2026-05-{day:02}T12:00:00Z",
+    }
+
+
+@pytest.fixture
+def model(settings, model_server):
+    settings.LLM_PROVIDER = model_server.base_url
+    settings.LLM_MODEL = "small-model"
+    settings.LLM_API_KEY = "a-key"
+    settings.LLM_MAX_RETRIES = 0
+    settings.LLM_TIMEOUT_S = 30
+    return model_server
+
+
+@pytest.mark.parametrize(
+    "failure", [Status(500), Status(429), Status(401), CutOff(), NotJson()], ids=str
+)
+def test_a_model_that_fails_costs_nothing_that_was_said(program, model, failure):
+    model.answer(failure)
+    response = program.post("/turns", told("I live in Lisbon."))
+    assert response.status_code == 201, response.content
+    assert response.data["extraction"] == "degraded"
+    assert response.data["notes"]
+    found = program.post("/search", {"query": "where?", "user_id": "ada"})
+    assert [each["content"] for each in found.data["results"]] == ["I live in Lisbon."]
+
+
+def test_a_model_that_is_slow_is_not_waited_for(program, model, settings):
+    settings.TURN_DEADLINE_S = 0.5
+    model.answer(Slow(20))
+    response = program.post("/turns", told("I live in Lisbon."))
+    assert response.status_code == 201
+    assert response.data["extraction"] == "degraded"
+    assert Passage.objects.filter(drawer__uuid__in=response.data["drawers"]).exists()
+
+
+def test_a_model_is_asked_once_for_topics_and_facts(program, model):
+    model.answer(json.dumps({"title": "Home", "topics": [], "entities": [], "facts": []}))
+    assert program.post("/turns", told("I live in Lisbon.")).status_code == 201
+    assert len(model.requests_to(CHAT)) == 1
+
+
+def test_what_is_corrected_is_not_recalled_and_stays_in_the_chain(program):
+    program.post("/turns", told("I live in Porto."))
+    program.post("/turns", told("I just moved to Lisbon.", session="two", day=20))
+    asked = {"query": "Where does the user live?", "user_id": "ada", "session_id": "three"}
+    recalled = program.post("/recall", {**asked, "max_tokens": 200})
+    facts = [each["snippet"] for each in recalled.data["citations"] if each["memory"]]
+    assert any("Lisbon" in fact for fact in facts)
+    assert not any("Porto" in fact for fact in facts)
+    chain = program.get("/users/ada/memories").json()["memories"]
+    held = {each["value"]: each for each in chain if each["key"] == "lives_in"}
+    assert held["Lisbon"]["active"]
+    assert not held["Porto"]["active"]
+    assert held["Lisbon"]["supersedes"] == held["Porto"]["id"]
+    assert held["Porto"]["source_session"] == "one"
+
+
+def test_a_cold_session_recalls_nothing(program):
+    asked = {"query": "Where do I live?", "user_id": "nobody", "session_id": "x"}
+    response = program.post("/recall", asked)
+    assert (response.status_code, response.data["context"]) == (200, "")
+    assert response.data["citations"] == []
+
+
+def test_the_context_keeps_to_its_budget(program):
+    for number in range(12):
+        program.post("/turns", told(f"Boat number {number} is moored at pier {number}."))
+    asked = {"query": "Which boats are moored?", "user_id": "ada", "session_id": "one"}
+    small, large = (
+        program.post("/recall", {**asked, "max_tokens": most}).data for most in (120, 4000)
+    )
+    assert small["tokens"] <= 120 < large["tokens"]
+    assert "Just now:" in large["context"]
+
+
+def test_a_search_within_a_session_finds_nothing_outside(program):
+    program.post("/turns", told("The red boat leaks."))
+    program.post("/turns", told("The blue boat leaks.", session="two"))
+    asked = {"query": "leaking boat", "user_id": "ada"}
+    inside = program.post("/search", {**asked, "session_id": "two"}).data["results"]
+    assert [each["content"] for each in inside] == ["The blue boat leaks."]
+    assert len(program.post("/search", asked).data["results"]) == 2
+
+
+def test_many_at_once_leave_one_fact_and_every_word(owner):
+    cities = [f"Town{chr(65 + n)}" for n in range(20)]
+
+    def tell(city):
+        try:
+            return client_of(owner).post("/turns", told(f"I live in {city}.")).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(20) as pool:
+        assert set(pool.map(tell, cities)) == {201}
+    learn_facts(Drawer.objects.first().palace_id)
+    assert Drawer.objects.count() == 20
+    assert Fact.objects.active().filter(predicate="lives_in").count() == 1

@@ -1,0 +1,115 @@
+"""Pruning and ordering the palace as a person does it: with and without JavaScript."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from palace.models import Drawer, Wing
+from settings_app.sign_in import one_time_link
+from tests.browser.test_onboarding import OVERHEATED, QUESTION, search
+
+pytestmark = pytest.mark.browser
+
+# Without scripts in the exhaustive run alone.
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
+
+@pytest.fixture
+def drawer(furnished):
+    return Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
+
+
+def open_branches(page, drawer):
+    for name in (drawer.room.wing.name, drawer.room.title, drawer.closet.title):
+        page.locator("summary", has=page.get_by_text(name, exact=True)).last.click()
+
+
+@pytest.mark.exhaustive
+def test_a_leaf_goes_and_comes_back_in_place(signed_in, drawer):
+    page = signed_in()
+    open_branches(page, drawer)
+    page.evaluate("window.sameDocument = true")
+    closet = page.locator(f"#count-{drawer.closet.uuid}")
+    before = closet.text_content()
+    page.get_by_role("button", name=f"Move {drawer.pointer} to the trash").click()
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_focused()
+    expect(undo).to_have_accessible_description(f"Moved to the trash: {drawer.pointer}")
+    expect(page.locator(".leaf", has_text=OVERHEATED)).to_have_count(0)
+    expect(closet).not_to_have_text(before)
+    expect(page.locator("#totals")).to_contain_text("9 drawers")
+    drawer.refresh_from_db()
+    assert drawer.trashed_at is not None
+    page.keyboard.press("Enter")
+    leaf = page.locator(".leaf", has_text=OVERHEATED)
+    expect(leaf.get_by_role("link")).to_be_focused()
+    expect(closet).to_have_text(before)
+    expect(page.locator("#totals")).to_contain_text("10 drawers")
+    assert page.evaluate("window.sameDocument")
+
+
+@pytest.mark.exhaustive
+def test_a_leaf_another_tab_deleted_for_good_is_told_in_a_sentence(signed_in, drawer):
+    page = signed_in()
+    open_branches(page, drawer)
+    button = page.get_by_role("button", name=f"Move {drawer.pointer} to the trash")
+    expect(button).to_be_visible()
+    Drawer.objects.filter(pk=drawer.pk).delete()
+    button.click()
+    expect(page.locator("#notice")).to_contain_text("This is no longer here.")
+
+
+@pytest.mark.parametrize("scripts", SCRIPTS)
+def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, scripts):
+    page = open_context(java_script_enabled=scripts).new_page()
+    page.goto(one_time_link(alice))
+    page.goto(drawer.get_absolute_url())
+    page.get_by_role("button", name="Move to the trash").click()
+    expect(page.get_by_text("Moved a drawer to the trash.")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
+
+    page.goto(drawer.room.get_absolute_url())
+    page.get_by_role("link", name="Move its 4 drawers to the trash").click()
+    page.get_by_role("button", name="Move 4 drawers to the trash").click()
+    expect(page.get_by_text("Moved 4 drawers to the trash.")).to_be_visible()
+    page.goto(reverse("memory"))
+    search(page, QUESTION)
+    expect(page.get_by_text(OVERHEATED)).to_have_count(0)
+
+    page.goto(reverse("memory"))
+    page.get_by_role("link", name="Trash").click()
+    page.get_by_role("button", name=f"Restore {drawer.pointer}").click()
+    expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
+    leaf = page.locator(".leaf").first
+    leaf.get_by_text("Delete for good", exact=True).click()
+    leaf.get_by_role("button", name=re.compile("for good now")).click()
+    expect(page.get_by_text("The drawer is deleted for good.")).to_be_visible()
+    page.get_by_role("link", name="Empty the trash").click()
+    page.get_by_role("button", name="Delete all 2 drawers for good").click()
+    expect(page.get_by_text("2 drawers are deleted for good.")).to_be_visible()
+    assert Drawer.objects.filter(room=drawer.room).get() == drawer
+
+
+@pytest.mark.exhaustive
+def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, alice):
+    page = open_context(java_script_enabled=False).new_page()
+    page.goto(one_time_link(alice))
+    wing = drawer.room.wing
+    other = Wing.objects.exclude(pk=wing.pk).exclude(number=Wing.UNSORTED).first()
+    page.goto(wing.get_absolute_url())
+    page.get_by_role("link", name="Rename or merge").click()
+    page.get_by_label("Name of the wing").fill(other.name)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Another wing goes by the name")).to_be_visible()
+    page.get_by_role("link", name=f"Merge with “{other.name}”").click()
+    expect(page.get_by_text("1 room with 4 drawers")).to_be_visible()
+    page.get_by_role("button", name="Merge the two").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(other.name)
+    page.goto(reverse("activities"))
+    expect(page.get_by_role("listitem").filter(has_text="is part of")).to_be_visible()
+    assert not Wing.objects.filter(pk=wing.pk).exists()

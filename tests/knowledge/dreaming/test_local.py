@@ -1,0 +1,138 @@
+"""What the rules find by themselves: what says the same, what is at odds, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bench.dreams.planted import Group, Planted, read
+from palace.knowledge.dreaming.dream import dream
+from palace.models import Proposal
+from tests.factories import EntityFactory
+from tests.knowledge.dreaming.conftest import LONG_AGO
+
+LATER = LONG_AGO + timedelta(days=90)
+STANCES = {"likes": "positive", "dislikes": "negative"}
+
+
+@pytest.fixture
+def between(hold, palace):
+    """What a dream finds between two facts; the second was said later."""
+
+    def between(one, other, **more):
+        for (predicate, object, text), at in zip((one, other), (LONG_AGO, LATER), strict=True):
+            stance = STANCES.get(predicate, "")
+            hold(text, predicate, object, at, single=False, stance=stance, **more)
+        dream(palace, with_model=False)
+        return list(Proposal.objects.values_list("kind", flat=True))
+
+    return between
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("likes", "tea", "User enjoys tea"), ("likes", "tea", "User likes tea")),
+        (
+            ("lives_in", "Oslo", "User lives in Oslo"),
+            ("based_in", "Oslo", "User is based in Oslo"),
+        ),
+        (("smokes", "no", "User doesn't smoke"), ("smokes", "no", "User does not smoke")),
+        (("reports_to", "Ann", "User reports to Ann"), ("boss", "Ann", "User's boss is Ann")),
+        (
+            ("speaks", "Dutch and French", "User speaks Dutch and French"),
+            ("speaks", "French and Dutch", "User speaks French and Dutch"),
+        ),
+    ],
+)
+def test_what_says_the_same_is_found(between, one, other):
+    assert between(one, other) == ["merge"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("lives_in", "Oslo", "User lives in Oslo"), ("resides_in", "Rome", "User lives in Rome")),
+        (("likes", "golf", "User likes golf"), ("dislikes", "golf", "User dislikes golf")),
+        (("owns", "boat", "User owns a boat"), ("owns", "boat", "User does not own a boat")),
+        (("has_pet", "two cats", "User has two cats"), ("has_pet", "3 cats", "User has 3 cats")),
+        (
+            ("prefers", "tabs to spaces", "User prefers tabs to spaces"),
+            ("prefers", "spaces to tabs", "User prefers spaces to tabs"),
+        ),
+        (("diet", "vegan", "User is vegan"), ("likes", "steak", "User likes steak")),
+    ],
+)
+def test_what_is_at_odds_is_found_and_the_newer_holds(between, one, other):
+    assert between(one, other) == ["contradiction"]
+    (proposal,) = Proposal.objects.all()
+    assert [about.fact.text for about in proposal.about.all()] == [one[2], other[2]]
+    assert [about.role for about in proposal.about.all()] == ["source", "beside"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            ("friend_of", "Ann", "User sent Ann to Ben"),
+            ("friend_of", "Ben", "User sent Ben to Ann"),
+        ),
+        (("likes", "Jaws 2", "User likes Jaws 2"), ("likes", "Jaws 3", "User likes Jaws 3")),
+        (("does", "reads", "User writes chapter two"), ("does", "x", "User writes chapter six")),
+        (("likes", "tea", "User likes tea"), ("likes", "coffee", "User likes coffee")),
+        (("knows", "C", "User knows C"), ("knows", "C++", "User knows C++")),
+        (("likes", "Queen", "User likes Queen"), ("dislikes", "queens", "User dislikes queens")),
+        (("likes", "red wine", "User likes red wine"), ("dislikes", "wine", "User dislikes wine")),
+        (("age", "5", "User's son is 5"), ("age", "7", "User's daughter is 7")),
+        (("does", "runs", "User runs at dawn"), ("does", "runs", "User runs at dusk")),
+        (("likes", "cake", "User likes cake"), ("likes", "cake", "User only likes cake at home")),
+    ],
+)
+def test_what_only_looks_so_is_left_alone(between, one, other):
+    assert between(one, other) == []
+
+
+def test_events_happen_again(between):
+    rome = ("visited", "Rome", "User visited Rome")
+    assert between(rome, ("visited", "Rome", "User was visiting Rome"), type="event") == []
+
+
+def test_what_is_over_is_at_odds_with_nothing(between):
+    porto = ("lives_in", "Porto", "User lives in Porto")
+    rome = ("lives_in", "Rome", "User lives in Rome")
+    assert between(porto, rome, valid_to=LATER - timedelta(days=1)) == []
+
+
+def test_what_is_said_of_others_is_left_alone(palace, hold):
+    for name in ("Ann", "Ben"):
+        person = EntityFactory(palace=palace, name=name, slug=name.lower())
+        hold("Likes tea", "likes", "tea", subject=person)
+    dream(palace, with_model=False)
+    assert not Proposal.objects.exists()
+
+
+def test_an_opinion_on_a_thing_is_at_odds_with_a_liking_of_it(palace, hold):
+    rust = EntityFactory(palace=palace, name="Rust", slug="rust", kind="item")
+    hold("User loves Rust", "likes", "Rust", stance="positive", type="preference")
+    about = {"subject": rust, "type": "opinion"}
+    hold("Rust is a chore", "opinion", "a chore", LATER, stance="negative", **about)
+    dream(palace, with_model=False)
+    assert Proposal.objects.get().kind == "contradiction"
+
+
+def test_three_that_say_the_same_become_one(palace, hold):
+    for number, verb in enumerate(("likes", "enjoys", "loves")):
+        hold(f"User {verb} tea", "likes", "tea", LONG_AGO + timedelta(days=number))
+    dream(palace, with_model=False)
+    assert len(Proposal.objects.get().payload["before"]) == 3
+
+
+def test_planted_facts_are_told_of_people_of_whom_nothing_else_speaks_against_them():
+    groups = read()
+    counts = {
+        kind: sum(group.kind == kind for group in groups) for kind in {g.kind for g in groups}
+    }
+    assert counts == {"duplicates": 200, "contradictions": 50, "near_misses": 100, "others": 100}
+    assert all(isinstance(group, Group) and len(group.texts) <= 2 for group in groups)
+    assert Planted("likes", "tea", "User likes tea").of("Ivo").text == "Ivo likes tea"

@@ -1,0 +1,105 @@
+"""What puts right or changes something known, without saying what."""
+
+from __future__ import annotations
+
+import pytest
+
+from language.predicates import HEARSAY, UNRESOLVED
+from tests.language.facts.extracted import facts, texts
+
+
+def amendments(*said):
+    return [one for one in facts(*said) if one.predicate == UNRESOLVED]
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "old"),
+    [
+        ("Sorry, typo: Dordrecht.", "Dordrecht", ""),
+        ("*Anna", "Anna", ""),
+        ("Make that 75 mg, I misread the box.", "75 mg", ""),
+        ("Scrap that, 35, birthday was last week.", "35", ""),
+        ("I misspoke, it's 950 euros.", "950 euros", ""),
+        ("Correction: 13 March.", "13 March", ""),
+        ("Actually it's 2019, I just checked.", "2019", ""),
+        ("sorry i meant pistachios!!", "pistachios", ""),
+        ("That was a typo. Luka.", "Luka", ""),
+        ("Not Siemens but Bosch, I always mix them up.", "Bosch", "Siemens"),
+        ("8 km, not 5 km.", "8 km", "5 km"),
+        ("Did I say Bergen? I meant Bremen.", "Bremen", "Bergen"),
+        ("I said two cats earlier, it's three.", "three", "two cats"),
+        ("It wasn't chemistry, it was biochemistry.", "biochemistry", "chemistry"),
+    ],
+)
+def test_a_correction_names_the_value_and_the_one_it_replaces(said, new, old):
+    [one] = amendments(said)
+    assert (one.object, one.aspect, one.corrects, one.negated) == (new, old, True, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("They've put my rent up to 920 euros.", "920 euros"),
+        ("I'm down to 76 kg!", "76 kg"),
+        ("I'm up to 8k now, still running twice a week.", "8k"),
+        ("My swimming day is Thursday now.", "Thursday"),
+    ],
+)
+def test_a_change_names_the_new_figure(said, value):
+    [one] = amendments(said)
+    assert (one.object, one.corrects) == (value, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("I'm done with keto.", "keto"),
+        ("We got rid of the Opel.", "Opel"),
+        ("I handed in my notice at Acme.", "Acme"),
+        ("We had to put Rex down last week.", "Rex"),
+        ("The doctor took me off metformin.", "metformin"),
+        ("Lisbon's off.", "Lisbon"),
+    ],
+)
+def test_what_is_given_up_is_denied_whatever_was_said_of_it(said, what):
+    [one] = amendments(said)
+    assert (one.object, one.negated) == (what, True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I don't like onions",
+        "Not sure why, but the second query fails.",
+        "No, that does not work.",
+        "Should I switch from Windows to Linux?",
+        "If I gave up coffee, would I sleep?",
+        "She said: 'not Siemens but Bosch'.",
+    ],
+)
+def test_other_sentences_amend_nothing(said):
+    assert amendments(said) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Now that I've left Siemens, what becomes of my pension?",
+         "User no longer works at Siemens"),
+        ("We've settled into our new place in Graz, how do I register?", "User lives in Graz"),
+        ("Since moving to Graz I cycle more.", "User lives in Graz"),
+        ("My new job at Bosch starts at 7, how do I get up?", "User works at Bosch"),
+        ("Back when I still smoked I coughed all day.", "User no longer smokes"),
+        ("Since the divorce I sleep badly.", "User is no longer married"),
+        ("Since I sold the Volvo I take the bus.", "User no longer owns the Volvo"),
+        ("It's cashews I'm allergic to.", "User is allergic to cashews"),
+    ],
+)  # fmt: skip
+def test_what_is_told_from_aside_is_told(said, told):
+    assert told in texts(said)
+
+
+def test_what_is_said_of_a_name_nobody_introduced_is_hearsay():
+    [one] = facts("Pim is 1.18 m tall.")
+    assert one.subject.name == "Pim"
+    assert one.confidence <= HEARSAY

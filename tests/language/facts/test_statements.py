@@ -1,0 +1,115 @@
+"""What people say of themselves and of those around them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.language.facts.extracted import facts, texts, triples
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        # As callers of the fact API write, in the third person already.
+        ("User likes Python", "User likes Python"),
+        ("User lives in NYC", "User lives in NYC"),
+        ("User moved to San Francisco", "User lives in San Francisco"),
+        ("User works in tech", "User works in tech"),
+        ("User works at Google as a senior engineer", "User works at Google as a senior engineer"),
+        ("User is vegetarian", "User is vegetarian"),
+        ("User started eating meat again", "User eats meat"),
+        # Who they are.
+        ("My name is Bob", "User's name is Bob"),
+        ("Hi! I'm Priyanka, nice to meet you.", "User's name is Priyanka"),
+        ("I'm 34", "User is 34 years old"),
+        ("my birthday is on 9 November", "User's birthday is 9 November"),
+        ("I'm from a tiny village near Oaxaca.", "User is from a tiny village near Oaxaca"),
+        # Where they live, what they have.
+        ("I live in Berlin, do you know a good doctor?", "User lives in Berlin"),
+        ("i live in utrecht btw", "User lives in utrecht"),
+        ("I drive an old Volvo estate.", "User drives an old Volvo estate"),
+        ("I've got two cats", "User has two cats"),
+        # What they do.
+        ("I work at Acme Corp as a data scientist.", "User works at Acme Corp as a data scientist"),
+        ("I'm now at BigTech Inc.", "User works at BigTech Inc"),
+        ("I'm a nurse.", "User works as a nurse"),
+        ("I'm studying marine biology", "User studies marine biology"),
+        ("I'm learning Portuguese with an app", "User learns Portuguese"),
+        ("I meditate every morning", "User meditates every morning"),
+        # Health.
+        ("I'm allergic to peanuts, so no satay", "User is allergic to peanuts"),
+        ("I have asthma", "User has asthma"),
+        ("I take 50 mg of sertraline", "User takes 50 mg of sertraline"),
+        ("I don't smoke", "User does not smoke"),
+        ("I don't smoke any more", "User no longer smokes"),
+        # Tastes and wishes.
+        ("I prefer PyTorch over TensorFlow.", "User prefers PyTorch over TensorFlow"),
+        ("My favourite colour is teal", "User's favourite colour is teal"),
+        ("My favorite color is teal", "User's favourite color is teal"),
+        ("I can't stand coriander", "User dislikes coriander"),
+        ("I don't like onions", "User does not like onions"),
+        ("I want to learn to sail", "User wants to learn to sail"),
+        ("Always answer in German.", "User wants the assistant to always answer in German"),
+    ],
+)
+def test_a_statement_is_put_in_the_third_person(said, text):
+    assert texts(said) == [text]
+
+
+def test_a_list_is_as_many_statements():
+    assert triples("I speak Hungarian and German.") == [
+        ("User", "speaks", "Hungarian"),
+        ("User", "speaks", "German"),
+    ]
+
+
+def test_a_clause_that_leaves_out_its_subject_is_about_the_one_before():
+    assert triples("my sister Anna works at IKEA and lives in Porto") == [
+        ("User", "has_sibling", "Anna"),
+        ("Anna", "works_at", "IKEA"),
+        ("Anna", "lives_in", "Porto"),
+    ]
+
+
+def test_who_has_no_name_is_called_by_what_they_are_to_the_speaker():
+    assert texts("my brother works at a bakery") == ["User's brother works at a bakery"]
+
+
+def test_she_is_whom_was_spoken_of_last():
+    found = triples("We adopted a dog called Rex last week. He's a golden retriever.")
+    assert found == [("User", "has_pet", "Rex"), ("Rex", "is_a", "golden retriever")]
+
+
+def test_who_speaks_by_name_is_the_subject():
+    assert triples("I live in Leeds.", speaker="Tom") == [("Tom", "lives_in", "Leeds")]
+    assert triples("I live in Leeds.", speaker="Tom", role="assistant") == [
+        ("Tom", "lives_in", "Leeds")
+    ]
+
+
+def test_an_opinion_has_its_subject_its_aspect_and_its_stance():
+    [one] = facts("TypeScript generics annoy me")
+    assert (one.type, one.subject.name, one.aspect, one.stance) == (
+        "opinion",
+        "TypeScript",
+        "generics",
+        "negative",
+    )
+    [one] = facts("TypeScript is great for big projects")
+    assert (one.subject.name, one.aspect, one.stance) == ("TypeScript", "big projects", "positive")
+
+
+def test_what_no_longer_is_so_is_a_denial():
+    [one] = facts("I sold my car in March.")
+    assert (one.predicate, one.object, one.negated) == ("owns", "car", True)
+    [one] = facts("Captain passed away last night.")
+    assert (one.predicate, one.object, one.negated) == ("has_pet", "Captain", True)
+
+
+def test_taking_back_is_a_correction():
+    [one] = facts("Sorry, my name is Ana with one n.")
+    assert (one.object, one.corrects) == ("Ana", True)
+
+
+def test_a_dog_may_have_another_name_by_now():
+    assert triples("Rusty is now called Comet") == [("Rusty", "name", "Comet")]

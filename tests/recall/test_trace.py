@@ -1,0 +1,141 @@
+"""The record of a recall: how the question was read, what was cut, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from palace.models import Drawer, RecollectionTrace
+from palace.pipeline.mine import mine
+from palace.recall.recall import recall
+from palace.recall.request import RecallRequest
+from palace.recall.trace import KNOWN, NO_ROOM, RANKED_LOWER, TOO_FAR, TRACED, TRACED_KNOWN
+from tests.conversations import EVERYTHING, long_transcript, transcript
+
+NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def lived_in(palace):
+    for one in EVERYTHING:
+        mine(palace, one)
+    return palace
+
+
+def trace_of(found):
+    return RecollectionTrace.objects.get(uuid=found.uuid)
+
+
+def test_how_the_question_was_read_is_kept(lived_in):
+    question = 'Last week, did Derek say "silicone wire" or did I? List all the wires.'
+    read = trace_of(recall(lived_in, RecallRequest(question, now=NOW))).reading
+    assert {"silicon", "wire", "derek"} <= set(read["terms"])
+    assert read["names"] == ["Derek"]
+    assert read["quoted"] == ["silicone wire"]
+    assert {"user", "survey"} <= set(read["asks"])
+    assert read["by_meaning"] is True
+    (period,) = read["periods"]
+    assert period["text"].lower() == "last week"
+    assert datetime.fromisoformat(period["start"]) == datetime(2025, 3, 3, tzinfo=UTC)
+    assert datetime.fromisoformat(period["end"]) == datetime(2025, 3, 10, tzinfo=UTC)
+
+
+def test_what_the_question_says_nothing_of_is_left_out(lived_in):
+    read = trace_of(recall(lived_in, RecallRequest("wires", recipe="keyword"))).reading
+    assert read == {"terms": ["wire"]}
+
+
+def test_what_did_not_fit_the_budget_is_recorded_hit_by_hit(lived_in):
+    question = "Which wire is too thin for the battery?"
+    whole = recall(lived_in, RecallRequest(question, top_k=4))
+    found = recall(
+        lived_in, RecallRequest(question, top_k=4, budget_tokens=whole.context_tokens - 10)
+    )
+    hits = trace_of(found).hits
+    held = [str(hit.pointer) in found.context for hit in found.hits]
+    assert {True, False} == set(held)
+    assert [hit.get("cut") for hit in hits] == [None if each else NO_ROOM for each in held]
+
+
+def test_a_drawer_that_was_shortened_for_want_of_room_says_so(palace):
+    sentences = [f"On day {n} the brass telescope showed a comet of its own." for n in range(90)]
+    mine(palace, transcript(" ".join(sentences), "Lovely.", id="comet"))
+    found = recall(palace, RecallRequest("What did the brass telescope show?", budget_tokens=400))
+    assert "[…]" in found.context
+    (shortened,) = (hit for hit in trace_of(found).hits if hit.get("shortened"))
+    assert shortened["drawer"] == str(Drawer.objects.get(conversation="comet", position=0).uuid)
+
+
+def test_every_candidate_is_counted_once(lived_in):
+    known = Drawer.objects.get(text__startswith="I tried a 12-AWG")
+    found = recall(
+        lived_in, RecallRequest("Which wire overheated?", top_k=2, exclude_ids=[known.pk])
+    )
+    trace = trace_of(found)
+    cut = trace.figures["cut"]
+    assert cut[KNOWN] == 1
+    assert trace.figures["looked_at"] == len(trace.hits) + sum(cut.values())
+    assert Counter(each["cut"] for each in trace.cut()) == cut
+    assert trace.figures["given"] == len(trace.hits)
+    assert trace.figures["tokens"] == found.context_tokens
+
+
+def test_places_go_on_from_the_hits(lived_in):
+    trace = trace_of(recall(lived_in, RecallRequest("Which wire overheated?", top_k=2)))
+    lower = [each for each in trace.cut() if each["cut"] == RANKED_LOWER]
+    assert [each["place"] for each in lower] == list(range(3, 3 + len(lower)))
+    assert all("place" not in each for each in trace.cut() if each["cut"] == TOO_FAR)
+
+
+def test_shares_add_up_to_the_score_of_hits_and_of_those_that_were_cut(lived_in):
+    trace = trace_of(
+        recall(lived_in, RecallRequest("Did Derek say in March which wire to use?", top_k=2))
+    )
+    for each in (*trace.hits, *trace.cut()):
+        assert sum(each["signals"].values()) == pytest.approx(each["score"], abs=0.001)
+
+
+def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):
+    mine(palace, long_transcript(120))
+    held_back = list(Drawer.objects.order_by("pk").values_list("pk", flat=True)[:60])
+    question = "Did the bicycle chain, the rehearsal, the receipt or the board come up?"
+    trace = trace_of(recall(palace, RecallRequest(question, top_k=1, exclude_ids=held_back)))
+    kept = Counter(each["cut"] for each in trace.cut())
+    assert trace.figures["cut"][KNOWN] > kept[KNOWN] == TRACED_KNOWN
+    assert sum(kept.values()) <= TRACED
+
+
+def test_a_recall_that_is_only_tried_leaves_no_trace(lived_in):
+    kept = recall(lived_in, RecallRequest("Which wire overheated?"))
+    tried = recall(lived_in, RecallRequest("Which wire overheated?", store_trace=False))
+    assert [hit.drawer for hit in tried.hits] == [hit.drawer for hit in kept.hits]
+    assert list(RecollectionTrace.objects.values_list("uuid", flat=True)) == [kept.uuid]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_record_does_not_keep_the_recall_waiting_nor_others_from_the_disk(lived_in):
+    with CaptureQueriesContext(connection) as queries:
+        recall(lived_in, RecallRequest("Which wire overheated?"))
+    said = [query["sql"] for query in queries]
+    (kept,) = (
+        at for at, sql in enumerate(said) if sql.startswith("INSERT INTO palace_recollectiontrace")
+    )
+    # By itself it is a transaction, and ends with it: nothing else is begun that would wait.
+    assert said[kept].endswith("WHERE set_config('synchronous_commit', 'off', true) = 'off'")
+    assert not {"BEGIN", "COMMIT"} & set(said[kept - 1 :])
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("on",)
+
+
+@pytest.mark.django_db
+def test_a_callers_own_transaction_still_waits_for_the_disk(lived_in):
+    found = recall(lived_in, RecallRequest("Which wire overheated?"))
+    assert trace_of(found).hits
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == ("on",)

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from language.transcripts import Transcript
+from palace.models import Drawer, Room, Wing
+from palace.storable import EMPTY, UNSTORABLE
+from palace.storage.filing.file import DIFFERS, REPEATED, file_transcript, file_transcripts
+from tests.conversations import BATTERY, START, long_transcript, transcript
+
+ODD_TEXTS = [
+    "\n\n  leading and trailing blanks \t\n",
+    "carriage\r\nreturns\rand\ttabs",
+    "emoji 👩‍👩‍👧 and a zero\u200bwidth, right-to-left \u202eabc, e\u0301 decomposed",
+    "<b>&amp; not HTML</b> 'quotes' \\n %s {braces}",
+    "x" * 100_000,
+    "I wrote about <memory_context> myself.",
+]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
+def test_a_message_is_kept_to_the_byte(palace, text):
+    file_transcript(palace, transcript(text))
+    assert Drawer.objects.get().text.encode() == text.encode()
+
+
+def test_an_empty_conversation_makes_nothing(palace):
+    filed = file_transcript(palace, transcript())
+    assert filed.room is None
+    assert not Room.objects.exists()
+    assert not Wing.objects.exists()
+
+
+def test_a_conversation_of_blank_messages_makes_nothing_and_says_why(palace):
+    filed = file_transcript(palace, transcript("", " \n"))
+    assert filed.room is None
+    assert filed.skipped == {EMPTY: 2}
+    assert not Room.objects.exists()
+
+
+def test_filing_twice_adds_nothing(palace):
+    first = file_transcript(palace, BATTERY)
+    second = file_transcript(palace, BATTERY)
+    assert (first.stored, first.present) == (4, 0)
+    assert (second.stored, second.present) == (0, 4)
+    assert Drawer.objects.count() == 4
+    assert Room.objects.count() == 1
+
+
+def test_more_of_a_conversation_continues_its_room(palace):
+    file_transcript(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]))
+    filed = file_transcript(palace, BATTERY)
+    assert (filed.stored, filed.present) == (2, 2)
+    drawers = Drawer.objects.order_by("position")
+    assert [d.text for d in drawers] == [turn.text for turn in BATTERY.turns]
+    assert [d.number for d in drawers] == [1, 2, 3, 4]
+
+
+def test_new_turns_alone_come_after_those_already_here(palace):
+    file_transcript(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]))
+    file_transcript(palace, dataclasses.replace(BATTERY, turns=BATTERY.turns[2:]))
+    drawers = Drawer.objects.order_by("position")
+    assert [d.text for d in drawers] == [turn.text for turn in BATTERY.turns]
+
+
+def test_a_changed_message_is_reported_and_the_first_one_kept(palace):
+    file_transcript(palace, transcript("The first words."))
+    filed = file_transcript(palace, transcript("Other words."))
+    assert filed.skipped == {DIFFERS: 1}
+    assert Drawer.objects.get().text == "The first words."
+
+
+def test_what_postgres_cannot_hold_is_skipped_with_its_reason(palace):
+    filed = file_transcript(palace, transcript("a\0b", "lone \ud800 surrogate", "fine"))
+    assert filed.skipped == {UNSTORABLE: 2}
+    assert Drawer.objects.get().text == "fine"
+
+
+def test_an_id_that_comes_twice_is_filed_once(palace):
+    [turn, *_] = BATTERY.turns
+    doubled = dataclasses.replace(BATTERY, turns=(turn, turn))
+    filed = file_transcript(palace, doubled)
+    assert (filed.stored, filed.skipped) == (1, {REPEATED: 1})
+
+
+def test_overlong_names_and_ids_are_shortened_without_running_together(palace):
+    for last in "ab":
+        turn = dataclasses.replace(
+            BATTERY.turns[0], external_id="m" * 300 + last, speaker="s" * 300
+        )
+        conversation = "c" * 300
+        file_transcript(palace, Transcript("plain", conversation, "t" * 300 + "\0", (turn,)))
+    assert Drawer.objects.count() == 2
+    assert Room.objects.count() == 1
+
+
+def test_the_same_conversation_id_from_another_source_is_another_room(palace):
+    file_transcript(palace, transcript("Here.", source="plain"))
+    file_transcript(palace, transcript("There.", source="claude"))
+    assert Room.objects.count() == 2
+
+
+def test_a_room_spans_its_messages(palace):
+    filed = file_transcript(palace, BATTERY)
+    assert filed.room.started_at == START
+    assert filed.room.ended_at == BATTERY.turns[-1].said_at
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [(0, 1, 2, 3), (2, 3, 4, 5), (4, 5, 6, 7)],  # Each time only the last few messages.
+        [(0, 1, 4, 5), (0, 1, 2, 3, 4, 5, 6, 7)],  # A gap that is filled later.
+        [(4, 5), (2, 3, 4), (0, 1, 2), (5, 6, 7)],  # Backwards, a page at a time.
+        [(0, 2, 4, 6), (1, 2), (3, 4), (5, 6), (6, 7)],
+    ],
+)
+def test_the_order_is_the_conversations_however_its_parts_arrive(palace, seen):
+    whole = long_transcript(8)
+    for places in seen:
+        part = tuple(whole.turns[place] for place in places)
+        file_transcript(palace, dataclasses.replace(whole, turns=part))
+    drawers = list(Drawer.objects.in_order())
+    assert [drawer.text for drawer in drawers] == [turn.text for turn in whole.turns]
+    assert len({drawer.position for drawer in drawers}) == 8
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime.min.replace(tzinfo=UTC),
+        datetime.max.replace(tzinfo=UTC),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-12))),
+    ],
+)
+def test_the_ends_of_the_calendar_can_be_read_back(palace, moment):
+    [turn, *_] = BATTERY.turns
+    odd = dataclasses.replace(BATTERY, turns=(dataclasses.replace(turn, said_at=moment),))
+    file_transcript(palace, odd)
+    assert Drawer.objects.get().said_at.year == moment.year
+
+
+def test_many_conversations_are_filed_as_if_one_by_one(palace, bob):
+    others = type(palace).objects.own(bob)
+    more = dataclasses.replace(BATTERY.turns[-1], external_id="more", text="And on.")
+    grown = dataclasses.replace(BATTERY, turns=(*BATTERY.turns, more))
+    told = [
+        dataclasses.replace(BATTERY, turns=BATTERY.turns[:2]),
+        transcript(),
+        transcript("Elsewhere.", id="other"),
+        BATTERY,
+        grown,
+        dataclasses.replace(BATTERY, source="claude"),
+    ]
+    together = file_transcripts(palace, told)
+    alone = [file_transcript(others, one) for one in told]
+    assert [(f.stored, f.present, f.skipped) for f in together] == [
+        (f.stored, f.present, f.skipped) for f in alone
+    ]
+    assert [f.room and f.room.number for f in together] == [f.room and f.room.number for f in alone]
+    assert stored(palace) == stored(others)
+
+
+def stored(palace):
+    drawers = Drawer.objects.within(palace).order_by("room__number", "number")
+    return list(
+        drawers.values_list("room__number", "number", "position", "external_id", "text", "said_at")
+    )
+
+
+def test_many_conversations_at_once_cost_no_more_queries_than_one(palace):
+    def queries(first, last):
+        some = [transcript("One.", "Two.", id=str(number)) for number in range(first, last)]
+        with CaptureQueriesContext(connection) as captured:
+            file_transcripts(palace, some)
+        return len(captured)
+
+    queries(0, 1)  # Makes the unsorted wing.
+    assert queries(1, 2) == queries(2, 40)
+    assert Room.objects.filter(palace=palace).count() == 40

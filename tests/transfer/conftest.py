@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from palace.transfer.export.to_zip import stream
+from tests.transfer.palaces import furnished
+
+
+@pytest.fixture
+def full(palace):
+    """Alice's palace with something of everything."""
+    furnished(palace)
+    return palace
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """Writes a palace into a file, and says which."""
+
+    def write(palace, name="palace.zip"):
+        path = tmp_path / name
+        path.write_bytes(b"".join(stream(palace)))
+        return path
+
+    return write

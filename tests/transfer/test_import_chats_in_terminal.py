@@ -1,0 +1,108 @@
+"""`manage.py import_chats` in a real terminal: its question, its bar, and Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+
+from palace.models import Drawer, ImportJob
+from tests.transfer.importers.exports import plain, write_lines
+from tests.transfer.processes import environment
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CTRL_C = b"\x03"
+CTRL_D = b"\x04"
+QUESTION = b"Import this? [Y/n] "
+# Only a session's controlling terminal turns Ctrl-C into a signal.
+AT_THE_TERMINAL = """
+import fcntl, os, signal, sys, termios
+# Whatever runs the tests in the background may have had it ignored.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def owner():
+    return get_user_model().objects.create_superuser("owner", "owner@example.org", "a-password")
+
+
+@pytest.fixture
+def export(tmp_path):
+    lines = [
+        plain(*[f"The ferry number {n}.{m} leaves." for m in range(8)], conversation_id=f"p{n}")
+        for n in range(80)
+    ]
+    return write_lines(tmp_path / "talks.jsonl", lines)
+
+
+def in_terminal(export, *exchange):
+    """Run the command; for each (what to wait for, keys) press the keys. → (status, screen)."""
+    terminal, its_end = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            AT_THE_TERMINAL,
+            sys.executable,
+            "manage.py",
+            "import_chats",
+            export,
+        ],
+        cwd=settings.BASE_DIR,
+        env=environment(),
+        stdin=its_end,
+        stdout=its_end,
+        stderr=its_end,
+        start_new_session=True,
+    )
+    os.close(its_end)
+    screen = b""
+    waiting = list(exchange)
+    # Reading from a terminal that nobody writes to any more is an error.
+    with contextlib.suppress(OSError):
+        while data := os.read(terminal, 65536):
+            screen += data
+            if waiting and waiting[0][0] in screen:
+                os.write(terminal, waiting.pop(0)[1])
+    os.close(terminal)
+    return process.wait(), screen.decode()
+
+
+@pytest.mark.parametrize("answer", [b"n\n", CTRL_C, CTRL_D])
+def test_whoever_does_not_want_it_has_nothing_imported(owner, export, answer):
+    status, screen = in_terminal(export, (QUESTION, answer))
+    assert status == 0
+    assert "Nothing was imported." in screen
+    assert "Traceback" not in screen
+    assert not Drawer.objects.exists()
+    assert not ImportJob.objects.exists()
+
+
+def test_after_ctrl_c_the_same_command_goes_on(owner, export):
+    status, screen = in_terminal(export, (QUESTION, b"\n"), (b"message/s]", CTRL_C))
+    assert status == 130
+    assert "of 80 conversations are filed. The same command goes on from there." in screen
+    assert "Traceback" not in screen
+    job = ImportJob.objects.get()
+    assert job.status == ImportJob.Status.READY
+    assert job.messages_stored == Drawer.objects.count() < 640
+    status, screen = in_terminal(export, *([] if job.spool_offset else [(QUESTION, b"y\n")]))
+    assert status == 0
+    assert "100%" in screen
+    job.refresh_from_db()
+    assert (job.status, job.messages_stored, job.messages_present) == ("done", 640, 0)
+    assert Drawer.objects.count() == 640
