@@ -1,8 +1,8 @@
 """Keep several programs running, with their output in one terminal.
 
 A program that ends is restarted, after a pause that doubles if it ended soon.
-On Linux all programs end with the supervisor, even if it is killed: the kernel asks them to, and
-the watchman kills those that do not.
+On Linux all programs end with the supervisor, even if it is killed: the kernel asks them to end,
+and the watchman kills those that do not.
 """
 
 from __future__ import annotations

@@ -51,18 +51,18 @@ class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
 
 
 class Proposal(InPalace):
-    """One change of what is held, found in a dream. Nothing changes before it is accepted.
+    """One change of the facts, found in a dream. Nothing changes before it is accepted.
 
     `payload` holds `before` (what each fact says, in the order of `about`), `after` (what is to be
     held; null where nothing takes its place), `why`, and `made_by`: model or rules.
     """
 
     class Kind(models.TextChoices):
-        MERGE = "merge", "Say it once"
+        MERGE = "merge", "Merge duplicates"
         REFINE = "refine", "File it better"
-        DROP = "drop", "Let it go"
-        OUTDATED = "outdated", "It is over"
-        CONTRADICTION = "contradiction", "Only one can be so"
+        DROP = "drop", "Remove noise"
+        OUTDATED = "outdated", "Remove outdated"
+        CONTRADICTION = "contradiction", "Resolve conflict"
         ANTI_PATTERN = "anti_pattern", "What not to do"
         PREFERENCE = "preference", "What you seem to like"
 

@@ -74,7 +74,7 @@ def try_out(webhook: Webhook) -> WebhookDelivery:
         BadInput: the webhook is disabled.
     """
     if webhook.disabled_at is not None:
-        raise BadInput("This webhook is stopped. Let it go on first.")
+        raise BadInput("This webhook is disabled. Enable it first.")
     said = "This is a test. Nothing happened in your palace."
     return WebhookDelivery.objects.create(
         webhook=webhook, event=WebhookDelivery.TEST, data={"message": said}

@@ -114,7 +114,7 @@ def test_slugs_from_before_are_spelt_as_they_are_now(palace):
     kept = EntityFactory(palace=palace, name="C#", slug="c-old", kind="item")
     EntityFactory(palace=palace, name="c#", slug=slug_of("C#"), kind="item")
     wing = WingFactory(palace=palace, name="AT&T", slug="att")
-    import_module("palace.migrations.0024_slugs_with_signs").rename(apps, None)
+    import_module("palace.migrations.0025_slugs_with_signs").rename(apps, None)
     for row in (old, kept, wing):
         row.refresh_from_db()
     assert (old.slug, kept.slug, wing.slug) == (slug_of("C++"), "c-old", slug_of("AT&T"))

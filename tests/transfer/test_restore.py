@@ -245,7 +245,7 @@ def test_the_pages_say_what_comes_back(full, exported, other, client, bob):
     client.force_login(bob)
     job = import_jobs.preview(other, exported(full))
     page = client.get(job.get_absolute_url()).text
-    assert "Your palace is empty, so that this one comes back as it was" in page
+    assert "Your palace is empty, so this one is restored exactly as it was" in page
     assert "3 rooms" in page
     import_jobs.start(job)
     while not import_jobs.run_slice(job):

@@ -142,7 +142,7 @@ def test_the_record_tells_what_was_looked_at_proposed_and_spent(alices, palace, 
     text = text_of(alices.get(reverse("activities"), {"kind": "dreamt"}))
     assert "Dreamt over 2 facts" in text
     assert "<dt>facts looked at</dt> <dd>2</dd>" in text
-    assert "<dt>proposed: Say it once</dt> <dd>1</dd>" in text
+    assert "<dt>proposed: Merge duplicates</dt> <dd>1</dd>" in text
     assert re.search(r"<dt>calls</dt> <dd>\d+ of [^<]*small-model", text)
     assert re.search(r"<dt>tokens</dt> <dd>[\d,]+</dd>", text)
     assert "<dt>cost</dt>" in text

@@ -164,7 +164,7 @@ def test_in_place_the_counts_follow_and_the_focus_goes_to_undo(alices, drop, mer
     text = decide(alices, drop, "accept", part=True, query="?kind=drop").text
     assert '<div id="kinds" hx-swap-oob="true">' in text
     assert 'All <span class="count">1</span>' in text
-    assert 'Let it go <span class="count">0</span>' in text
+    assert 'Remove noise <span class="count">0</span>' in text
     assert "oob" not in decide(alices, drop, "undo", part=True, query="?show=decided").text
     assert re.search(r'data-key="u" autofocus', text)
 
@@ -278,7 +278,7 @@ def test_other_pages_lead_here(alices, palace, fact, drop, merge):
     assert '<span class="badge">2<span class="unseen"> waiting</span></span>' in memory
     assert "2 proposals wait" in alices.get(reverse("facts")).text
     text = text_of(alices.get(address(fact)))
-    assert "A proposal about it waits: Let it go." in text
+    assert "A proposal about it waits: Remove noise." in text
     assert f"{INBOX}?about={fact.memory}" in text
     delete(palace, fact.memory, BY_PERSON)
     assert "A proposal about it waits" not in alices.get(address(fact)).text

@@ -23,6 +23,6 @@ def rename(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("palace", "0023_statements")]
+    dependencies = [("palace", "0024_proposal_labels")]
 
     operations = [migrations.RunPython(rename, migrations.RunPython.noop)]
