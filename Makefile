@@ -61,7 +61,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock bench/peers/locks/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
-fix: setup-dev ## Mend what can be mended by itself
+fix: setup-dev ## Fix what can be fixed automatically
 	$(BIN)ruff check --fix-only .
 	$(BIN)ruff format .
 	$(TEMPLATES) | xargs -r $(BIN)djade --target-version 5.2 || true
@@ -71,11 +71,11 @@ fix: setup-dev ## Mend what can be mended by itself
 bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)
 
-lock: ## Write the locks anew from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
+lock: ## Rewrite the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	$(UV) $(ARGS) -o requirements.lock
 	$(UV) $(ARGS) --group dev -o requirements-dev.lock
 
-lock-peers: ## Write anew the locks of the libraries bench_peers compares with (needs uv)
+lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (needs uv)
 	@for peer in chroma mem0 mempalace; do \
 		uv pip compile -q --no-config --universal --python-version 3.11 --generate-hashes \
 			--no-annotate --no-header --no-emit-index-url --no-emit-find-links $(ARGS) \

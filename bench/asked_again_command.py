@@ -43,11 +43,11 @@ class AskedAgainCommand(BenchmarkCommand):
         folder = run.folder.again
         for log in (folder.ingest, folder.retrieval):
             log.mend()
-        asked = {line["id"] for line in folder.retrieval.lines()}
+        done = {line["id"] for line in folder.retrieval.lines()}
         for case in run.cases:
-            if asked.issuperset(question.id for question in case.questions):
+            if done.issuperset(question.id for question in case.questions):
                 continue
             again = asked_again(case, palace_of(case), run.recipe, folder.ingest)
             palace = take_in(again, folder.ingest)
-            for line in ask(again, palace, run.recipe, asked):
+            for line in ask(again, palace, run.recipe, done):
                 folder.retrieval.append(line)

@@ -142,10 +142,10 @@ class BenchmarkCommand(BaseCommand):
             raise BadRun(f"Run {run.id} has nothing taken in; run `{how}` first.")
         forget = ("retrieval",) if wanted.fresh else ()
         with self.at_work(run, forget=forget):
-            asked = self.questions_done(run)
+            done = self.questions_done(run)
             for case in _bar(run.cases, "retrieve"):
                 palace = palace_taken_in(case, run.folder.ingest, how)
-                for line in ask(case, palace, run.recipe, asked):
+                for line in ask(case, palace, run.recipe, done):
                     run.folder.retrieval.append(line)
             return self.finished(run)
 
@@ -153,10 +153,10 @@ class BenchmarkCommand(BaseCommand):
         run = self.run(wanted)
         forget = ALL if wanted.fresh else ()
         with self.at_work(run, forget=forget, drop=not wanted.keep):
-            asked = self.questions_done(run)
+            done = self.questions_done(run)
             for case in _bar(run.cases, wanted.step):
                 palace = take_in(case, run.folder.ingest)
-                for line in ask(case, palace, run.recipe, asked):
+                for line in ask(case, palace, run.recipe, done):
                     run.folder.retrieval.append(line)
             return self.finished(run)
 
@@ -376,8 +376,8 @@ def _with_unique_ids(cases: Iterator[Case]) -> Iterator[Case]:
     for case in cases:
         seen[case.id] += 1
         again = f"~{seen[case.id]}" if seen[case.id] > 1 else ""
-        asked = tuple(dataclasses.replace(q, id=f"{q.id}{again}") for q in case.questions)
-        yield dataclasses.replace(case, id=f"{case.id}{again}", questions=asked)
+        questions = tuple(dataclasses.replace(q, id=f"{q.id}{again}") for q in case.questions)
+        yield dataclasses.replace(case, id=f"{case.id}{again}", questions=questions)
 
 
 def _bar(cases: Sequence[Case], step: str) -> Iterator[Case]:

@@ -165,10 +165,10 @@ def _fitted(report: Report, learnt: Report) -> str:
     name = report["dataset"]
     if learnt.get("data", {}).get(name) != report["sha256"]:
         return "The shipped weights were not fitted on this file."
-    asked = learnt.get("questions", {}).get(name, report["questions"])
+    counted = learnt.get("questions", {}).get(name, report["questions"])
     said = "The shipped weights were fitted on these very questions."
-    if asked != report["questions"]:
-        said += f" The figures of people left out are of all {asked:,}."
+    if counted != report["questions"]:
+        said += f" The figures of people left out are of all {counted:,}."
     return said
 
 
@@ -193,14 +193,14 @@ def peers_table(result: Result, ours: Result | None) -> str:
 
 def _peer(system: Report, metrics: Sequence[str]) -> Sequence[str]:
     overall, latency, memory = (system[key] for key in ("metrics", "latency_ms", "memory_mb"))
-    held = f"{memory['process_peak']:,}"
+    peak = f"{memory['process_peak']:,}"
     return (
         system["title"],
         *(_value(overall["overall"][metric]) for metric in metrics),
         f"{milliseconds(latency['p50'])}, {milliseconds(latency['p95'])}",
         f"{system['ingest']['messages_per_s']}",
         f"{system['disk_bytes_per_message']:,}",
-        f"{held} + {memory['database']}" if memory["database"] else held,
+        f"{peak} + {memory['database']}" if memory["database"] else peak,
     )
 
 
@@ -335,17 +335,17 @@ def learnt_table(learnt: Report) -> str:
 
 def summary(learnt: Report) -> str:
     """For the readme: what the page shows of questions that recall has not learnt from."""
-    left_out, asked = learnt["figures_of_people_left_out"], learnt["questions"]
+    left_out, counted = learnt["figures_of_people_left_out"], learnt["questions"]
     turns = [
         f"{fraction(left_out[name]['turn_recall@10'])} of those that answer {TITLES[name]}'s "
-        f"{asked[name]:,} questions"
+        f"{counted[name]:,} questions"
         for name in ("locomo", "beam")
     ]
     sessions = fraction(left_out["longmemeval"]["session_recall_any@5"])
     return (
         "Without a language model, asked by people whose questions took no part in fitting its "
         f"weights,\nrecall has among its first ten messages {' and '.join(turns)}.\nIn "
-        f"{sessions} of {asked['longmemeval']:,} questions made in the manner of LongMemEval "
+        f"{sessions} of {counted['longmemeval']:,} questions made in the manner of LongMemEval "
         "(no result on it), one of the first\nfive conversations is one that answers."
     )
 

@@ -153,7 +153,7 @@ def _import(palace: Palace) -> None:
 
 def _propose(palace: Palace) -> None:
     """Preferences, each on the words of a message."""
-    held = Drawer.objects.within(palace).kept().exclude(text="").order_by("pk")
+    drawers = Drawer.objects.within(palace).kept().exclude(text="").order_by("pk")
     findings = [
         Finding(
             kind=Kind.PREFERENCE,
@@ -161,7 +161,7 @@ def _propose(palace: Palace) -> None:
             quotes=(Quote(key, 0, len(text)),),
             after=After(f"User cares about matter {number}", "user-preferences/inferred"),
         )
-        for number, (key, text) in enumerate(held.values_list("pk", "text")[:PROPOSALS])
+        for number, (key, text) in enumerate(drawers.values_list("pk", "text")[:PROPOSALS])
     ]
     dreamt = Activity.Kind.DREAMT
     propose(

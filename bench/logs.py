@@ -154,14 +154,14 @@ class Folder:
         """The parameters a part was started with; empty before."""
         return dict(self._all().get(part, {}))
 
-    def begin(self, part: str, asked: Mapping[str, Any]) -> None:
+    def begin(self, part: str, parameters: Mapping[str, Any]) -> None:
         """Record a part's parameters; the same parameters resume it.
 
         Raises:
             BadRun: it was started with other parameters.
         """
         before = self._all()
-        for name, wanted in asked.items():
+        for name, wanted in parameters.items():
             had = before.get(part, {}).get(name, wanted)
             if had != wanted:
                 what = _PARAMETER_LABELS.get(name, name)
@@ -170,7 +170,7 @@ class Folder:
                     f"for {what} {_shown(wanted)}; choose another --run-id, or throw away what "
                     "it has with --fresh."
                 )
-        write_json(self._made_with, {**before, part: {**before.get(part, {}), **asked}})
+        write_json(self._made_with, {**before, part: {**before.get(part, {}), **parameters}})
 
     def forget(self, *parts: str) -> None:
         """Delete what was made of these parts: `run`, `retrieval`, `generation`, `judged`."""

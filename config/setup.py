@@ -76,7 +76,7 @@ def _is_stamped(stamp: Path, lock: Path) -> bool:
 
 
 def _digest(lock: Path) -> str:
-    """A new lock, or a project that was moved (its scripts name the old path), is set up anew."""
+    """A new lock, or a moved project (its scripts contain the old path), needs a new set-up."""
     return hashlib.sha256(lock.read_bytes() + os.fsencode(PROJECT)).hexdigest()
 
 
@@ -168,7 +168,7 @@ def _run(command: list[str], show: Callable[[str], None] | None = None) -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
         said = []
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for.
+        assert process.stdout is not None  # noqa: S101 - stdout is a pipe.
         for line in process.stdout:
             said.append(line)
             if show is not None:

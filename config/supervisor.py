@@ -178,7 +178,7 @@ class Supervisor:
         return await ended
 
     async def _show(self, name: str, process: asyncio.subprocess.Process) -> int:
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for.
+        assert process.stdout is not None  # noqa: S101 - stdout is a pipe.
         reading = asyncio.create_task(self._show_lines(name, process.stdout))
         code = await process.wait()
         # A grandchild may hold the pipe open forever: do not wait for EOF.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 
 from api.rest import palaces
-from api.rest.problems import Problem
+from api.rest.authentication import check_scope
 from palace.models import Palace
 from settings_app import audit
 from settings_app.api_keys import ApiKey
@@ -48,9 +48,7 @@ class Caller:
         Raises:
             Problem: 403, the key lacks this scope.
         """
-        if not self.key.may(scope):
-            said = f"This key may not {scope}; make one with the scope “{scope}”."
-            raise Problem(403, "missing_scope", said)
+        check_scope(self.key, scope)
 
     def note(self, tool: str, status: int) -> None:
         """Write an audit line, unless the call came over stdio."""

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from api.mcp.callers import Caller
 from api.mcp.server import Context, server_for
 from api.mcp.threads import in_thread
-from api.rest.authentication import key_in
+from api.rest.authentication import check_rate, key_in
 from api.rest.problems import Problem, as_json, problem_of
 from settings_app import rates
 from settings_app.rates import Rate
@@ -112,12 +112,7 @@ def _check_method(request: ASGIRequest) -> None:
 def _authenticate(header: str) -> tuple[Caller, Rate | None]:
     key = key_in(header)
     rate = rates.count(key)
-    if rate is not None and not rate.allowed:
-        said = (
-            f"A key may send {rate.limit} requests in a while, and this one has. Ask again in "
-            f"{rate.reset_s} seconds."
-        )
-        raise Problem(429, "too_many_requests", said, headers=rate.headers())
+    check_rate(rate)
     return Caller(key), rate
 
 

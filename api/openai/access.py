@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from api.openai.errors import as_openai
 from api.openai.exchange import let_go_of_connection
-from api.rest.authentication import key_in
+from api.rest.authentication import check_rate, check_scope, key_in
 from api.rest.problems import Problem, problem_of
 from llm.errors import LLMError
 from palace.errors import PalaceError
@@ -47,16 +47,6 @@ def door(method: str, *scopes: str) -> Callable[[View], View]:
     return decorate
 
 
-def need(key: ApiKey, scope: str, otherwise: str = "") -> None:
-    """
-    Raises:
-        Problem: 403, the key lacks the scope.
-    """
-    if not key.may(scope):
-        said = f"This key may not {scope}; make one with the scope “{scope}”."
-        raise Problem(403, "missing_scope", " ".join(filter(None, [said, otherwise])))
-
-
 class _Visit:
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -69,15 +59,9 @@ class _Visit:
             raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
         key = self._key = key_in(self._request.headers.get("Authorization", ""))
         self._rate = rates.count(key)
-        if self._rate is not None and not self._rate.allowed:
-            raise Problem(
-                429,
-                "too_many_requests",
-                f"A key may send {self._rate.limit} requests in a while, and this one has. Ask "
-                f"again in {self._rate.reset_s} seconds.",
-            )
+        check_rate(self._rate)
         if not any(key.may(scope) for scope in scopes):
-            need(key, scopes[0])
+            check_scope(key, scopes[0])
         return key
 
     def leave(self, response: HttpResponseBase) -> None:

@@ -83,7 +83,7 @@ class Exchange:
                 self._keep(status)
                 self._meter(status)
         except (OperationalError, InterfaceError):
-            # The program has the reply, and tells of it in its next request.
+            # The program has the reply and repeats it in its next request.
             logger.exception("A forwarded reply was not filed: the database is unavailable.")
 
     def _keep(self, status: Message.Status) -> None:

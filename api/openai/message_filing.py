@@ -191,7 +191,7 @@ def _turns(
     kept: Sequence[Kept],
     now: datetime,
 ) -> list[Turn]:
-    """All that was told, under the ids it has; without what was deleted for good since."""
+    """The request's messages as turns, with filed messages' ids; without purged ones."""
     begins = _first_to_keep(palace, conversation, history, laid)
     ids = {each.id for each in kept}
     turns = []

@@ -17,7 +17,7 @@ from django.http import (
 )
 
 from api.openai import concurrency, message_filing
-from api.openai.access import door, need
+from api.openai.access import door
 from api.openai.chat_request import OWN_MODEL, ChatRequest, read_request
 from api.openai.exchange import Exchange, let_go_of_connection
 from api.openai.extractive_reply import quoted
@@ -26,6 +26,7 @@ from api.openai.message_text import read_history, without_our_answers
 from api.openai.relay import Relay
 from api.openai.replies import BodyReader
 from api.rest import palaces
+from api.rest.authentication import check_scope
 from api.rest.problems import Problem
 from chat.mining_queue import is_automatic
 from chat.models import Message
@@ -56,7 +57,7 @@ def chat_completions(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """OpenAI's endpoint with memory: file the person's message, recall for it, forward."""
     chat_request = read_request(request, key)
     if chat_request.mode in ("on", "recall"):
-        need(key, "read", "Or send “X-Loci-Memory: remember” to skip recall.")
+        check_scope(key, "read", "Or send “X-Loci-Memory: remember” to skip recall.")
     endpoint = _endpoint(key)
     exchange = _start_exchange(chat_request, key, has_model=endpoint is not None)
     if endpoint is None:

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from api.rest.problems import Problem
 from settings_app.api_keys import ApiKey, key_of
+from settings_app.rates import Rate
 
 CHALLENGE = 'Bearer realm="Loci"'
 NO_KEY = (
@@ -34,6 +35,32 @@ def key_in(header: str) -> ApiKey:
 
 def _refused(code: str, sentence: str) -> Problem:
     return Problem(401, code, sentence, headers={"WWW-Authenticate": CHALLENGE})
+
+
+def check_scope(key: ApiKey, scope: str, advice: str = "") -> None:
+    """
+    Args:
+        advice: A further sentence for the error.
+
+    Raises:
+        Problem: 403, the key lacks the scope.
+    """
+    if not key.may(scope):
+        sentence = f"This key may not {scope}; make one with the scope “{scope}”."
+        raise Problem(403, "missing_scope", f"{sentence} {advice}".strip())
+
+
+def check_rate(rate: Rate | None) -> None:
+    """
+    Raises:
+        Problem: 429, the key's rate limit is exceeded.
+    """
+    if rate is not None and not rate.allowed:
+        sentence = (
+            f"A key may send {rate.limit} requests in a while, and this one has. Ask again in "
+            f"{rate.reset_s} seconds."
+        )
+        raise Problem(429, "too_many_requests", sentence, headers=rate.headers())
 
 
 class BearerKey(BaseAuthentication):

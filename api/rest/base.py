@@ -11,7 +11,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from api.rest import idempotency, palaces
-from api.rest.problems import Problem
+from api.rest.authentication import check_rate, check_scope
 from palace.models import IdempotentWrite, Palace
 from settings_app import audit, rates
 from settings_app.api_keys import ApiKey
@@ -69,7 +69,7 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         self._known_key = self.key
         self._count()
-        self._check_scope(str(request.method))
+        check_scope(self.key, self.scope_of(str(request.method)))
         if self._writes():
             claimed = idempotency.claim(request, self.key)
             if isinstance(claimed, Response):
@@ -96,19 +96,7 @@ class ApiView(APIView):
 
     def _count(self) -> None:
         self._rate = rates.count(self.key)
-        if self._rate is not None and not self._rate.allowed:
-            raise Problem(
-                429,
-                "too_many_requests",
-                f"A key may send {self._rate.limit} requests in a while, and this one has. Ask "
-                f"again in {self._rate.reset_s} seconds.",
-            )
-
-    def _check_scope(self, method: str) -> None:
-        scope = self.scope_of(method)
-        if not self.key.may(scope):
-            said = f"This key may not {scope}; make one with the scope “{scope}”."
-            raise Problem(403, "missing_scope", said)
+        check_rate(self._rate)
 
     def _writes(self) -> bool:
         return self.request.method not in SAFE and not self.only_reads

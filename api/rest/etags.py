@@ -28,7 +28,7 @@ def answer(
     """The representation with its ETag, or 304 if the client already has it.
 
     Args:
-        but: Keys that tell of this answer alone: they are no part of what the ETag stands for.
+        but: Keys that are specific to this response and not part of the ETag.
     """
     etag = etag_of({key: shown[key] for key in shown if key not in but} if but else shown)
     known = parse_etags(request.headers.get("If-None-Match", ""))

@@ -56,7 +56,9 @@ class WebhookShown(Shape):
     url = serializers.CharField()
     events = serializers.ListField(child=serializers.CharField())
     user_id = serializers.CharField(allow_null=True, help_text="Null for your own palace, or all.")
-    all_palaces = serializers.BooleanField(help_text="Whether it is told of all your palaces.")
+    all_palaces = serializers.BooleanField(
+        help_text="Whether it gets the events of all your palaces."
+    )
     enabled = serializers.BooleanField()
     disabled_why = serializers.CharField(allow_null=True)
     failing_since = serializers.DateTimeField(allow_null=True, help_text="Nothing arrived since.")

@@ -40,14 +40,14 @@ class _Handler(BaseHTTPRequestHandler):
     planted: Sequence[Group] = ()
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = json.dumps(self._answer(asked["messages"][-1]["content"]))
+        payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = json.dumps(self._answer(payload["messages"][-1]["content"]))
         choice = {
             "index": 0,
             "message": {"role": "assistant", "content": answer},
             "finish_reason": "stop",
         }
-        body = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
+        body = {"id": "1", "object": "chat.completion", "created": 1, "model": payload["model"]}
         content = json.dumps({**body, "choices": [choice]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -65,14 +65,14 @@ def observe(
     for person in tqdm(people, desc="asked", unit="person", disable=None):
         for name in (person.id, EVERYBODY):
             for kind, text, gold in _questions_of(person):
-                asked = ask(palaces[name], text, person.now)
-                found.append(_observation(kind, palaces[name], person.id, asked, gold))
-                facts += _facts(palaces[name], asked, kind, gold)
+                result = ask(palaces[name], text, person.now)
+                found.append(_observation(kind, palaces[name], person.id, result, gold))
+                facts += _facts(palaces[name], result, kind, gold)
     for name, palace in palaces.items():
         for text in off_topic:
-            asked = ask(palace, text, people[0].now)
-            found.append(_observation(OFF_TOPIC, palace, name, asked, frozenset()))
-            facts += _facts(palace, asked, OFF_TOPIC, frozenset())
+            result = ask(palace, text, people[0].now)
+            found.append(_observation(OFF_TOPIC, palace, name, result, frozenset()))
+            facts += _facts(palace, result, OFF_TOPIC, frozenset())
     return found, facts
 
 
@@ -90,14 +90,14 @@ def ask(palace: Palace, text: str, now: datetime | None) -> Found:
 
 
 def _observation(
-    kind: str, palace: Palace, person: str, asked: Found, gold: frozenset[str]
+    kind: str, palace: Palace, person: str, result: Found, gold: frozenset[str]
 ) -> Observation:
-    scored, near = asked.scored, asked.scored.relevance.closeness
+    scored, near = result.scored, result.scored.relevance.closeness
     candidates, keys = scored.candidates, _keys(palace, gold)
     on_gold = np.array([key in keys for key in candidates.drawers.tolist()], dtype=np.bool_)
     first = ranking(scored.scores, candidates.drawers)[:FOUND]
     instructs = on_gold & (candidates.preference >= INSTRUCTION)
-    advised = asked.question.intent.asks_advice and bool(instructs.any())
+    advised = result.question.intent.asks_advice and bool(instructs.any())
     return Observation(
         kind,
         palace.subject,
@@ -118,14 +118,14 @@ def _keys(palace: Palace, gold: frozenset[str]) -> set[int]:
     return {key for key, conversation, turn in rows if f"{conversation}/{turn}" in gold}
 
 
-def _facts(palace: Palace, asked: Found, kind: str, gold: frozenset[str]) -> Counter[str]:
+def _facts(palace: Palace, result: Found, kind: str, gold: frozenset[str]) -> Counter[str]:
     """How many questions of a kind bring facts without and with the floor; how many bring facts
     that rest on their answers.
     """
-    before = facts_for(palace, asked.space, asked.question, limit=recipe_named(RECIPE).facts)
-    floor = fact_floor(asked.question, is_refused=asked.scored.relevance.is_refused)
+    before = facts_for(palace, result.space, result.question, limit=recipe_named(RECIPE).facts)
+    floor = fact_floor(result.question, is_refused=result.scored.relevance.is_refused)
     after = facts_for(
-        palace, asked.space, asked.question, floor=floor, limit=recipe_named(RECIPE).facts
+        palace, result.space, result.question, floor=floor, limit=recipe_named(RECIPE).facts
     )
     counts = {"without floor": bool(before), "with floor": bool(after)}
     if gold:
@@ -149,22 +149,22 @@ def measure(cases: Sequence[Case], off_topic: Sequence[str]) -> dict[str, float 
 
     An answerable one that is refused has lost all of its gold.
     """
-    asked: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     step = max(1, len(cases) // ASKED_ALL)
     for at, case in enumerate(tqdm(cases, desc="asked", unit="case", disable=None)):
         palace = palace_of(case)
         for question in case.questions:
             kind = "unanswerable" if question.unanswerable else ANSWERABLE
-            asked[kind] += 1
+            totals[kind] += 1
             refused[kind] += _is_refused(ask(palace, question.text, question.now))
         now = case.questions[0].now if case.questions else None
         for text in off_topic[at % step :: step]:
-            asked[OFF_TOPIC] += 1
+            totals[OFF_TOPIC] += 1
             refused[OFF_TOPIC] += _is_refused(ask(palace, text, now))
     return {
-        **{f"{kind} asked": number for kind, number in sorted(asked.items())},
-        **{f"{kind} refused": round(refused[kind] / asked[kind], 4) for kind in sorted(asked)},
+        **{f"{kind} asked": number for kind, number in sorted(totals.items())},
+        **{f"{kind} refused": round(refused[kind] / totals[kind], 4) for kind in sorted(totals)},
     }
 
 

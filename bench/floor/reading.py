@@ -74,12 +74,12 @@ def _lines(path: Path) -> Iterator[str]:
 def _person(block: Sequence[str]) -> Person:
     name, now = _named(block[0])
     transcripts = tuple(_transcripts(name, block))
-    asked = [line[2:] for line in block if line.startswith("? ")]
+    lines_asked = [line[2:] for line in block if line.startswith("? ")]
     return Person(
         id=name,
         now=now,
         transcripts=transcripts,
-        answerable=tuple(_answerable(line, transcripts) for line in asked),
+        answerable=tuple(_answerable(line, transcripts) for line in lines_asked),
         near_misses=tuple(line[2:] for line in block if line.startswith("~ ")),
     )
 

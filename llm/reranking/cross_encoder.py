@@ -177,7 +177,7 @@ def _tokenizer(folder: Path) -> Tokenizer:
 
 
 def _pad_id(tokenizer: Tokenizer) -> int:
-    """Some models tell what is padding by its id, not by the mask."""
+    """Some models detect padding by its id, not by the mask."""
     if tokenizer.padding:
         return int(tokenizer.padding["pad_id"])
     known = (tokenizer.token_to_id(token) for token in _PAD_TOKENS)
@@ -221,7 +221,7 @@ _orphans: list[dict[Path, CrossEncoder]] = []
 
 
 def loaded(folder: Path) -> CrossEncoder:
-    """This process's own, made when first asked for.
+    """This process's cross-encoder, loaded at first use.
 
     Raises:
         RerankerMisconfigured: it cannot be loaded.

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from threading import Lock
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
+from django.db import connections
 
-from palace.sdk.async_calls import Awaiting, awaited
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.memory import Memory
 from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of
 from palace.storage.indexing.vector_index import VectorIndex
 from palace.working.names import Namespace, name_of
+
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Awaiting(ABC, Generic[T]):
+    """The base of async wrappers around blocking objects."""
+
+    @abstractmethod
+    def waiting(self) -> T:
+        """The wrapped object; creating it may block."""
+
+
+def awaited(
+    method: Callable[Concatenate[T, P], R],
+) -> Callable[Concatenate[Awaiting[T], P], Coroutine[Any, Any, R]]:
+    """Run a call in a thread with its own database connection."""
+
+    @wraps(method)
+    async def called(standing: Awaiting[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        def call() -> R:
+            try:
+                return method(standing.waiting(), *args, **kwargs)
+            finally:
+                # The thread may never be used again and must not leave connections open.
+                connections.close_all()
+
+        return await asyncio.to_thread(call)
+
+    return called
 
 
 class AsyncMemory(Awaiting[Memory]):

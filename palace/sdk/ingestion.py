@@ -80,7 +80,7 @@ def add(palace: Palace, request: IngestionRequest) -> AddResults:
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
-    """Leave the drawers to the worker."""
+    """Queue mining of the drawers."""
     waiting = Drawer.objects.within(palace).unmined().filter(source=BY)
     ids = [turn.external_id for turn in turns]
     room = waiting.filter(external_id__in=ids).values_list("room_id", flat=True).first()

@@ -22,7 +22,7 @@ ALL_PALACES = (
 )
 
 
-class HouseView(ApiView):
+class PalaceApiView(ApiView):
     """The palace is that of `?user_id=`, or the key's own."""
 
     def requested_palace(self) -> Palace | None:

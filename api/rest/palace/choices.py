@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.palace import owner_shapes
-from api.rest.palace.base import HouseView
+from api.rest.palace.base import PalaceApiView
 from palace.views.dreams.forms import DreamForm
 from settings_app.account_forms import TimeZoneForm
 from settings_app.forms import MODEL_FIELDS, MemoryForm
@@ -27,7 +27,7 @@ OF_DREAMS = {*DreamForm.Meta.fields}
 
 
 @method_decorator(no_variables_in_reports, name="dispatch")
-class SettingsView(HouseView):
+class SettingsView(PalaceApiView):
     scopes: ClassVar[dict[str, str]] = {"PATCH": "admin"}
 
     @extend_schema(tags=["owner"], responses={200: owner_shapes.SettingsShown})

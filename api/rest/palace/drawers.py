@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.palace import representations, shapes
-from api.rest.palace.base import HouseView
+from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
 from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash, trash_drawers
@@ -48,7 +48,7 @@ def chosen(palace: Palace, drawers: DrawerQuerySet, ids: list[UUID]) -> DrawerQu
     return found
 
 
-class DrawersView(HouseView):
+class DrawersView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[shapes.DrawersRequest],
@@ -71,7 +71,7 @@ def _in_palace(palace: Palace, wanted: dict[str, Any]) -> dict[str, Any]:
     return {**wanted, **{f"{table}__palace": palace for table in tables}}
 
 
-class RoomDrawersView(HouseView):
+class RoomDrawersView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[shapes.PageRequest],
@@ -86,7 +86,7 @@ class RoomDrawersView(HouseView):
         return self.page(kept.with_place(), IN_ORDER, representations.drawers)
 
 
-class DrawerView(HouseView):
+class DrawerView(PalaceApiView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.DrawerWhole})
     def get(self, request: Request, uuid: UUID) -> Response:
         """Get a drawer: its text, place, and the facts it supports."""
@@ -105,7 +105,7 @@ class DrawerView(HouseView):
         return self.row(Drawer.objects.kept().with_place().select_related("palace"), uuid)
 
 
-class PointerView(HouseView):
+class PointerView(PalaceApiView):
     @extend_schema(
         tags=TAG, parameters=[shapes.PointerRequest], responses={200: shapes.DrawerWhole}
     )
@@ -119,7 +119,7 @@ class PointerView(HouseView):
         return etags.answer(request, representations.drawer_whole(whole))
 
 
-class DrawersTrashView(HouseView):
+class DrawersTrashView(PalaceApiView):
     @extend_schema(tags=TAG, parameters=ONE, request=shapes.Drawers, responses={200: shapes.Batch})
     def post(self, request: Request) -> Response:
         """Move up to 1,000 drawers to the trash together; none if one is missing.

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.palace import owner_shapes, shapes
-from api.rest.palace.base import HouseView
+from api.rest.palace.base import PalaceApiView
 from api.rest.palaces import palaces_for
 from llm import spending
 from llm.spending import Totals
@@ -23,7 +23,7 @@ from settings_app.time_zone import zone_named
 TAG = ["owner"]
 
 
-class UsageView(HouseView):
+class UsageView(PalaceApiView):
     scopes: ClassVar[dict[str, str]] = {"GET": "admin"}
 
     @extend_schema(
@@ -51,7 +51,7 @@ def _totals(totals: Totals) -> dict[str, Any]:
     return {**asdict(totals), "cost_usd": cost}
 
 
-class PalacesView(HouseView):
+class PalacesView(PalaceApiView):
     scopes: ClassVar[dict[str, str]] = {"GET": "admin"}
 
     @extend_schema(

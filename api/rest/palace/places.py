@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.palace import representations, shapes
-from api.rest.palace.base import HouseView
+from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash
 from palace.curation.wings import NameTaken, change_wing, merge_wings
@@ -24,7 +24,7 @@ ONE = [shapes.UserRequest]
 PAGE = [shapes.PageRequest]
 
 
-class PlaceView(HouseView):
+class PlaceView(PalaceApiView):
     """Base of the views of one place. Places without drawers outside the trash are not found."""
 
     def wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
@@ -50,7 +50,7 @@ class PlaceView(HouseView):
         return representations.closets([counted])[0]
 
 
-class WingsView(HouseView):
+class WingsView(PalaceApiView):
     @extend_schema(tags=TAG, parameters=PAGE, responses={200: shapes.page_of(shapes.WingShown)})
     def get(self, request: Request) -> Response:
         """List the wings that are not empty, by number."""

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.palace import record_shapes, shapes
-from api.rest.palace.base import HouseView
+from api.rest.palace.base import PalaceApiView
 from api.rest.palace.record_shapes import CUT, LEFT_OUT
 from palace.models import Activity, Drawer, RecollectionTrace
 from palace.queries.signals import all_shares
@@ -20,7 +20,7 @@ TAG = ["record"]
 NEWEST_FIRST = ["-created_at", "-pk"]
 
 
-class RecollectionsView(HouseView):
+class RecollectionsView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[shapes.PageRequest],
@@ -49,7 +49,7 @@ def _trace_fields(trace: RecollectionTrace) -> dict[str, Any]:
     }
 
 
-class RecollectionView(HouseView):
+class RecollectionView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[shapes.UserRequest],
@@ -111,7 +111,7 @@ def _cut(trace: RecollectionTrace) -> list[dict[str, Any]]:
     ]
 
 
-class ActivityView(HouseView):
+class ActivityView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[record_shapes.ActivityRequest],

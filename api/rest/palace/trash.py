@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from kombu.exceptions import OperationalError
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.palace import representations, shapes, trash_shapes
-from api.rest.palace.base import HouseView
+from api.rest.palace import representations, shapes
+from api.rest.palace.base import PalaceApiView
 from api.rest.palace.drawers import chosen
+from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace import tasks
 from palace.curation.purge import PURGE_IN_REQUEST_S, Purge
@@ -29,6 +31,7 @@ from palace.curation.trash import (
 from palace.models import Drawer, Palace
 from palace.models.hierarchy import DrawerQuerySet
 
+MOST = 2**53
 TAG = ["trash"]
 ONE = [shapes.UserRequest]
 LAST_TRASHED_FIRST = ["-trashed_at", "conversation", "position", "pk"]
@@ -38,11 +41,47 @@ NO_QUEUE = (
 )
 
 
-class TrashView(HouseView):
+class TrashedShown(DrawerShown):
+    trashed_at = serializers.DateTimeField()
+    batch = serializers.IntegerField(help_text="Shared by drawers trashed together.")
+    days_left = serializers.IntegerField(help_text="Days until it is permanently deleted.")
+
+
+class Restore(Shape):
+    batch = serializers.IntegerField(required=False, min_value=0, max_value=MOST)
+    drawers = serializers.ListField(
+        child=serializers.UUIDField(), required=False, min_length=1, max_length=MOST_DRAWERS
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if len(attrs) != 1:
+            raise serializers.ValidationError("Name either a batch or drawers to restore.")
+        return attrs
+
+
+class Restored(Shape):
+    drawers = serializers.IntegerField(help_text="The number of restored drawers.")
+
+
+class Empty(Shape):
+    up_to = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST,
+        help_text="A batch; later ones stay in the trash.",
+    )
+
+
+class Emptied(Shape):
+    deleted = serializers.IntegerField()
+    left = serializers.IntegerField(help_text="The number that is being deleted in the background.")
+
+
+class TrashView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[shapes.PageRequest],
-        responses={200: shapes.page_of(trash_shapes.TrashedShown)},
+        responses={200: shapes.page_of(TrashedShown)},
     )
     def get(self, request: Request) -> Response:
         """List the trash, most recent first. It is permanently deleted after 30 days.
@@ -54,10 +93,10 @@ class TrashView(HouseView):
         return self.page(rows.trashed().with_place(), LAST_TRASHED_FIRST, representations.trashed)
 
 
-class TrashedView(HouseView):
+class TrashedView(PalaceApiView):
     scopes: ClassVar[dict[str, str]] = {"DELETE": "admin"}
 
-    @extend_schema(tags=TAG, parameters=ONE, responses={200: trash_shapes.TrashedShown})
+    @extend_schema(tags=TAG, parameters=ONE, responses={200: TrashedShown})
     def get(self, request: Request, uuid: UUID) -> Response:
         """Get a drawer in the trash."""
         return Response(representations.trashed_row(self._trashed(uuid)))
@@ -76,19 +115,19 @@ class TrashedView(HouseView):
         return self.row(Drawer.objects.trashed().with_place().select_related("palace"), uuid)
 
 
-class RestoreView(HouseView):
+class RestoreView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=ONE,
-        request=trash_shapes.Restore,
-        responses={200: trash_shapes.Restored},
+        request=Restore,
+        responses={200: Restored},
     )
     def post(self, request: Request) -> Response:
         """Restore drawers from the trash: some, or a whole batch.
 
         Facts that had no other source become active again, unless others replaced them.
         """
-        params = self.read(trash_shapes.Restore)
+        params = self.read(Restore)
         palace = self.entered()
         with transaction.atomic():
             palace.lock()
@@ -113,14 +152,14 @@ def _batch(palace: Palace, key: int) -> DrawerQuerySet:
     return batch_of(palace, at)
 
 
-class EmptyView(HouseView):
+class EmptyView(PalaceApiView):
     scopes: ClassVar[dict[str, str]] = {"POST": "admin"}
 
     @extend_schema(
         tags=TAG,
         parameters=ONE,
-        request=trash_shapes.Empty,
-        responses={200: trash_shapes.Emptied, 202: trash_shapes.Emptied},
+        request=Empty,
+        responses={200: Emptied, 202: Emptied},
     )
     def post(self, request: Request) -> Response:
         """Permanently delete the trash, or the part up to a batch.
@@ -128,7 +167,7 @@ class EmptyView(HouseView):
         Longer work continues in the background: 202, and `left` says how
         much that is.
         """
-        params = self.read(trash_shapes.Empty)
+        params = self.read(Empty)
         palace = self.entered()
         key = params["up_to"] if "up_to" in params else _latest(palace)
         if key is None:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.problems import not_found
-from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
+from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import WorkingMemory
 from palace.working.names import KINDS
@@ -85,7 +85,7 @@ class Inventory(Shape):
     inventory = serializers.CharField(help_text="One line per entry; empty if there are none.")
 
 
-class NamespaceView(ShortView):
+class NamespaceView(WorkingMemoryApiView):
     def working(
         self, kind: str, name: str, params: Mapping[str, Any] | None = None
     ) -> WorkingMemory:

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from api.rest.facts.fields import moment
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
+from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
 from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS
 from palace.models import Episode
 from palace.sdk.arguments import MOST_RESULTS
@@ -76,7 +76,7 @@ class EpisodesFound(Shape):
     results = EpisodeFound(many=True)
 
 
-class EpisodicView(ShortView):
+class EpisodicView(WorkingMemoryApiView):
     def of_conversation(self, conversation_id: str) -> Response:
         episodes = self.memory.episodes(user_id=self.user())
         return Response({"results": episodes.of_conversation(conversation_id)})

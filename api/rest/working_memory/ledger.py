@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
+from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
 from palace.storable import ID_LENGTH
 from palace.working.ledger import INJECTED, Entry, Ledger
 
@@ -42,7 +42,7 @@ class ItemEvicted(Shape):
     evicted = serializers.BooleanField(help_text="Whether it was marked.")
 
 
-class LedgerView(ShortView):
+class LedgerView(WorkingMemoryApiView):
     @extend_schema(tags=TAG, parameters=[PalaceRequest], responses={200: LedgerShown})
     def get(self, request: Request, conversation_id: str) -> Response:
         """List all items in the conversation's prompt."""

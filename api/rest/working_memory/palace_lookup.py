@@ -22,7 +22,7 @@ class PalaceRequest(Shape):
     user_id = user_field()
 
 
-class ShortView(ApiView):
+class WorkingMemoryApiView(ApiView):
     @property
     def memory(self) -> Memory:
         """The SDK's Memory, limited to the palaces of the key."""

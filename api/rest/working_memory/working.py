@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import PalaceRequest, ShortView
+from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
 from palace.sdk.working import ConversationMemory
 
 TAG = ["working memory"]
@@ -54,7 +54,7 @@ NAMES = OpenApiParameter(
 )
 
 
-class WorkingMemoryView(ShortView):
+class WorkingMemoryView(WorkingMemoryApiView):
     @extend_schema(tags=TAG, parameters=[PalaceRequest], responses={200: FieldsShown})
     def get(self, request: Request, conversation_id: str) -> Response:
         """Get all fields of a conversation; this renews their expiry."""

@@ -55,11 +55,13 @@ class Command(BaseCommand):
         """In turns, so that a machine that slows down slows both alike; the first is to warm up."""
         talker, palace = ChatUser(user, address), Palace.objects.own(user)
         bare, loci = [], []
-        asked = questions(list(conversations(drawers)))
-        for text in tqdm(list(islice(asked, turns + 1)), unit="turn", disable=None):
-            talk = Conversation.objects.create(palace=palace, title=text, spoke_at=timezone.now())
+        generated_questions = questions(list(conversations(drawers)))
+        for text in tqdm(list(islice(generated_questions, turns + 1)), unit="turn", disable=None):
+            conversation = Conversation.objects.create(
+                palace=palace, title=text, spoke_at=timezone.now()
+            )
             bare.append(bare_first_word_ms(url, text))
-            loci.append(talker.first_word_ms(talk, text))
+            loci.append(talker.first_word_ms(conversation, text))
         return bare[1:], loci[1:]
 
 
@@ -68,8 +70,8 @@ def _resident(drawers: int, url: str) -> User:
     user, _ = User.objects.get_or_create(username="resident")
     palace = Palace.objects.own(user)
     if not Drawer.objects.within(palace).exists():
-        talk = conversations(drawers)
-        mine_many(palace, tqdm(talk, desc="Furnishing", leave=False, disable=None))
+        transcripts = conversations(drawers)
+        mine_many(palace, tqdm(transcripts, desc="Furnishing", leave=False, disable=None))
     values = {"provider": url, "model": MODEL, "auto_mine": False}
     MemorySettings.objects.update_or_create(owner=user, defaults=values)
     return user

@@ -105,8 +105,8 @@ def _wrong(one: Score) -> Iterator[str]:
     yield from (f"  missed        {each}" for each in one.missed)
     for fact in one.extra:
         yield f"  {'still active' if fact in one.still_active else 'extra':13} {fact}"
-    told = ("as expected", "still active")
-    yield from (f"  {how:13} {each}" for each, how in one.retired if how not in told)
+    expected = ("as expected", "still active")
+    yield from (f"  {how:13} {each}" for each, how in one.retired if how not in expected)
     yield from (f"  wrong detail  {line}" for line in _wrong_details(one))
 
 

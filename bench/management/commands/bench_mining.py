@@ -48,14 +48,14 @@ class Command(BaseCommand):
     def handle(
         self, *, messages: int, dataset: str | None, data: Path | None, **options: Any
     ) -> None:
-        talk = _from(dataset, data) if dataset and data else conversations(messages)
+        source = _from(dataset, data) if dataset and data else conversations(messages)
         with own_schema("bench_mining", keep=False):
             owner = get_user_model().objects.create(username="bench")
             # What a process reads once (the model, the subjects' prototypes) is not the question.
             mine(Palace.objects.own(owner), next(conversations(10, seed=0)))
             rounds = [
                 _measure(Palace.objects.own(owner), transcripts)
-                for transcripts in tqdm(_rounds(talk, messages), unit="round", disable=None)
+                for transcripts in tqdm(_rounds(source, messages), unit="round", disable=None)
             ]
         self.stdout.write(json.dumps(_summary(rounds)))
 
@@ -67,9 +67,9 @@ def _from(dataset: str, data: Path) -> Iterator[Transcript]:
             yield replace(transcript, external_id=f"{case.id}/{transcript.external_id}")
 
 
-def _rounds(talk: Iterator[Transcript], messages: int) -> list[list[Transcript]]:
+def _rounds(transcripts: Iterator[Transcript], messages: int) -> list[list[Transcript]]:
     rounds: list[list[Transcript]] = []
-    for number, transcript in enumerate(talk):
+    for number, transcript in enumerate(transcripts):
         if messages <= 0:
             break
         messages -= len(transcript.turns)

@@ -71,13 +71,13 @@ def _furnished(name: str, drawers: int) -> User:
 def _measure(user: User, drawers: int, repeats: int) -> list[Page]:
     """In rounds, so that a machine that slows down slows all pages alike."""
     browser, palace = Browser(user), Palace.objects.own(user)
-    asked = questions(list(conversations(drawers)))
-    search = Page(SEARCH, search_address(next(asked)))
+    search_questions = questions(list(conversations(drawers)))
+    search = Page(SEARCH, search_address(next(search_questions)))
     pages = [search, *pages_of(browser, palace)]
     for page in pages:
         browser.count(page)  # Warms up, too: what a process reads once is not the question.
     for _ in tqdm(range(repeats), unit="round", disable=None):
         for page in pages:
-            fresh = search_address(next(asked)) if page is search else page.address
+            fresh = search_address(next(search_questions)) if page is search else page.address
             browser.measure(page, fresh)
     return pages

@@ -63,50 +63,52 @@ class Command(BaseCommand):
     ) -> None:
         with own_schema("bench_scale", keep=keep, data=f"clients of {client_drawers} drawers"):
             space = active_space()
-            talk = MessageGenerator(space, subjects=min(SUBJECTS, max(*drawers, client_drawers)))
-            report: dict[str, Any] = {"alone": self._alone(space, talk, min(drawers))}
-            palaces = [_filled(f"{size} drawers", space, talk, size) for size in drawers]
+            generator = MessageGenerator(
+                space, subjects=min(SUBJECTS, max(*drawers, client_drawers))
+            )
+            report: dict[str, Any] = {"alone": self._alone(space, generator, min(drawers))}
+            palaces = [_filled(f"{size} drawers", space, generator, size) for size in drawers]
             others = [
-                _filled(f"client {number}", space, talk, client_drawers)
+                _filled(f"client {number}", space, generator, client_drawers)
                 for number in range(CLIENTS)
             ]
             report["bytes_a_drawer"] = sizes()
             tidy()
             report["palaces"] = [
-                self._measured(palace, space, talk, size)
+                self._measured(palace, space, generator, size)
                 for palace, size in zip(palaces, drawers, strict=True)
             ]
-            report["clients"] = {"drawers": client_drawers, **self._clients(others, talk)}
+            report["clients"] = {"drawers": client_drawers, **self._clients(others, generator)}
             seed = int(time.time())
             report["intake"] = intake(palace_named(f"newcomer {seed}"), messages, seed)
         self._show(report)
         self.stdout.write(json.dumps(report))
 
     def _alone(
-        self, space: EmbeddingSpace, talk: MessageGenerator, size: int
+        self, space: EmbeddingSpace, generator: MessageGenerator, size: int
     ) -> dict[str, Any] | None:
         """The smallest palace while nobody else has stored anything; None if they have."""
         if Drawer.objects.exists():
             return None
-        palace = _filled(f"{size} drawers", space, talk, size)
+        palace = _filled(f"{size} drawers", space, generator, size)
         tidy()
-        return self._measured(palace, space, talk, size)
+        return self._measured(palace, space, generator, size)
 
     def _measured(
-        self, palace: Palace, space: EmbeddingSpace, talk: MessageGenerator, size: int
+        self, palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, size: int
     ) -> dict[str, Any]:
         self.stderr.write(f"Asking in {palace} …", style_func=str)
         number = max(min(RECALLS, RECALLS * EASY // size), LEAST)
-        asked = latency(palace, space, talk.questions(), number)
+        measured = latency(palace, space, generator.questions(), number)
         bare = bare_comparison(palace, space, LEAST)
         return {
             "drawers": size,
-            **asked.report(),
+            **measured.report(),
             "numpy_p50_ms": round(percentile(bare, 0.5), 2),
         }
 
-    def _clients(self, palaces: list[Palace], talk: MessageGenerator) -> dict[str, Any]:
-        keys, questions = [palace.pk for palace in palaces], list(islice(talk.questions(), 40))
+    def _clients(self, palaces: list[Palace], generator: MessageGenerator) -> dict[str, Any]:
+        keys, questions = [palace.pk for palace in palaces], list(islice(generator.questions(), 40))
         return {
             "clients": CLIENTS,
             "threads": in_threads(keys, questions),
@@ -140,9 +142,9 @@ def _sizes(text: str) -> list[int]:
     return sizes
 
 
-def _filled(name: str, space: EmbeddingSpace, talk: MessageGenerator, drawers: int) -> Palace:
+def _filled(name: str, space: EmbeddingSpace, generator: MessageGenerator, drawers: int) -> Palace:
     """The palace of that name; one that was kept is full already."""
     palace = palace_named(name)
     if not Drawer.objects.within(palace).exists():
-        fill(palace, space, talk, drawers)
+        fill(palace, space, generator, drawers)
     return palace

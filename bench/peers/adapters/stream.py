@@ -57,9 +57,9 @@ def serve(make: Callable[[], Peer]) -> None:
     # What a library prints must not land between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    talk = _PeerSession(make(), Path(os.environ["PEER_FOLDER"]))
+    session = _PeerSession(make(), Path(os.environ["PEER_FOLDER"]))
     for line in sys.stdin:
-        print(json.dumps(talk.answer(json.loads(line))), file=answers, flush=True)
+        print(json.dumps(session.answer(json.loads(line))), file=answers, flush=True)
 
 
 class _PeerSession:

@@ -46,8 +46,7 @@ class Command(BaseCommand):
         try:
             anyio.run(_serve, caller)
         finally:
-            # Whoever leaves amid a call has told something that is to be kept; the services stop
-            # with this program.
+            # Finish running calls, which may be writes, before the services stop.
             finish()
 
 

@@ -1,4 +1,4 @@
-"""What only a server returns, beside `results`: plain dictionaries; times are ISO 8601, in UTC."""
+"""Result types that only a server returns: plain dictionaries; times are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 
 class EntityItem(TypedDict):
-    """Somebody or something that memories are about."""
+    """An entity that memories are about."""
 
     id: str
     name: str
@@ -20,7 +20,7 @@ class EntityResults(TypedDict):
 
 
 class RelationItem(TypedDict):
-    """What connects two entities; `id` is of the memory that says so."""
+    """A relation of two entities; `id` is that of the memory that states it."""
 
     id: str
     source: str
@@ -41,8 +41,8 @@ class StoryLine(TypedDict):
     """One version of a memory about an entity.
 
     Keys:
-        recorded_at, retired_at: When it was learnt, and dropped; None: it is held.
-        drawers: Ids of the messages that it rests on.
+        recorded_at, retired_at: When it was recorded and became inactive; None if active.
+        drawers: Ids of its source messages.
     """
 
     id: str
@@ -64,12 +64,12 @@ class TimelineResults(TypedDict):
 
 
 class TurnKept(TypedDict):
-    """Messages that were kept.
+    """Stored messages.
 
     Keys:
-        id: Of the turn; citations name it.
+        id: The turn's id, as in citations.
         drawers: Ids of its messages, in order.
-        extraction: `complete`, or `degraded`: all is kept and found; facts may come later.
+        extraction: `complete`, or `degraded`: all is searchable; facts may come later.
     """
 
     id: str
@@ -80,12 +80,12 @@ class TurnKept(TypedDict):
 
 
 class Citation(TypedDict):
-    """Where a line of a context comes from.
+    """The source of a line of a context.
 
     Keys:
-        turn_id: None where no words are left.
-        score: Compares within one answer only.
-        memory: Where the line is a fact.
+        turn_id: None if the source was deleted.
+        score: Comparable within one response only.
+        memory: The fact's id, if the line is a fact.
     """
 
     turn_id: str | None
@@ -97,7 +97,7 @@ class Citation(TypedDict):
 
 
 class Recalled(TypedDict):
-    """What a model is given; the context is empty where nothing fits."""
+    """A context for a model; empty if nothing fits."""
 
     context: str
     citations: list[Citation]
@@ -107,7 +107,7 @@ class Recalled(TypedDict):
 
 
 class FoundMessage(TypedDict):
-    """A message that answers a question; `signals` are shares of its score."""
+    """A message that answers a question; `signals` are contributions to its score."""
 
     content: str
     score: float
@@ -134,7 +134,7 @@ class MemoryVersion(TypedDict):
         id, memory: Of this version; of the memory, shared by all its versions.
         key, value: The predicate and the object.
         supersedes: The version before it.
-        active: Whether it is held.
+        active: Whether it is active.
     """
 
     id: str

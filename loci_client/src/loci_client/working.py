@@ -137,7 +137,7 @@ class ConversationCalls:
     def __init__(self, conversation_id: str, user_id: str | None) -> None:
         """
         Raises:
-            BadInput: the id is invalid; ScopeError: nobody can be called so.
+            BadInput: the id is invalid; ScopeError: the user_id is invalid.
         """
         self.conversation_id = conversation_id
         self._path = f"/working-memory/{values.path('A conversation', conversation_id)}"

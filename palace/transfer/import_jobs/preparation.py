@@ -240,7 +240,7 @@ def prepare_apart(path: Path, name: str, places: Places, *, may_be_whole: bool) 
 
 def _answer(request: str, name: str, seconds: float) -> str:
     try:
-        done = subprocess.run(  # noqa: S603 - our own program, asked through its input.
+        done = subprocess.run(  # noqa: S603 - our own program, with its request on stdin.
             _COMMAND,
             input=request,
             stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A file read once: prepared for filing, and listed without its words.
+"""Read a file once: spool it for filing, and list it without texts.
 
 Run as a program of its own, it reads for the web, which answers others meanwhile: the standard
 library alone is enough for that, so it starts at once.
@@ -24,7 +24,7 @@ from palace.transfer.importers.loci_whole import Record
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the prepared file goes.
+    """The output files.
 
     Attributes:
         spool: What a job files from.
@@ -43,7 +43,7 @@ def prepare(
     may_be_whole: bool,
     progress: files.Progress | None = None,
 ) -> str:
-    """Read the file, and write down what is in it. Returns the source of its format.
+    """Read the file and spool its content. Returns the source of its format.
 
     Args:
         may_be_whole: A Loci export is read record by record, to be put back as it was.
@@ -103,7 +103,7 @@ def _write(places: Places, lines: Iterable[tuple[bytes, bytes]]) -> None:
 
 
 def _add(file: IO[bytes], line: bytes, folder: Path) -> None:
-    """A full disk becomes a sentence."""
+    """Translate a full disk to BadImport."""
     try:
         file.write(line)
     except OSError as error:
@@ -114,10 +114,10 @@ def _add(file: IO[bytes], line: bytes, folder: Path) -> None:
 
 
 def main() -> None:
-    """Do what standard input asks for, and answer on standard output, both in JSON."""
+    """Process the JSON request on standard input; respond on standard output."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     request = json.load(sys.stdin)
-    # Whoever waits for it may be gone by then.
+    # The parent may be gone by then.
     resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"]))
     os.nice(5)
     places = Places(Path(request["spool"]), Path(request["listed"]))

@@ -29,7 +29,7 @@ LARGEST_UNPACKED = 8 << 30
 HIGHEST_RATIO = 200
 RATIO_MATTERS_FROM = 256 << 20
 
-# What a damaged archive makes the standard library raise; the last two come from lying headers.
+# Errors of the standard library for damaged archives; the last two come from false headers.
 _DAMAGE = (
     EOFError,
     zlib.error,
@@ -116,7 +116,7 @@ class _Zipped:
 
 
 class Archive:
-    """A zip or a folder: files by name, none of which is ever written anywhere.
+    """A zip or a folder: files by name, read without extracting them.
 
     Attributes:
         name: What messages to people call it.
@@ -130,7 +130,7 @@ class Archive:
         shown = {each: member for each, member in sorted(found.items()) if not _is_hidden(each)}
         self._root = _common_folder(list(shown))
         self.members = {each.removeprefix(self._root): member for each, member in shown.items()}
-        # Of all members together: many small bombs are one.
+        # For all members together, so that many small bombs are detected.
         self._most = most
 
     @contextmanager
@@ -150,28 +150,28 @@ class Archive:
             yield _part(full, stream, self._most)
 
     def full_name(self, name: str) -> str:
-        """As a person sees it who opens the archive."""
+        """The name as a person sees it in the archive."""
         return self._root + name
 
     def written_at(self, name: str) -> datetime:
-        """When the file was last written. A zip names no zone; UTC is taken."""
+        """The modification time. Zips have no time zone; UTC is assumed."""
         member = self.members[name]
         if isinstance(member, Path):
             return exported_at(member)
         try:
             return datetime(*member.info.date_time, tzinfo=UTC)
         except ValueError:
-            return datetime(1980, 1, 1, tzinfo=UTC)  # What a zip without times says.
+            return datetime(1980, 1, 1, tzinfo=UTC)  # The time in zips without times.
 
 
 def _folder(path: Path) -> dict[str, Path]:
-    """Its files and those below; links lead who knows where."""
+    """All files in the folder, recursively, without links."""
     files = (file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
     return {file.relative_to(path).as_posix(): file for file in files}
 
 
 def _is_link(info: zipfile.ZipInfo) -> bool:
-    """Whether the content is no words but the name of another file."""
+    """Whether the member is a symbolic link."""
     return stat.S_ISLNK(info.external_attr >> 16)
 
 
@@ -185,18 +185,18 @@ def _common_folder(names: list[str]) -> str:
 
 
 def holds_conversations(name: str) -> bool:
-    """Whether a file that is called so tells by itself what it is."""
+    """Whether the file name alone determines the format."""
     return any(kind(*_parted(name)) for kind in _KINDS)
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """Its folder and what it is called there."""
+    """The file's folder and name."""
     folder, _, file = name.rpartition("/")
     return folder, file
 
 
 def members(archive: Archive) -> Iterator[Part]:
-    """Those that hold conversations, one open at a time."""
+    """Yield the files with conversations, one open at a time."""
     for name in _wanted(archive):
         with archive.part(name) as part:
             yield part
@@ -228,7 +228,7 @@ def _nothing_inside(archive: Archive) -> str:
 
 
 class _Most:
-    """How many more bytes may be unpacked."""
+    """The remaining budget of unpacked bytes."""
 
     def __init__(self, packed_size: int) -> None:
         self.allowed = min(LARGEST_UNPACKED, max(RATIO_MATTERS_FROM, packed_size * HIGHEST_RATIO))
@@ -244,7 +244,7 @@ def _part(name: str, stream: IO[bytes] | gzip.GzipFile, most: _Most | None) -> P
 
 
 class _Counted(io.RawIOBase):
-    """Tells how much of the file has been read."""
+    """Reports how much of the file was read."""
 
     def __init__(self, raw: IO[bytes], progress: Progress) -> None:
         self._raw = raw
@@ -266,14 +266,14 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         data = self._raw.read(len(memoryview(buffer)))
         memoryview(buffer)[: len(data)] = data
-        # Not the position: a zip is read from its end first.
+        # Not the position, because a zip is read from its end first.
         self._count += len(data)
         self._progress(self._count)
         return len(data)
 
 
 class _Unpacked(io.RawIOBase):
-    """Unpacked bytes, of which there are never absurdly many; trouble becomes a sentence."""
+    """Unpacked bytes, limited in number; translates errors."""
 
     def __init__(self, name: str, stream: IO[bytes] | gzip.GzipFile, most: _Most | None) -> None:
         self._name = name
@@ -305,7 +305,7 @@ def _translate_errors(name: str) -> Iterator[None]:
     except _DAMAGE as error:
         raise BadImport(f"{name} is damaged or was cut off; download the export again.") from error
     except RecursionError:
-        raise  # It is about what is in the file.
+        raise  # An error in the file's content.
     except (NotImplementedError, RuntimeError) as error:
         raise BadImport(
             f"{name} is packed in a way we cannot read; unpack it and give the file inside."
