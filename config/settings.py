@@ -176,6 +176,9 @@ if not (0 < WORKING_MEMORY_TTL_S <= _MONTH_S and 0 < WORKING_ENTRY_TTL_S <= _MON
 if WORKING_ENTRIES < 1:
     raise ImproperlyConfigured("LOCI_WORKING_ENTRIES must be at least 1.")
 
+# Encrypts backups; empty leaves them as they are.
+BACKUP_PASSPHRASE = env_text("LOCI_BACKUP_PASSPHRASE")
+
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 # A task is repeated if its worker dies: each one is safe to run twice.
