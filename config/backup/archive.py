@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -70,28 +71,30 @@ def unpack(file: Path, folder: Path, passphrase: str) -> dict[str, Any]:
         BackupError: It is no backup, it is damaged, or the passphrase is missing or wrong.
     """
     try:
-        with file.open("rb") as source:
-            plain = _decrypted(source, file.name, folder, passphrase)
-            with zipfile.ZipFile(plain) as archive:
-                manifest = _manifest(archive, file.name)
-                for name, told in manifest["files"].items():
-                    _extract(archive, name, told, folder)
-                return manifest
+        with (
+            file.open("rb") as source,
+            _decrypted(source, file.name, folder, passphrase) as plain,
+            zipfile.ZipFile(plain) as archive,
+        ):
+            manifest = _manifest(archive, file.name)
+            for name, told in manifest["files"].items():
+                _extract(archive, name, told, folder)
+            return manifest
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise BackupError(NOT_ONE.format(name=file.name)) from error
 
 
-def _decrypted(source: IO[bytes], name: str, folder: Path, passphrase: str) -> IO[bytes]:
+@contextmanager
+def _decrypted(source: IO[bytes], name: str, folder: Path, passphrase: str) -> Iterator[IO[bytes]]:
     if not is_encrypted(source):
-        return source
+        yield source
+        return
     if not passphrase:
         raise BackupError(ENCRYPTED.format(name=name))
-    plain = (folder / "decrypted.zip").open("w+b")
-    decrypt(source, plain, passphrase)
-    plain.seek(0)
-    # It ends with the open file; what is unpacked from it needs the room.
-    (folder / "decrypted.zip").unlink()
-    return plain
+    with tempfile.TemporaryFile(dir=folder) as plain:
+        decrypt(source, plain, passphrase)
+        plain.seek(0)
+        yield plain
 
 
 def _manifest(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:

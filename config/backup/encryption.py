@@ -1,12 +1,12 @@
 """Encryption of a backup file: scrypt for the key, AES-256-GCM in chunks.
 
-The file is a header and then chunks. The header has the bytes `LOCIENC1`, log2 of scrypt's N, r and
-p (one byte each), a salt (16 bytes) and the first 7 bytes of every nonce. Each chunk is up to 64 KiB
-of content with GCM's tag of 16 bytes behind it. The nonce of a chunk is the header's 7 bytes, the
-chunk's number from 0 (4 bytes, highest first) and one byte that is 1 for the last chunk and else 0;
-the header is authenticated with each chunk. So chunks cannot be reordered, left out, added or cut
-off at the end without being noticed (the STREAM construction: Hoang, Reyhanitabar, Rogaway and
-Vizár, 2015).
+The file is a header and then chunks. The header has the bytes `LOCIENC1`, log2 of scrypt's N, r
+and p (one byte each), a salt (16 bytes) and the first 7 bytes of every nonce. Each chunk is up to
+64 KiB of content with GCM's tag of 16 bytes behind it. The nonce of a chunk is the header's 7
+bytes, the chunk's number from 0 (4 bytes, highest first) and one byte that is 1 for the last chunk
+and else 0; the header is authenticated with each chunk. So chunks cannot be reordered, left out,
+added or cut off at the end without being noticed (the STREAM construction: Hoang, Reyhanitabar,
+Rogaway and Vizár, 2015).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -88,7 +88,7 @@ def _major(path: str) -> int:
     return int(number[1]) if number else 0
 
 
-def output_of(command: Sequence[str], server: Server) -> Iterator[bytes]:
+def output_of(command: Sequence[str], server: Server) -> Generator[bytes, None, None]:
     """What a program writes, in pieces.
 
     Raises:
