@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from config.backup.drill import restores_whole
 from config.backup.dump import Backup, back_up, keep_newest, new_name, passphrase_from
 from config.backup.errors import BackupError
 from config.backup.tools import server_of
@@ -36,30 +37,58 @@ class Command(BaseCommand):
             action="store_true",
             help="Add the signing key even without a passphrase.",
         )
+        parser.add_argument(
+            "--drill",
+            type=Path,
+            metavar="FILE",
+            help="Write nothing; restore this backup into a temporary place, audit it, remove it.",
+        )
 
-    def handle(self, *, file: Path | None, to: Path | None, **options: Any) -> None:
-        keep = options["keep"]
+    def handle(self, *, drill: Path | None, **options: Any) -> None:
+        try:
+            passphrase = passphrase_from(options["passphrase_file"])
+            if drill is not None:
+                self._drill(drill.absolute(), passphrase)
+            else:
+                self._back_up(passphrase, **options)
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"The backup cannot be written: {error.strerror}.") from error
+
+    def _back_up(
+        self,
+        passphrase: str,
+        *,
+        file: Path | None,
+        to: Path | None,
+        keep: int | None,
+        **options: Any,
+    ) -> None:
         if (file is None) == (to is None):
             raise CommandError("Name a FILE, or a folder with --to.")
         if keep is not None and (to is None or keep < 1):
             raise CommandError("--keep is for --to, and at least 1.")
         if file is not None and file.exists():
             raise CommandError(f"{file} is there already; name another.")
-        try:
-            done = back_up(
+        self._report(
+            back_up(
                 server_of(connection.settings_dict),
                 file or new_name(to or Path()),
-                passphrase=passphrase_from(options["passphrase_file"]),
+                passphrase=passphrase,
                 with_secrets=options["with_secrets"],
             )
-        except BackupError as error:
-            raise CommandError(str(error)) from error
-        except OSError as error:
-            raise CommandError(f"The backup cannot be written: {error.strerror}.") from error
-        self._report(done)
+        )
         if to is not None and keep is not None:
             for old in keep_newest(to, keep):
                 self.stdout.write(f"Deleted {old}.")
+
+    def _drill(self, file: Path, passphrase: str) -> None:
+        self.stdout.write("Restoring it in a temporary place ...")
+        self.stdout.flush()
+        if not restores_whole(file, passphrase):
+            raise CommandError(f"The drill failed: {file} is not a way back.")
+        self.stdout.write(f"The drill succeeded: {file} can be restored, and is whole.")
 
     def _report(self, done: Backup) -> None:
         self.stdout.write(f"{done.file}: {done.size:,} bytes, {done.rows:,} rows.")

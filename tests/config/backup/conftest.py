@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 
 from palace.models import Palace
 from palace.pipeline.mine import mine
+from tests.config.conftest import House
 from tests.conversations import LISBON
 
 
@@ -16,3 +17,11 @@ def palace(transactional_db):
     palace = Palace.objects.own(owner)
     mine(palace, LISBON)
     return palace
+
+
+@pytest.fixture
+def new_house_beside(tmp_path):
+    """Another home, which nobody has used."""
+    built = House(tmp_path / "elsewhere")
+    yield built
+    built.tear_down()
