@@ -1,4 +1,4 @@
-"""Putting a backup back: verified first, then in one transaction, then brought up to date."""
+"""Putting a backup back: verified first, then in one transaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import IO, Any, cast
 
 import redis
 from django.conf import settings
-from django.core.management import call_command
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
@@ -73,7 +72,7 @@ END $$;
 
 
 def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: Say) -> None:
-    """Put a backup in the place of what the database holds, and bring its tables up to date.
+    """Put a backup in the place of what the database holds. Its tables are as they were saved.
 
     Raises:
         BackupError: Nothing was changed; the message says why.
@@ -89,8 +88,6 @@ def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: 
         _put_imports(folder)
         _load(server, folder / DUMP, manifest["rows"])
         _put_key(folder, say)
-    say("Bringing the tables up to date ...")
-    call_command("migrate", verbosity=0)
     forget_redis()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import redis
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
@@ -39,6 +40,11 @@ class Command(BaseCommand):
             "--replace", action="store_true", help="Delete all that the database holds; with --yes."
         )
         parser.add_argument("--yes", action="store_true", help="Confirms --replace.")
+        parser.add_argument(
+            "--as-saved",
+            action="store_true",
+            help="Leave the tables as an older Loci had them, to go back to that one; no audit.",
+        )
         parser.add_argument("--passphrase-file", type=Path, metavar="FILE")
 
     def handle(self, *, file: Path, replace: bool, **options: Any) -> None:
@@ -61,6 +67,11 @@ class Command(BaseCommand):
             ) from error
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}.") from error
+        if options["as_saved"]:
+            self.stdout.write("Restored as it was saved. Start the Loci that it is for.")
+            return
+        self.stdout.write("Bringing the tables up to date ...")
+        call_command("migrate", verbosity=0)
         self._report()
 
     def _report(self) -> None:
