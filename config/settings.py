@@ -176,6 +176,21 @@ if not (0 < WORKING_MEMORY_TTL_S <= _MONTH_S and 0 < WORKING_ENTRY_TTL_S <= _MON
 if WORKING_ENTRIES < 1:
     raise ImproperlyConfigured("LOCI_WORKING_ENTRIES must be at least 1.")
 
+# Encrypts backups; empty leaves them as they are.
+BACKUP_PASSPHRASE = env_text("LOCI_BACKUP_PASSPHRASE")
+# How often the worker writes one, into which folder, and how many stay there.
+BACKUP_EVERY_H = env_number("LOCI_BACKUP_EVERY_H", 0)
+BACKUP_FOLDER = Path(env_text("LOCI_BACKUP_FOLDER") or LOCI_HOME / "backups").expanduser()
+BACKUP_KEEP = int(env_number("LOCI_BACKUP_KEEP", 7))
+_YEAR_H = 366 * 24
+if not 0 <= BACKUP_EVERY_H <= _YEAR_H or 0 < BACKUP_EVERY_H < 1:
+    raise ImproperlyConfigured(
+        f"LOCI_BACKUP_EVERY_H is {BACKUP_EVERY_H:g}; it must be 0 for never, or 1 to {_YEAR_H} "
+        "hours."
+    )
+if BACKUP_KEEP < 1:
+    raise ImproperlyConfigured(f"LOCI_BACKUP_KEEP is {BACKUP_KEEP}; it must be at least 1.")
+
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 # A task is repeated if its worker dies: each one is safe to run twice.
@@ -240,6 +255,11 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "schedule": 24 * 3600,
     },
 }
+if BACKUP_EVERY_H:
+    CELERY_BEAT_SCHEDULE["back up"] = {
+        "task": "config.tasks.back_up",
+        "schedule": BACKUP_EVERY_H * 3600,
+    }
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

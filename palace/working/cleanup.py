@@ -42,6 +42,17 @@ def forget_palace(palace_uuid: UUID) -> None:
             client.unlink(*names)
 
 
+def forget_every_palace() -> None:
+    """Delete all that is kept beside palaces: after a restore it is of another time.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer; some keys may be left.
+    """
+    with answering() as client:
+        for names in _batches(client, f"{ANY_UUID}:*"):
+            client.unlink(*names)
+
+
 def forget_deleted_palaces() -> int:
     """Delete the keys of deleted palaces; returns their number.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import cast
 
@@ -16,6 +16,8 @@ from palace.working.connection import answering, key
 
 # The default mark.
 INJECTED = "injected"
+# Keys that Redis looks through at once.
+BATCH = 500
 
 # An older turn never overwrites a newer mark, nor removes an item that was marked again, so that a
 # late writer, such as a stopped reply, changes nothing. KEYS: the hash. ARGV: its lifetime in
@@ -140,6 +142,17 @@ class Ledger:
         """Delete the ledger."""
         with answering() as client:
             client.delete(self._key)
+
+
+def all_items(palace: Palace) -> Iterator[str]:
+    """The items that are marked in any conversation of the palace.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer.
+    """
+    with answering() as client:
+        for name in client.scan_iter(match=key(palace, "ledger", "*"), count=BATCH):
+            yield from cast(list[str], client.hkeys(name))
 
 
 def within(entries: Mapping[str, Entry], since: int, turn: int) -> dict[str, Entry]:

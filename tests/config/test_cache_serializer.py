@@ -16,9 +16,9 @@ def store():
 
 
 def test_values_come_back_and_lie_in_redis_as_json(store):
-    cache.set("a-value", {"words": "café"}, 60)
-    assert cache.get("a-value") == {"words": "café"}
-    assert store.get(cache.make_key("a-value")) == b'{"words": "caf\\u00e9"}'
+    cache.set("a-value", {"words": "é"}, 60)
+    assert cache.get("a-value") == {"words": "é"}
+    assert store.get(cache.make_key("a-value")) == b'{"words": "\\u00e9"}'
 
 
 def test_counters_are_counted_by_redis():

@@ -9,14 +9,17 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
 from palace.curation import trash
+from palace.errors import BadImport
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.knowledge.facts.scope import Scope
 from palace.models import (
     Drawer,
+    Entity,
     Episode,
     EpisodeVector,
     Fact,
@@ -33,6 +36,7 @@ from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from palace.transfer import import_jobs
+from tests.factories import FactFactory
 from tests.transfer.palaces import SPOKEN, TEXTS, lines_of
 
 ALL = (
@@ -253,3 +257,32 @@ def test_the_pages_say_what_comes_back(full, exported, other, client, bob):
     receipt = client.get(job.get_absolute_url()).text
     assert "Your palace is as that one was" in receipt
     assert "Where it went" in receipt
+
+
+def test_facts_and_episodes_come_back_without_any_message(palace, exported, other):
+    fact = FactFactory(subject__palace=palace)
+    commit_episode(palace)
+    assert not Drawer.objects.exists()
+    path = exported(palace)
+    job = run_import(other, path)
+    assert (job.status, job.error, job.messages_stored) == (ImportJob.Status.DONE, "", 0)
+    assert Fact.objects.within(other).get().text == fact.text
+    assert Entity.objects.filter(palace=other).get().name == fact.subject.name
+    assert Episode.objects.within(other).count() == 1
+
+
+def commit_episode(palace):
+    now = timezone.now()
+    Episode.objects.create(
+        palace=palace,
+        conversation="somewhere else",
+        summary="We chose blue.",
+        made_by=Episode.Maker.CALLER,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def test_an_export_of_nothing_is_refused(palace, exported, other):
+    with pytest.raises(BadImport, match="holds no conversations"):
+        import_jobs.preview(other, exported(palace))

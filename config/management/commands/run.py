@@ -21,6 +21,8 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from config import embedded, single
+from config.backup.errors import BackupError
+from config.backup.scheduled import back_up_before_migrating
 from config.database_ready import wait_for_database
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
@@ -58,6 +60,7 @@ class Command(BaseCommand):
     def _run(self, port: int) -> None:
         with self._services() as services:
             with self._step("Bringing the tables up to date"):
+                self._save_before_migrating()
                 call_command("migrate", verbosity=0)
                 _check_embedding_model()
                 owner = find_owner() or _make_owner()
@@ -70,6 +73,17 @@ class Command(BaseCommand):
                 self.signals.then(lambda: None)
             if services:
                 self._say("Stopping Postgres and Redis ...")
+
+    def _save_before_migrating(self) -> None:
+        try:
+            saved = back_up_before_migrating(self._say)
+        except (BackupError, OSError) as error:
+            raise single.CannotStart(
+                f"the tables have to change, and saving them first failed: {error} Mend that; or "
+                "run `manage.py migrate` yourself to go on without a way back."
+            ) from error
+        if saved:
+            self._say(f"  saved as {saved}")
 
     @contextlib.contextmanager
     def _services(self) -> Iterator[list[int]]:

@@ -72,14 +72,24 @@ def remove_orphans() -> None:
     """
     never_started = ImportJob.objects.filter(status=ImportJob.Status.READY, spool_offset=0)
     never_started.filter(created_at__lt=timezone.now() - PREVIEW_KEPT).delete()
-    oldest = (timezone.now() - ORPHAN_AFTER).timestamp()
-    old = {path.name: path for path in spool_folder().glob("*.jsonl") if _written(path) < oldest}
-    needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)
-    for name in set(old) - set(needed.values_list("spool", flat=True)):
-        old[name].unlink(missing_ok=True)
+    for path in old_spools():
+        path.unlink(missing_ok=True)
+    oldest = _orphaned_before()
     for upload in spool_folder().glob("*.upload*"):
         if _written(upload) < oldest:
             upload.unlink(missing_ok=True)
+
+
+def old_spools() -> list[Path]:
+    """Prepared files without an unfinished job that are too old to be on their way to one."""
+    oldest = _orphaned_before()
+    old = {path.name: path for path in spool_folder().glob("*.jsonl") if _written(path) < oldest}
+    needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)
+    return [old[name] for name in set(old) - set(needed.values_list("spool", flat=True))]
+
+
+def _orphaned_before() -> float:
+    return (timezone.now() - ORPHAN_AFTER).timestamp()
 
 
 def forget_traces(palace: Palace) -> None:

@@ -58,6 +58,11 @@ class WholeSurvey:
         return len(self._conversations)
 
     @property
+    def holds_nothing(self) -> bool:
+        """Whether there is nothing to put back: facts and episodes count without any message."""
+        return self.records.keys().isdisjoint({"drawers", *_WITH_THEM})
+
+    @property
     def messages(self) -> int:
         return self.records["drawers"]
 

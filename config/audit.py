@@ -1,0 +1,113 @@
+"""The audit of some palaces: every check of every room, each palace on a snapshot of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from chat.audit import CHECKS as CHAT_CHECKS
+from chat.models import Message
+from palace.audit.finding import Finding
+from palace.audit.ledgers import Named, read_ledgers
+from palace.audit.orphans import files_have_their_imports
+from palace.audit.run import audit_palace, snapshot
+from palace.models import Drawer, Fact, Palace
+from palace.working.errors import WorkingMemoryAway
+
+REDIS_AWAY = "Redis does not answer, so the ledgers were not checked."
+
+
+@dataclass(frozen=True, slots=True)
+class PalaceAudit:
+    """
+    Attributes:
+        counts: How much was checked, by what it is.
+    """
+
+    palace: UUID
+    name: str
+    counts: dict[str, int]
+    findings: list[Finding]
+
+    def as_json(self) -> dict[str, Any]:
+        findings = [finding.as_json() for finding in self.findings]
+        named = {"palace": str(self.palace), "name": self.name}
+        return {**named, "counts": self.counts, "findings": findings}
+
+
+@dataclass(slots=True)
+class Audited:
+    """The result of an audit.
+
+    Attributes:
+        installation: Findings that belong to no palace.
+        notes: What could not be checked, in sentences.
+    """
+
+    palaces: list[PalaceAudit] = field(default_factory=list)
+    installation: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [*(each for one in self.palaces for each in one.findings), *self.installation]
+
+    @property
+    def checks(self) -> int:
+        return len(self.findings)
+
+    @property
+    def wrong(self) -> int:
+        """How many checks failed."""
+        return sum(finding.wrong > 0 for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "checks": self.checks,
+            "failed": self.wrong,
+            "palaces": [each.as_json() for each in self.palaces],
+            "installation": [finding.as_json() for finding in self.installation],
+            "notes": self.notes,
+        }
+
+
+def audit(palaces: Iterable[Palace], *, everything: bool) -> Audited:
+    """Check palaces one after the other.
+
+    Args:
+        everything: Check also what belongs to no palace.
+    """
+    audited = Audited()
+    for palace in palaces:
+        named = _ledgers(palace, audited)
+        with snapshot():
+            audited.palaces.append(
+                PalaceAudit(
+                    palace.uuid,
+                    palace.subject or palace.owner.get_username(),
+                    _counts(palace),
+                    audit_palace(palace, named, CHAT_CHECKS),
+                )
+            )
+    if everything:
+        audited.installation.append(files_have_their_imports())
+    return audited
+
+
+def _ledgers(palace: Palace, audited: Audited) -> Named | None:
+    try:
+        return read_ledgers(palace)
+    except WorkingMemoryAway:
+        if REDIS_AWAY not in audited.notes:
+            audited.notes.append(REDIS_AWAY)
+        return None
+
+
+def _counts(palace: Palace) -> dict[str, int]:
+    return {
+        "drawers": Drawer.objects.within(palace).count(),
+        "facts": Fact.objects.within(palace).count(),
+        "chat messages": Message.objects.within(palace).count(),
+    }

@@ -1,0 +1,190 @@
+"""Writing a backup while Loci runs: the database at one moment, and the files that belong to it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from psycopg import sql
+
+from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
+from config.backup.errors import BackupError
+from config.backup.tools import Server, find_tool, output_of
+from palace.models import ImportJob
+from palace.transfer.import_jobs.spools import spool_folder
+
+_PIECE = 2**20
+SUFFIX = ".locibackup"
+_OURS = re.compile(rf"loci-\d{{8}}T\d{{6}}Z(-[a-z-]+)?{re.escape(SUFFIX)}")
+
+WITHOUT_KEY = (
+    "The signing key (secret_key) is not in it: it would let a finder of the file sign in. Without "
+    "it users' own API keys have to be entered again. A passphrase, or --with-secrets, adds it."
+)
+KEY_ELSEWHERE = "LOCI_SECRET_KEY is not in it. Keep it yourself: it decrypts users' own API keys."
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that was written.
+
+    Attributes:
+        notes: What it does not hold, in sentences.
+    """
+
+    file: Path
+    size: int
+    rows: int
+    notes: list[str]
+
+
+def back_up(server: Server, file: Path, *, passphrase: str = "", with_secrets: bool) -> Backup:
+    """Write a backup; under its name once it is whole.
+
+    Raises:
+        BackupError: A program of PostgreSQL is missing or failed.
+        OSError: The file cannot be written. Nothing is left of it.
+    """
+    unfinished = file.with_name(f"{file.name}.part")
+    handle = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    try:
+        with open(handle, "wb") as out:  # noqa: PTH123 - a handle has no path.
+            with writing(out, passphrase) as archive:
+                manifest = _fill(archive, server, with_key=with_secrets or bool(passphrase))
+            out.flush()
+            os.fsync(out.fileno())
+        size = unfinished.stat().st_size
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return Backup(file, size, sum(manifest["rows"].values()), manifest["left_out"])
+
+
+def new_name(folder: Path, label: str = "") -> Path:
+    """A file named by this moment, in a folder that is made if it is missing."""
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return folder / f"loci-{moment}{f'-{label}' if label else ''}{SUFFIX}"
+
+
+def keep_newest(folder: Path, count: int, label: str = "") -> list[Path]:
+    """Delete all but the newest backups of a folder with this label; returns what was deleted."""
+    ending = f"-{label}" if label else ""
+    found = [
+        path
+        for path in folder.glob(f"loci-*{SUFFIX}")
+        if (name := _OURS.fullmatch(path.name)) and (name[1] or "") == ending
+    ]
+    old = sorted(found, key=lambda path: path.name)[:-count]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return old
+
+
+def _fill(archive: ArchiveWriter, server: Server, *, with_key: bool) -> dict[str, Any]:
+    with server.connect() as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        archive.add(DUMP, output_of(_command(server, connection), server))
+        manifest = {
+            "loci": settings.VERSION,
+            "made_at": datetime.now(UTC).isoformat(),
+            "postgres": connection.info.server_version,
+            "migrations": migrations_of(connection),
+            "rows": count_rows(connection),
+            "left_out": [*_add_key(archive, with_key=with_key), *_add_imports(archive, connection)],
+        }
+    archive.finish(manifest)
+    return manifest
+
+
+def _command(server: Server, connection: psycopg.Connection[Any]) -> list[str]:
+    major = connection.info.server_version // 10_000
+    [snapshot] = connection.execute("SELECT pg_export_snapshot()").fetchone() or [""]
+    # Benchmarks keep their rows in schemas of their own, which are nobody's memory.
+    others = connection.execute(
+        "SELECT quote_ident(nspname) FROM pg_namespace"
+        " WHERE nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('public', 'information_schema')"
+    )
+    return [
+        *(find_tool("pg_dump", major), "--format=custom", "--no-owner", "--no-comments"),
+        *("--no-password", f"--snapshot={snapshot}"),
+        *(f"--exclude-schema={name}" for (name,) in others),
+        f"--dbname={server.address}",
+    ]
+
+
+def migrations_of(connection: psycopg.Connection[Any]) -> list[list[str]]:
+    """The migrations that the database has, as `[app, name]`."""
+    rows = connection.execute("SELECT app, name FROM django_migrations ORDER BY app, name")
+    return [[app, name] for app, name in rows]
+
+
+def tables_of(connection: psycopg.Connection[Any]) -> list[str]:
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        " ORDER BY relname"
+    )
+    return [name for (name,) in rows]
+
+
+def count_rows(connection: psycopg.Connection[Any]) -> dict[str, int]:
+    """How many rows each table has."""
+    counts = {}
+    for table in tables_of(connection):
+        query = sql.SQL("SELECT count(*) FROM public.{}").format(sql.Identifier(table))
+        [counts[table]] = connection.execute(query).fetchone() or [0]
+    return counts
+
+
+def _add_key(archive: ArchiveWriter, *, with_key: bool) -> Sequence[str]:
+    path = settings.LOCI_HOME / "secret_key"
+    if not path.is_file() or path.read_text().strip() != settings.SECRET_KEY:
+        return [KEY_ELSEWHERE]
+    if not with_key:
+        return [WITHOUT_KEY]
+    archive.add(SECRET_KEY, _pieces(path))
+    return []
+
+
+def _add_imports(archive: ArchiveWriter, connection: psycopg.Connection[Any]) -> Iterator[str]:
+    """The prepared files of imports that were not finished at the moment of the backup."""
+    waiting = connection.execute(
+        "SELECT spool FROM palace_importjob WHERE status = ANY(%s) AND spool <> '' ORDER BY id",
+        [[str(status) for status in ImportJob.UNFINISHED]],
+    )
+    for (name,) in waiting.fetchall():
+        path = spool_folder() / name
+        if path.is_file():
+            archive.add(f"{IMPORTS}{name}", _pieces(path))
+        else:
+            yield f"An import's prepared file ({name}) is gone; import that file again."
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def passphrase_from(file: Path | None) -> str:
+    """The passphrase in a file, or of the environment; empty for none.
+
+    Raises:
+        BackupError: The file cannot be read, or is empty.
+    """
+    if file is None:
+        return str(settings.BACKUP_PASSPHRASE)
+    try:
+        passphrase = file.read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BackupError(f"The passphrase cannot be read from {file}: {error}.") from error
+    if not passphrase:
+        raise BackupError(f"{file} is empty. Write a passphrase into it.")
+    return passphrase

@@ -1,0 +1,218 @@
+"""Putting a backup back: verified first, then in one transaction."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+import redis
+from django.conf import settings
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+from psycopg import sql
+
+from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, unpack
+from config.backup.errors import BackupError
+from config.backup.tools import Server, failure, find_tool, output_of
+from palace.transfer.import_jobs.spools import private_folder
+from palace.working.cleanup import forget_every_palace
+
+Say = Callable[[str], None]
+
+NOT_EMPTY = (
+    "There are accounts or palaces in this database already. To replace all of it with the backup, "
+    "add --replace --yes; make a backup of what is there first."
+)
+IN_USE = (
+    "Other programs are connected to the database ({names}). Stop Loci first: Ctrl-C in its "
+    "terminal, or `docker compose stop web worker beat`."
+)
+NEWER = (
+    "The backup was made by a newer Loci ({theirs}; this is {ours}). Update Loci, then restore. It "
+    "has what this one does not know: {names}."
+)
+OTHER_KEY = (
+    "LOCI_SECRET_KEY is set, so the signing key in the backup was not used. If it is not the one "
+    "the backup was made with, users have to enter their API keys of model providers again."
+)
+KEY_KEPT = "The signing key is that of the backup; the former one is kept as {path}."
+# What Celery keeps in Redis: tasks that wait, and those that a worker has.
+QUEUES = ("celery", "unacked", "unacked_index", "unacked_mutex")
+# Of the cache this stays: an address that signs in once must not do so twice.
+SIGN_IN = b"sign-in-once"
+
+# Tables and functions that belong to no extension; types of extensions stay for other schemas.
+_EMPTY = """
+SET LOCAL lock_timeout = '30s';
+DO $$ DECLARE found record; BEGIN
+  FOR found IN SELECT relname, relkind FROM pg_class c
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v', 'm', 'S')
+    AND NOT EXISTS (SELECT FROM pg_depend d
+      WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+    ORDER BY relkind <> 'r'
+  LOOP
+    EXECUTE format('DROP %s IF EXISTS public.%I CASCADE', CASE found.relkind WHEN 'r' THEN 'TABLE'
+      WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'SEQUENCE' END, found.relname);
+  END LOOP;
+  FOR found IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+    WHERE pronamespace = 'public'::regnamespace
+    AND NOT EXISTS (SELECT FROM pg_depend d
+      WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+  LOOP
+    EXECUTE format('DROP ROUTINE IF EXISTS %s CASCADE', found.name);
+  END LOOP;
+END $$;
+"""
+
+
+def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: Say) -> None:
+    """Put a backup in the place of what the database holds. Its tables are as they were saved.
+
+    Raises:
+        BackupError: Nothing was changed; the message says why.
+        OSError: A file cannot be read or written.
+    """
+    connections.close_all()
+    with _private_folder() as folder:
+        say(f"Verifying {file} ...")
+        manifest = unpack(file, folder, passphrase)
+        _check_version(manifest)
+        _check_target(server, replace=replace)
+        say(f"Restoring {sum(manifest['rows'].values()):,} rows of {manifest['made_at'][:16]} ...")
+        _put_imports(folder)
+        _load(server, folder / DUMP, manifest["rows"])
+        _put_key(folder, say)
+    forget_redis()
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="restore.", dir=settings.LOCI_HOME) as folder:
+        yield Path(folder)
+
+
+def _check_version(manifest: Mapping[str, Any]) -> None:
+    loader = MigrationLoader(None)
+    known = loader.disk_migrations or {}
+    unknown = [name for app, name in manifest["migrations"] if (app, name) not in known]
+    if unknown:
+        raise BackupError(
+            NEWER.format(
+                theirs=manifest["loci"], ours=settings.VERSION, names=", ".join(unknown[:3])
+            )
+        )
+
+
+def _check_target(server: Server, *, replace: bool) -> None:
+    with server.connect() as connection:
+        others = connection.execute(
+            "SELECT DISTINCT coalesce(nullif(application_name, ''), 'process ' || pid)"
+            " FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY 1"
+        ).fetchall()
+        if others:
+            raise BackupError(IN_USE.format(names=", ".join(name for (name,) in others[:5])))
+        for table in ("auth_user", "palace_palace") if not replace else ():
+            [there] = connection.execute("SELECT to_regclass(%s)", [table]).fetchone() or [None]
+            query = sql.SQL("SELECT FROM {} LIMIT 1").format(sql.Identifier(table))
+            if there and connection.execute(query).fetchone() is not None:
+                raise BackupError(NOT_EMPTY)
+
+
+def _load(server: Server, dump: Path, rows: Mapping[str, int]) -> None:
+    """In one transaction: empty the database, load the dump, compare the numbers of rows."""
+    with server.connect() as connection:
+        major = connection.info.server_version // 10_000
+    before, after = dump.with_name("before.sql"), dump.with_name("after.sql")
+    before.write_text(_EMPTY)
+    after.write_text(_comparison(rows))
+    into = [
+        *(find_tool("psql", major), "--no-psqlrc", "--quiet", "--single-transaction"),
+        *("--set=ON_ERROR_STOP=1", "--no-password", f"--file={before}", "--file=-"),
+        *(f"--file={after}", f"--dbname={server.address}"),
+    ]
+    script = [find_tool("pg_restore", major), "--no-owner", "--file=-", str(dump)]
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(  # noqa: S603 - PostgreSQL's own, no shell.
+            into,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env=dict(server.environment),
+        ) as program,
+    ):
+        _feed(program, script, server)
+        if program.wait():
+            raise BackupError(failure(into, said))
+
+
+def _feed(program: subprocess.Popen[bytes], script: Sequence[str], server: Server) -> None:
+    source = cast(IO[bytes], program.stdin)
+    try:
+        with contextlib.closing(output_of(script, server)) as pieces:
+            for piece in pieces:
+                source.write(piece)
+    except BrokenPipeError:
+        pass  # It failed, and says why itself.
+    except BaseException:
+        # To its input's end it would commit what came so far.
+        program.kill()
+        raise
+    with contextlib.suppress(BrokenPipeError):
+        source.close()
+
+
+def _comparison(rows: Mapping[str, int]) -> str:
+    lines = [
+        f'IF (SELECT count(*) FROM public."{table}") <> {int(count)} THEN RAISE EXCEPTION'  # noqa: S608
+        f" '% has other than {int(count)} rows', '{table}'; END IF;"
+        for table, count in rows.items()
+        if table.isidentifier()
+    ]
+    return "DO $$ BEGIN\n" + "\n".join(lines) + "\nEND $$;\n"
+
+
+def _put_imports(folder: Path) -> None:
+    for path in (folder / IMPORTS).glob("*.jsonl"):
+        target = private_folder() / path.name
+        shutil.copyfile(path, target)
+        target.chmod(0o600)
+
+
+def _put_key(folder: Path, say: Say) -> None:
+    path = folder / SECRET_KEY
+    if not path.is_file():
+        return
+    own = settings.LOCI_HOME / "secret_key"
+    if not own.is_file() or own.read_text().strip() != settings.SECRET_KEY:
+        say(OTHER_KEY)
+        return
+    if own.read_bytes() == path.read_bytes():
+        return
+    former = own.with_name("secret_key.before-restore")
+    own.replace(former)
+    path.chmod(0o600)
+    path.replace(own)
+    say(KEY_KEPT.format(path=former))
+
+
+def forget_redis() -> None:
+    """Delete what Redis holds of the former database: ledgers, working memory, tasks, the cache.
+
+    Raises:
+        WorkingMemoryAway, redis.RedisError: Redis does not answer.
+    """
+    forget_every_palace()
+    version = settings.CACHES["default"]["VERSION"]
+    with contextlib.closing(redis.Redis.from_url(settings.REDIS_URL)) as client:
+        client.unlink(*QUEUES)
+        for name in client.scan_iter(match=f":{version}:*", count=500):
+            if SIGN_IN not in name:
+                client.unlink(name)

@@ -1,0 +1,30 @@
+"""What the worker does for the installation as a whole."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from config.backup.errors import BackupError
+from config.backup.scheduled import back_up_by_the_clock
+from palace.models.locks import held_if_free
+
+logger = logging.getLogger(__name__)
+
+# A backup that has waited longer in the queue is the next one's business.
+WAITS_S = 1800
+
+
+@shared_task(expires=WAITS_S, reject_on_worker_lost=False)
+def back_up() -> None:
+    """Write a backup, unless another worker is writing one. Killed, it leaves nothing whole."""
+    with held_if_free("back up") as ours:
+        if not ours:
+            return
+        try:
+            done = back_up_by_the_clock()
+        except (BackupError, OSError) as error:
+            logger.error("There is no new backup: %s", error)  # noqa: TRY400 - the sentence says it.
+        else:
+            logger.info("Backed up: %s, %s bytes.", done.file, done.size)

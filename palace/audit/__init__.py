@@ -1,0 +1,1 @@
+"""Audit: checks that prove a palace whole. They read only."""

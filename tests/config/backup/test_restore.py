@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+import redis
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from config.backup.archive import writing
+from config.backup.tools import server_of
+from palace.models import Drawer, Palace
+from palace.working.ledger import Entry, Ledger
+from tests.conversations import LISBON
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def backup(palace, tmp_path):
+    file = tmp_path / "one.locibackup"
+    call_command("backup", str(file))
+    return file
+
+
+def rewritten(file, **changes):
+    """The backup with another manifest."""
+    target = file.with_name("changed.locibackup")
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "manifest.json":
+                data = json.dumps(json.loads(data) | changes).encode()
+            new.writestr(name, data)
+    return target
+
+
+def restore(file, capsys, **options):
+    capsys.readouterr()
+    call_command("restore", str(file), **options)
+    return capsys.readouterr().out
+
+
+def test_what_was_lost_comes_back_to_the_byte(backup, palace, capsys):
+    before = {drawer.uuid: drawer.text for drawer in Drawer.objects.all()}
+    Drawer.objects.all().delete()
+    get_user_model().objects.create_user("mallory")
+    said = restore(backup, capsys, replace=True, yes=True)
+    assert {drawer.uuid: drawer.text for drawer in Drawer.objects.all()} == before
+    assert set(before.values()) == {turn.text for turn in LISBON.turns}
+    assert [user.username for user in get_user_model().objects.all()] == ["alice"]
+    assert f"alice ({palace.uuid}): whole; 2 drawers" in said
+    assert ": 0 failed." in said
+    # Keys go on where they were.
+    assert Palace.objects.own(get_user_model().objects.create_user("bob")).pk > palace.pk
+
+
+def test_a_database_that_holds_something_is_left_alone(backup, palace, capsys):
+    for options, said in (
+        ({}, "add --replace --yes"),
+        ({"into_empty": True}, "add --replace --yes"),
+        ({"replace": True}, "Add --yes"),
+        ({"replace": True, "yes": True, "into_empty": True}, "Choose one"),
+    ):
+        with pytest.raises(CommandError, match=said):
+            restore(backup, capsys, **options)
+    assert Drawer.objects.count() == 2
+
+
+def test_an_empty_one_is_filled(backup, palace, capsys):
+    owner = palace.owner
+    palace.delete()
+    owner.delete()
+    restore(backup, capsys)
+    assert Drawer.objects.count() == 2
+
+
+def test_other_programs_must_stop_first(backup, capsys):
+    other = server_of(connection.settings_dict).connect()
+    try:
+        with pytest.raises(CommandError, match="Stop Loci first"):
+            restore(backup, capsys, replace=True, yes=True)
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"migrations": [["palace", "9999_from_the_future"]]}, "a newer Loci"),
+        ({"format_version": 99}, "written by a newer Loci"),
+        ({"format": "other"}, "is no backup of Loci"),
+        ({"rows": {"palace_drawer": 3}}, "palace_drawer has other than 3 rows"),
+    ],
+)
+def test_what_does_not_fit_changes_nothing(changes, said, backup, capsys):
+    Drawer.objects.filter(position=0).delete()
+    with pytest.raises(CommandError, match=said):
+        restore(rewritten(backup, **changes), capsys, replace=True, yes=True)
+    assert Drawer.objects.count() == 1
+
+
+def test_a_dump_that_breaks_off_changes_nothing(backup, capsys, tmp_path):
+    with zipfile.ZipFile(backup) as whole:
+        dump = whole.read("database.dump")
+        manifest = json.loads(whole.read("manifest.json"))
+    torn = tmp_path / "torn.locibackup"
+    with torn.open("wb") as out, writing(out, "") as archive:
+        archive.add("database.dump", [dump[: len(dump) * 3 // 4]])
+        archive.finish({name: manifest[name] for name in ("loci", "made_at", "migrations", "rows")})
+    Drawer.objects.filter(position=0).delete()
+    with pytest.raises(CommandError, match="pg_restore failed"):
+        restore(torn, capsys, replace=True, yes=True)
+    assert Drawer.objects.count() == 1
+
+
+def test_an_older_backup_is_brought_up_to_date(palace, capsys, tmp_path):
+    """As from a version without the last migration."""
+    call_command("migrate", "palace", "0022", verbosity=0)
+    try:
+        call_command("backup", str(tmp_path / "old.locibackup"))
+    finally:
+        call_command("migrate", verbosity=0)
+    restore(tmp_path / "old.locibackup", capsys, replace=True, yes=True)
+    recorder = MigrationRecorder(connection)
+    assert ("palace", "0023_statements") in recorder.applied_migrations()
+    assert Drawer.objects.count() == 2
+
+
+def test_redis_forgets_what_was_of_the_former_database(backup, palace, capsys):
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    Ledger(palace, "talk").mark(Entry("skill:sewing"))
+    client.lpush("celery", "a task")
+    cache.set("sign-in-once:nonce", 1)
+    cache.set("retry", 1)
+    restore(backup, capsys, replace=True, yes=True)
+    assert Ledger(palace, "talk").get() == {}
+    assert not client.exists("celery")
+    assert cache.get("retry") is None
+    assert cache.get("sign-in-once:nonce") == 1, "An address that was used stays used."
+    cache.clear()
+    client.close()
+
+
+def test_the_signing_key_comes_back_and_the_former_one_is_kept(palace, tmp_path, capsys):
+    own = settings.LOCI_HOME / "secret_key"
+    was = own.read_text()
+    file = tmp_path / "one.locibackup"
+    call_command("backup", str(file), with_secrets=True)
+    own.write_text("another")
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(settings, "SECRET_KEY", "another")
+            said = restore(file, capsys, replace=True, yes=True)
+        assert own.read_text() == was
+        assert (settings.LOCI_HOME / "secret_key.before-restore").read_text() == "another"
+        assert was not in said
+    finally:
+        own.write_text(was)
+
+
+def test_an_encrypted_one_needs_its_passphrase(palace, tmp_path, capsys, settings):
+    settings.BACKUP_PASSPHRASE = "correct horse"
+    file = tmp_path / "one.locibackup"
+    call_command("backup", str(file))
+    settings.BACKUP_PASSPHRASE = ""
+    with pytest.raises(CommandError, match="is encrypted"):
+        restore(file, capsys, replace=True, yes=True)
+    settings.BACKUP_PASSPHRASE = "wrong"
+    with pytest.raises(CommandError, match="The passphrase is not the one"):
+        restore(file, capsys, replace=True, yes=True)
+    settings.BACKUP_PASSPHRASE = "correct horse"
+    restore(file, capsys, replace=True, yes=True)
+    assert Drawer.objects.count() == 2
+
+
+def test_no_file_is_a_sentence(capsys):
+    with pytest.raises(CommandError, match="No such file"):
+        restore("/nowhere", capsys)
