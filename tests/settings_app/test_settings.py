@@ -209,7 +209,7 @@ def test_the_servers_own_network_is_refused_on_a_server(save, settings, address)
     settings.PRIVATE_PROVIDERS = False
     response = save(provider="address", base_url=address, model="m")
     assert response.status_code == 400
-    assert "within this server&#x27;s own network" in response.text
+    assert "in this server&#x27;s own network" in response.text
     settings.PRIVATE_PROVIDERS = True
     assert save(provider="address", base_url=address, model="m").status_code == 302
 
@@ -220,7 +220,7 @@ def test_presets_on_this_machine_are_refused_on_a_server(alices, save, settings,
     assert re.search(f'value="{name}" disabled', alices.get(reverse("settings")).text)
     response = save(provider=name, model="qwen3")
     assert response.status_code == 400
-    assert "within this server&#x27;s own network" in response.text
+    assert "in this server&#x27;s own network" in response.text
 
 
 @pytest.mark.parametrize("provider", ["", None, "nobody", "https://x.example.org", "OPENAI"])
