@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from django.conf import settings
+
+from config.embedded import Layout
 
 # What would lead the drill to the database, or the keys, in use.
 _OURS = ("DATABASE_URL", "REDIS_URL", "LOCI_SECRET_KEY", "LOCI_HOME", "DJANGO_SETTINGS_MODULE")
@@ -31,4 +34,6 @@ def restores_whole(file: Path, passphrase: str) -> bool:
         done = subprocess.run(  # noqa: S603 - ourselves.
             command, env=environment, check=False, stdin=subprocess.DEVNULL
         )
+        # Beside the folder where its path is too long for a socket.
+        shutil.rmtree(Layout(Path(home)).sockets, ignore_errors=True)
     return done.returncode == 0
