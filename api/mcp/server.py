@@ -112,9 +112,10 @@ def _input_schema(name: str) -> dict[str, Any] | None:
 
 def call(tool: Tool, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
     """What goes wrong is an answer that a model can read, with the problem beside it."""
-    problem, told = _tried(lambda: _called(tool, caller, given))
-    if tool.scope == "write":
-        caller.note(tool.name, problem.status_code if problem else 200)
+    with caller.within_reach():
+        problem, told = _tried(lambda: _called(tool, caller, given))
+        if tool.scope == "write":
+            caller.note(tool.name, problem.status_code if problem else 200)
     if problem is not None or told is None:
         return _failed(problem or _broken())
     return types.CallToolResult(

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from django.db import connections
 
+from isolation import reach
+
 T = TypeVar("T")
 
 # Each holds a connection to the database while it is at work. Who comes when all are waits a turn.
@@ -22,7 +24,8 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 def _alone(call: Callable[[], T]) -> T:
     try:
-        return call()
+        with reach.nobody():
+            return call()
     finally:
         # The thread may rest for long; its connections must not stay behind.
         connections.close_all()

@@ -8,6 +8,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
+from isolation import reach
 from settings_app.api_keys import ApiKey, key_of
 
 CHALLENGE = 'Bearer realm="Loci"'
@@ -39,6 +40,7 @@ def _refused(code: str, sentence: str) -> Problem:
 class BearerKey(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[User, ApiKey]:
         key = key_in(request.headers.get("Authorization", ""))
+        reach.enter(key.reach())
         return key.owner, key
 
     def authenticate_header(self, request: Request) -> str:

@@ -1,1 +1,1 @@
-"""Django's Postgres with connections that are shared: an engine, as Django looks for one."""
+"""Django's Postgres with row security, as an engine: Django looks for it by its package."""

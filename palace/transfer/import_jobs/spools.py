@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from isolation import reach
 from palace.models import ImportJob, Palace
 
 # A spool without a job can only come from a process that was killed; by then it is surely gone.
@@ -64,6 +65,7 @@ def _new_file(name: str) -> Path:
     return path
 
 
+@reach.sweep("spools")
 def remove_orphans() -> None:
     """Delete copies that no job needs: of processes that were killed, of people who have left.
 
