@@ -3,7 +3,7 @@
 PORT ?= 8000
 BIN := .venv/bin/
 PY := $(BIN)python
-CODE := manage.py $(wildcard config language llm settings_app palace chat api bench loci_client/src)
+CODE := manage.py $(wildcard config isolation language llm settings_app palace chat api bench loci_client/src)
 TEMPLATES := find $(wildcard templates settings_app palace chat bench) -name '*.html'
 PYTEST := $(PY) -m pytest -n auto --dist worksteal
 # The result types of the client are those of the SDK.

@@ -16,6 +16,7 @@ except ModuleNotFoundError:
 
 from config import embedded, single
 from config.database_ready import wait_for_database
+from isolation import reach
 
 # These need no database, or see to it themselves.
 WITHOUT_SERVICES = {
@@ -31,6 +32,8 @@ WITHOUT_SERVICES = {
 WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "makemigrations"}
 # Nor do these steps of the benchmarks.
 STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}
+# Django's own, by which an operator looks at all tables, or changes them.
+FROM_ABOVE = {"clearsessions", "dbshell", "dumpdata", "flush", "loaddata", "shell"}
 # What the disk may answer, and a person can mend.
 DISK_ERRORS = {
     errno.ENOSPC: "The disk is full; free some space",
@@ -67,6 +70,8 @@ def _run_command() -> None:
             stack.enter_context(embedded.services(settings.EMBEDDED))
         elif needs_services and (sys.argv[1] not in WITHOUT_DATABASE or "--database" in sys.argv):
             wait_for_database(settings.DATABASE, settings.DB_START_WAIT_S, _say)
+        if FROM_ABOVE.intersection(sys.argv[1:2]):
+            reach.look_from_above()
         execute_from_command_line(sys.argv)
 
 

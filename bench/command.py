@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.datasets.base import BadData, Case, Dataset
+from bench.from_above import FromAbove
 from bench.logs import BadRun, Folder, write_json
 from bench.runs import ask, code_of_recall, palace_taken_in, take_in
 from bench.schema import alone_in, drop_schema, own_schema, schemas
@@ -57,7 +58,7 @@ class Wanted:
     more: dict[str, Any]
 
 
-class BenchmarkCommand(BaseCommand):
+class BenchmarkCommand(FromAbove):
     """Ingest conversations, ask questions, print one JSON line to standard output."""
 
     help = "Measure recall. Progress goes to standard error, one JSON line to standard output."

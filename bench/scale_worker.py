@@ -5,6 +5,8 @@ from __future__ import annotations
 import django
 from django.db import connection
 
+from isolation import reach
+
 
 def start(database: str, options: str) -> None:
     """
@@ -12,5 +14,6 @@ def start(database: str, options: str) -> None:
         options: Of the database connection: they name the schema.
     """
     django.setup()
+    reach.look_from_above()
     connection.settings_dict["NAME"] = database
     connection.settings_dict["OPTIONS"]["options"] = options

@@ -24,12 +24,15 @@ from chat.mining_queue import SOURCE
 from chat.models import Message
 from chat.prompt import prompt, window
 from chat.reply_ending import finish, tell
+from isolation import reach
+from isolation.reach import Reach
 from llm import chat
 from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Drawer
+from palace.models.opening import reach_of
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
 from palace.recall.request import RecallRequest
@@ -80,22 +83,28 @@ class Draft:
 
 def begin(reply: Message) -> None:
     """Write the reply in a thread of its own."""
-    threading.Thread(target=_run, args=[reply], daemon=True, name=f"reply {reply.pk}").start()
+    at = reach_of(reply.conversation.palace)
+    threading.Thread(target=_run, args=[reply, at], daemon=True, name=f"reply {reply.pk}").start()
 
 
-def _run(reply: Message) -> None:
+def _run(reply: Message, at: Reach) -> None:
+    """
+    Args:
+        at: What is within reach: a thread begins with nothing.
+    """
     draft = Draft([])
-    try:
-        _write(reply, draft)
-    except Exception:
-        logger.exception("A reply broke off.")
-        draft.status = Message.Status.FAILED
-        draft.notes.append(BROKEN)
-    try:
-        _finish(reply, draft)
-    finally:
-        # This thread's own: nobody could use it again.
-        connection.close()
+    with reach.within(at):
+        try:
+            _write(reply, draft)
+        except Exception:
+            logger.exception("A reply broke off.")
+            draft.status = Message.Status.FAILED
+            draft.notes.append(BROKEN)
+        try:
+            _finish(reply, draft)
+        finally:
+            # This thread's own: nobody could use it again.
+            connection.close()
 
 
 def _finish(reply: Message, draft: Draft) -> None:

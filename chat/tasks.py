@@ -17,10 +17,12 @@ from django.utils import timezone
 from chat import mining_queue
 from chat.models import Conversation, Message
 from chat.reply_ending import end_if_abandoned
+from isolation import reach
 from palace import retry_backoff
 from palace.mining.windows import is_at_rest
+from palace.models import Room
 from palace.storage.indexing import postings
-from palace.tasks import compact_postings, enqueue_post_mining, mine_room
+from palace.tasks import compact_postings, enqueue_post_mining, in_palace_of, mine_room
 
 logger = logging.getLogger(__name__)
 
@@ -31,17 +33,20 @@ SWEEP_INTERVAL_S = 60
 @shared_task(reject_on_worker_lost=False)
 def mine_conversation(conversation_id: int) -> None:
     """Mine what was said, if it is due; a conversation deleted meanwhile is skipped."""
-    conversations = Conversation.objects.select_related("palace", "agent")
-    try:
-        conversation = conversations.get(pk=conversation_id)
-        mining_queue.remember_if_due(conversation, timezone.now())
-        enqueue_post_mining(conversation.palace_id)
-        if postings.needs_compaction(conversation.palace):
-            compact_postings.delay(conversation.palace_id)
-    except (IntegrityError, ObjectDoesNotExist):
-        if conversations.filter(pk=conversation_id).exists():
-            raise
-        logger.info("A conversation was deleted before it was mined.")
+    conversations = Conversation.objects.select_related("palace", "agent").filter(
+        pk=conversation_id
+    )
+    with in_palace_of(conversations):
+        try:
+            conversation = conversations.get()
+            mining_queue.remember_if_due(conversation, timezone.now())
+            enqueue_post_mining(conversation.palace_id)
+            if postings.needs_compaction(conversation.palace):
+                compact_postings.delay(conversation.palace_id)
+        except (IntegrityError, ObjectDoesNotExist):
+            if conversations.exists():
+                raise
+            logger.info("A conversation was deleted before it was mined.")
     retry_backoff.done("conversation", conversation_id)
 
 
@@ -52,11 +57,14 @@ def mine_proxied(room_id: int, last: int) -> None:
     Args:
         last: The key of the last drawer when this was queued.
     """
-    if is_at_rest(room_id, last):
+    with in_palace_of(Room.objects.filter(pk=room_id)):
+        at_rest = is_at_rest(room_id, last)
+    if at_rest:
         mine_room(room_id)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
+@reach.sweep("what waits")
 def take_up_conversations() -> None:
     """Queue what is due and was not mined, and end replies that nobody writes any more."""
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)

@@ -62,6 +62,7 @@ CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "config",
+    "isolation",
     "settings_app.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -89,6 +90,7 @@ MIDDLEWARE = [
     "config.addresses.Addresses",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "settings_app.reach.reach_of_the_signed_in",
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -118,6 +120,8 @@ DATABASE: dict[str, Any] = dict(
     # not be used again, and would only fill the server up.
     dj_database_url.parse(env_text("DATABASE_URL") or EMBEDDED.database_url, conn_max_age=0)
 )
+# It keeps each session's role and settings as wide as what is running may reach, and no wider.
+DATABASE["ENGINE"] = "config.database"
 DATABASE["OPTIONS"] = {
     **DATABASE.get("OPTIONS", {}),
     # Recall's statements differ by palace: a generic plan or a just-in-time compile
@@ -134,7 +138,6 @@ DB_POOL_WAIT_S = env_number("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
     raise ImproperlyConfigured("LOCI_DB_POOL must be 0 or more, LOCI_DB_POOL_WAIT_S above 0.")
 if DB_POOL and role.serves_web:
-    DATABASE["ENGINE"] = "config.database"
     DATABASE["OPTIONS"]["pool"] = pool.options(DB_POOL, DB_POOL_WAIT_S)
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

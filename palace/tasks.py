@@ -22,6 +22,7 @@ from django.db import IntegrityError, models
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from isolation import reach
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import retry_backoff
@@ -57,6 +58,23 @@ WEBHOOKS_S = 45
 
 
 @contextmanager
+def in_palace_of(rows: models.QuerySet[Any]) -> Iterator[None]:
+    """The palace that a task's row is of is open inside the block; nothing where it is gone."""
+    with reach.sweep("whose it is"):
+        found = rows.values_list("palace_id", "palace__owner_id").first()
+    with reach.open_rows(*found) if found else reach.nobody():
+        yield
+
+
+@contextmanager
+def _in_palace(palaces: models.QuerySet[Palace]) -> Iterator[None]:
+    with reach.sweep("whose it is"):
+        found = palaces.values_list("pk", "owner_id").first()
+    with reach.open_rows(*found) if found else reach.nobody():
+        yield
+
+
+@contextmanager
 def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
     """What is deleted while a task is at it ends the task, and is no error."""
     try:
@@ -71,7 +89,7 @@ def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
 def mine_room(room_id: int) -> None:
     """Mine a room that was filed; one deleted meanwhile is skipped."""
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
-    with _unless_gone(rooms):
+    with in_palace_of(rooms), _unless_gone(rooms):
         room = rooms.get()
         mine_room_now(room)
         enqueue_post_mining(room.palace_id)
@@ -89,7 +107,7 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             that one has queued its own next slice, and this one would only be beside it.
     """
     jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
-    with _unless_gone(jobs):
+    with in_palace_of(jobs), _unless_gone(jobs):
         job = jobs.get()
         if offset is not None and job.spool_offset != offset:
             return
@@ -122,7 +140,7 @@ def enqueue_post_mining(palace_id: int) -> None:
 def learn_facts(palace_id: int) -> None:
     """Read what was mined for facts: a while, then queue the rest."""
     palaces = Palace.objects.filter(pk=palace_id)
-    with _unless_gone(palaces):
+    with _in_palace(palaces), _unless_gone(palaces):
         if not learn_unread(palaces.get(), seconds=LEARN_S):
             learn_facts.delay(palace_id)
         retry_backoff.done("facts", palace_id)
@@ -132,7 +150,7 @@ def learn_facts(palace_id: int) -> None:
 def write_episodes(palace_id: int) -> None:
     """Write the episodes of what was mined, or changed: a while, then queue the rest."""
     palaces = Palace.objects.filter(pk=palace_id)
-    with _unless_gone(palaces):
+    with _in_palace(palaces), _unless_gone(palaces):
         if not write_due(palaces.get(), seconds=WRITE_EPISODES_S):
             write_episodes.delay(palace_id)
         retry_backoff.done("episodes", palace_id)
@@ -140,13 +158,16 @@ def write_episodes(palace_id: int) -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
-    palace = Palace.objects.filter(pk=palace_id).first()
-    # Asked for by every room that is mined while it waits: the first one does it.
-    if palace is not None and postings.needs_compaction(palace):
-        postings.compact(palace)
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _in_palace(palaces):
+        palace = palaces.first()
+        # Asked for by every room that is mined while it waits: the first one does it.
+        if palace is not None and postings.needs_compaction(palace):
+            postings.compact(palace)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
+@reach.sweep("what waits")
 def take_up_unfinished() -> None:
     """Queue what a killed worker left: rooms with unmined drawers, palaces with drawers that were
     not read for facts or whose episodes are due, imports that stand still.
@@ -173,6 +194,7 @@ def take_up_unfinished() -> None:
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
+@reach.sweep("vectors")
 def embed_missing() -> None:
     """Embed what an outage of the embedder left without a vector, one task for a while.
 
@@ -203,10 +225,12 @@ def empty_trash(palace_id: int, through: int) -> None:
     Args:
         through: That batch's key.
     """
-    palace = Palace.objects.filter(pk=palace_id).first()
-    drawers = trash.up_to(through)
-    if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
-        empty_trash.delay(palace_id, through)
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _in_palace(palaces):
+        palace = palaces.first()
+        drawers = trash.up_to(through)
+        if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
+            empty_trash.delay(palace_id, through)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
@@ -218,20 +242,22 @@ def delete_closed_accounts() -> None:
 @shared_task
 def forget_answered_writes() -> None:
     """Delete what was answered to programs whose writes are not to be sent again any more."""
-    forget_old_writes()
+    with reach.sweep("answers"):
+        forget_old_writes()
 
 
 @shared_task
 def forget_deleted_palaces() -> None:
     """Delete what working memory still holds of palaces that are no more."""
-    cleanup.forget_deleted_palaces()
+    with reach.sweep("keys of Redis"):
+        cleanup.forget_deleted_palaces()
 
 
 @shared_task(reject_on_worker_lost=False)
 def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, FBT002
     """Dream over a palace, because somebody asked for it."""
     palaces = Palace.objects.filter(pk=palace_id)
-    with _unless_gone(palaces):
+    with _in_palace(palaces), _unless_gone(palaces):
         try:
             dream(palaces.get(), with_model=with_model)
         except PalaceError as error:
@@ -241,13 +267,16 @@ def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, 
 @shared_task(reject_on_worker_lost=False)
 def dream_at_night(palace_id: int) -> None:
     """Dream over a palace, unless it has dreamt since this was queued."""
-    palace = Palace.objects.filter(pk=palace_id).first()
-    night = is_due(palace, timezone.now()) if palace is not None else None
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _in_palace(palaces):
+        palace = palaces.first()
+        night = is_due(palace, timezone.now()) if palace is not None else None
     if night is not None:
         dream_of(palace_id, with_model=night.with_model)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S)
+@reach.sweep("dreams")
 def dream_where_it_is_night() -> None:
     """Queue the dreams of palaces whose owners sleep, where there is anything new."""
     for night in islice(due(timezone.now()), SWEEP):
@@ -255,6 +284,7 @@ def dream_where_it_is_night() -> None:
 
 
 @shared_task(expires=WEBHOOKS_INTERVAL_S, reject_on_worker_lost=False)
+@reach.sweep("webhooks")
 def deliver_webhooks() -> None:
     """Tell webhooks what is due; however slow they are, they never take more than one worker."""
     with held_if_free("deliver webhooks") as ours:
@@ -265,7 +295,8 @@ def deliver_webhooks() -> None:
 
 @shared_task
 def forget_old_deliveries() -> None:
-    delivery.forget_old()
+    with reach.sweep("deliveries"):
+        delivery.forget_old()
 
 
 @shared_task
@@ -274,6 +305,7 @@ def prune_embedding_cache() -> None:
 
 
 @shared_task(autoretry_for=(EmbedderUnavailable,), retry_backoff=True, max_retries=None)
+@reach.sweep("vectors")
 def reembed(space_id: int) -> None:
     """Embed a while in a new model's space, then queue the rest; at the end, switch to it."""
     space = EmbeddingSpace.objects.get(pk=space_id)

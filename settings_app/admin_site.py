@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -12,6 +13,8 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from isolation import reach
+
 
 class Site(AdminSite):
     site_title = site_header = "Loci, for its operators"
@@ -20,6 +23,20 @@ class Site(AdminSite):
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # That address leads to the page of any row of any table: it tells which ones there are.
         return [entry for entry in super().get_urls() if _name(entry) != "view_on_site"]
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Accounts and figures of all people, for those who may see the site."""
+
+        @wraps(view)
+        def of_all(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            if not self.has_permission(request):
+                return view(request, *args, **kwargs)
+            with reach.sweep("admin"):
+                response = view(request, *args, **kwargs)
+                # What a template shows is read when it is rendered.
+                return response.render() if hasattr(response, "render") else response
+
+        return super().admin_view(of_all, cacheable)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The one sign-in there is, with its limit of attempts."""

@@ -15,6 +15,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from isolation import reach
+from isolation.reach import Reach
+
 STARTS_WITH = "loci_"
 # So much of a key is kept as it is, for people to tell their keys apart.
 SHOWN_CHARS = len(STARTS_WITH) + 6
@@ -65,6 +68,10 @@ class ApiKey(models.Model):
             return "revoked"
         return "expired" if self.expires_at and self.expires_at <= timezone.now() else "active"
 
+    def reach(self) -> Reach:
+        """What the database is to show whoever has the key."""
+        return Reach(owner=self.owner_id, subject=self.subject)
+
     def may(self, scope: str) -> bool:
         return scope in self.scopes
 
@@ -110,9 +117,11 @@ def issue(
 
 def key_of(text: str) -> ApiKey | None:
     """The key that is written so, with its owner, if it can be used; notes that it was."""
-    found = ApiKey.objects.usable().select_related("owner").filter(digest=_digest(text)).first()
-    if found is not None:
-        _note_use(found)
+    digest = _digest(text)
+    with reach.holding(digest):
+        found = ApiKey.objects.usable().select_related("owner").filter(digest=digest).first()
+        if found is not None:
+            _note_use(found)
     return found
 
 

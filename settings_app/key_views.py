@@ -17,6 +17,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from isolation import reach
 from settings_app.access import PageRequest, signed_in_form
 from settings_app.api_keys import ApiKey, issue
 from settings_app.audit import KEPT_FOR, AuditLine
@@ -122,7 +123,8 @@ class KeyForm(PalaceChoiceForm):
     def people(self) -> list[str]:
         """By what names the owner's programs call people."""
         palaces = self.owner.palaces.exclude(subject="").order_by("subject")
-        return list(palaces.values_list("subject", flat=True)[:MOST_SUGGESTED])
+        with reach.open_person(self.owner.pk):
+            return list(palaces.values_list("subject", flat=True)[:MOST_SUGGESTED])
 
     def make_key(self) -> tuple[ApiKey, str] | None:
         """The key and its text; None where this very form has made it before."""

@@ -12,6 +12,8 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
 
+from isolation import reach
+
 
 class Session(AbstractBaseSession):
     # Without a constraint: a session may be saved just when its user is deleted, and then is
@@ -39,6 +41,27 @@ class SessionStore(DatabaseSessionStore):
         assert isinstance(row, Session)  # noqa: S101 - it is made of the class named above.
         row.owner_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
         return row
+
+    # Whose a session is, is known only from the session: its key alone opens its row.
+
+    def load(self) -> dict[str, Any]:
+        with reach.holding(self.session_key or ""):
+            return super().load()
+
+    def exists(self, session_key: str) -> bool:
+        with reach.holding(session_key):
+            return super().exists(session_key)
+
+    def save(self, must_create: bool = False) -> None:  # noqa: FBT001, FBT002 - as it is called.
+        if self.session_key is None:
+            self.create()
+            return
+        with reach.holding(self.session_key):
+            super().save(must_create)
+
+    def delete(self, session_key: str | None = None) -> None:
+        with reach.holding(session_key or self.session_key or ""):
+            super().delete(session_key)
 
 
 def sessions_of(user: User, *, but: str | None) -> models.QuerySet[Session]:

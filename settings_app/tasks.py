@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from isolation import reach
 from settings_app import audit
 from settings_app.sessions import SessionStore
 
@@ -11,10 +12,12 @@ from settings_app.sessions import SessionStore
 @shared_task
 def forget_ended_sessions() -> None:
     """Safe to run twice: one whose time is up is worth nothing any more."""
-    SessionStore.clear_expired()
+    with reach.sweep("sessions"):
+        SessionStore.clear_expired()
 
 
 @shared_task
 def forget_old_audit_lines() -> None:
     """Safe to run twice: what is left is not old."""
-    audit.forget_old()
+    with reach.sweep("audit"):
+        audit.forget_old()

@@ -8,6 +8,7 @@ import pytest
 import redis
 from django.contrib.auth import get_user_model
 
+from isolation import reach
 from llm import dialects
 from palace.models import Palace
 from palace.pipeline.mine import mine
@@ -17,6 +18,8 @@ from tests.furnished_palaces import furnish
 from tests.model_server import ModelServer
 
 database_reset.install()
+# Tests look from above; every door opens its own reach.
+reach.look_from_above()
 static_files.list_once()
 hypothesis_profiles.register_profiles()
 

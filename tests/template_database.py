@@ -42,7 +42,7 @@ def _template() -> Path:
 
 def _digest() -> str:
     files = [PROJECT / "requirements.lock", PROJECT / "config" / "embedded.py"]
-    files += sorted(PROJECT.glob("*/migrations/*.py"))
+    files += [*sorted(PROJECT.glob("*/migrations/*.py")), *sorted(PROJECT.glob("isolation/*.py"))]
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.relative_to(PROJECT)}\0".encode() + file.read_bytes())

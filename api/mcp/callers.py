@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
 
 from api.rest import palaces
 from api.rest.authentication import check_scope
+from isolation import reach
 from palace.models import Palace
 from settings_app import audit
 from settings_app.api_keys import ApiKey
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,10 @@ class Caller:
         """
         everything = list(ApiKey.Scope.values)
         return cls(ApiKey(owner=owner, name="stdio", scopes=everything, subject=user_id))
+
+    def within_reach(self) -> AbstractContextManager[None]:
+        """Inside the block the database shows what the key opens."""
+        return reach.within(self.key.reach())
 
     def palace(self, user_id: str | None) -> Palace | None:
         """The existing palace, or None if that person has none yet.
@@ -54,3 +66,16 @@ class Caller:
         """Write an audit line, unless the call came over stdio."""
         if self.key.pk is not None:
             audit.note(self.key, door="mcp", action="call", path=tool, status=status)
+
+
+def within_reach(
+    function: Callable[Concatenate[Caller, P], R],
+) -> Callable[Concatenate[Caller, P], R]:
+    """A function of a caller: while it runs the database shows what the key opens."""
+
+    @wraps(function)
+    def opened(caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with caller.within_reach():
+            return function(caller, *args, **kwargs)
+
+    return opened

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp import types
 
-from api.mcp.callers import Caller
+from api.mcp.callers import Caller, within_reach
 from api.mcp.tools.episodes import latest
 from api.rest.problems import Problem
 from palace.models import Episode
@@ -33,6 +33,7 @@ def shown() -> list[types.Prompt]:
     return [prompt.shown for prompt in _PROMPTS.values()]
 
 
+@within_reach
 def fill(caller: Caller, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """
     Raises:

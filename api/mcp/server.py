@@ -114,9 +114,10 @@ def _input_schema(name: str) -> dict[str, Any] | None:
 
 def call(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> types.CallToolResult:
     """Run a tool; errors become a result that a model can read, with the problem in `_meta`."""
-    problem, response = _run(lambda: _run_tool(tool, caller, arguments))
-    if tool.scope == "write":
-        caller.note(tool.name, problem.status_code if problem else 200)
+    with caller.within_reach():
+        problem, response = _run(lambda: _run_tool(tool, caller, arguments))
+        if tool.scope == "write":
+            caller.note(tool.name, problem.status_code if problem else 200)
     if problem is not None or response is None:
         return _failed(problem or _broken())
     return types.CallToolResult(

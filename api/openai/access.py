@@ -14,6 +14,7 @@ from api.openai.errors import as_openai
 from api.openai.exchange import let_go_of_connection
 from api.rest.authentication import check_rate, check_scope, key_in
 from api.rest.problems import Problem, problem_of
+from isolation import reach
 from llm.errors import LLMError
 from palace.errors import PalaceError
 from settings_app import audit, rates
@@ -33,11 +34,12 @@ def door(method: str, *scopes: str) -> Callable[[View], View]:
         @wraps(view)
         def entered(request: HttpRequest, **named: str) -> HttpResponseBase:
             visit = _Visit(request)
-            try:
-                response = view(request, visit.come_in(method, scopes), **named)
-            except UNDERSTOOD as error:
-                response = as_openai(cast(Problem, problem_of(error)))
-            visit.leave(response)
+            with reach.nobody():
+                try:
+                    response = view(request, visit.come_in(method, scopes), **named)
+                except UNDERSTOOD as error:
+                    response = as_openai(cast(Problem, problem_of(error)))
+                visit.leave(response)
             if response.streaming:
                 let_go_of_connection()
             return response
@@ -58,6 +60,7 @@ class _Visit:
             said = f"Send {method} to this address."
             raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
         key = self._key = key_in(self._request.headers.get("Authorization", ""))
+        reach.enter(key.reach())
         self._rate = rates.count(key)
         check_rate(self._rate)
         if not any(key.may(scope) for scope in scopes):

@@ -17,12 +17,14 @@ from api.openai.message_text import History, Said, text_of
 from api.openai.replies import ReplyReader
 from chat.models import Message
 from chat.views.streams import a_moments_connection
+from isolation.reach import Reach
 from llm import usage
 from llm.messages import Message as Prompt
 from llm.models import Usage
 from llm.providers import Endpoint
 from llm.request_forwarding import fill_meter
 from palace.models import Palace
+from palace.models.opening import reach_of
 from palace.recall.recall import Recollection
 
 logger = logging.getLogger(__name__)
@@ -79,12 +81,16 @@ class Exchange:
         if self.endpoint is not None:
             concurrency.give_back(self.owner_id)
         try:
-            with a_moments_connection():
+            with a_moments_connection(self._reach()):
                 self._keep(status)
                 self._meter(status)
         except (OperationalError, InterfaceError):
             # The program has the reply and repeats it in its next request.
             logger.exception("A forwarded reply was not filed: the database is unavailable.")
+
+    def _reach(self) -> Reach:
+        """Whoever ends it may be a thread that is nobody's."""
+        return reach_of(self.palace) if self.palace else Reach(owner=self.owner_id)
 
     def _keep(self, status: Message.Status) -> None:
         if not self.remembers or self.palace is None or self.place is None:

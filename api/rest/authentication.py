@@ -8,6 +8,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
+from isolation import reach
 from settings_app.api_keys import ApiKey, key_of
 from settings_app.rates import Rate
 
@@ -66,6 +67,7 @@ def check_rate(rate: Rate | None) -> None:
 class BearerKey(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[User, ApiKey]:
         key = key_in(request.headers.get("Authorization", ""))
+        reach.enter(key.reach())
         return key.owner, key
 
     def authenticate_header(self, request: Request) -> str:

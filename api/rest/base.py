@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -12,6 +14,7 @@ from rest_framework.views import APIView
 
 from api.rest import idempotency, palaces
 from api.rest.authentication import check_rate, check_scope
+from isolation import reach
 from palace.models import IdempotentWrite, Palace
 from settings_app import audit, rates
 from settings_app.api_keys import ApiKey
@@ -64,6 +67,11 @@ class ApiView(APIView):
     def read_query(self, serializer: type[Serializer[Any]]) -> dict[str, Any]:
         """Validate the query string; the last of repeated names counts."""
         return self.read(serializer, self.request.query_params.dict())
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Nothing is within reach until the key is known, and nothing more after the answer."""
+        with reach.nobody():
+            return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -23,6 +23,9 @@ from chat.markdown import render_markdown
 from chat.models import Message
 from chat.views.message_rows import row
 from chat.views.messages import the_reply
+from isolation import reach
+from isolation.reach import Reach
+from palace.models.opening import reach_of
 from settings_app.access import PageRequest, signed_in_page
 
 logger = logging.getLogger(__name__)
@@ -56,9 +59,9 @@ async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
                     yield event
             except redis.RedisError as error:
                 logger.warning("A reply grows unseen: Redis does not answer (%s).", error)
-                if await _still_writing(reply.pk):
+                if await _still_writing(reply):
                     return  # The browser will ask again.
-    yield _event("done", await _drawn(request, reply.pk, "chat/_message.html"))
+    yield _event("done", await _drawn(request, reply, "chat/_message.html"))
 
 
 async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
@@ -66,8 +69,8 @@ async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
     async with aclosing(live.follow(reply.uuid)) as feed:
         async for news in feed:
             if news.recalled:
-                yield _event("recalled", await _drawn(request, reply.pk, "chat/_remembered.html"))
-            if news.over or not (news.grown or await _still_writing(reply.pk)):
+                yield _event("recalled", await _drawn(request, reply, "chat/_remembered.html"))
+            if news.over or not (news.grown or await _still_writing(reply)):
                 return
             if news.grown:
                 started = time.perf_counter()
@@ -94,25 +97,29 @@ def _let_go_of_connection() -> None:
 
 
 @sync_to_async
-def _drawn(request: PageRequest, reply_id: int, template: str) -> str:
-    with a_moments_connection():
-        reply = _looked_up(reply_id)
-        if reply is None:
+def _drawn(request: PageRequest, reply: Message, template: str) -> str:
+    with a_moments_connection(_reach_of(reply)):
+        found = _looked_up(reply.pk)
+        if found is None:
             return render_to_string("chat/_gone.html")
-        context = {"row": row(reply.conversation, reply)}
+        context = {"row": row(found.conversation, found)}
         return render_to_string(template, context, request)
 
 
 @sync_to_async
-def _still_writing(reply_id: int) -> bool:
-    with a_moments_connection():
-        reply = _looked_up(reply_id)
+def _still_writing(reply: Message) -> bool:
+    with a_moments_connection(_reach_of(reply)):
+        found = _looked_up(reply.pk)
         try:
             return (
-                reply is not None and reply.is_writing and not reply_ending.end_if_abandoned(reply)
+                found is not None and found.is_writing and not reply_ending.end_if_abandoned(found)
             )
         except redis.RedisError:
             return True
+
+
+def _reach_of(reply: Message) -> Reach:
+    return reach_of(reply.conversation.palace)
 
 
 def _looked_up(reply_id: int) -> Message | None:
@@ -122,10 +129,14 @@ def _looked_up(reply_id: int) -> Message | None:
 
 
 @contextmanager
-def a_moments_connection() -> Iterator[None]:
+def a_moments_connection(at: Reach) -> Iterator[None]:
     """A stream may stay open for minutes; a connection may not. And many streams that wake at
-    the same moment must not take all there are."""
-    with _connections:
+    the same moment must not take all there are.
+
+    Args:
+        at: What is within reach: a stream may outlive the request that had opened it.
+    """
+    with _connections, reach.within(at):
         try:
             yield
         finally:

@@ -1,1 +1,1 @@
-"""A Django database engine: Postgres with pooled connections."""
+"""A Django database engine: Postgres with row-level security and pooled connections."""

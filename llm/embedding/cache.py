@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
+from isolation import reach
 from llm.embedding.model import EmbeddingModel
 from llm.models import CachedEmbedding
 
@@ -65,6 +66,7 @@ def keep(vectors: Mapping[UUID, bytes]) -> None:
     size = len(vectors[ordered[0]])
     sent = b"".join(key.bytes for key in ordered), b"".join(vectors[key] for key in ordered)
     connection.ensure_connection()
+    reach.apply(connection.connection)
     with psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(
             f"INSERT INTO {_TABLE} (key, vector, used_on) "  # noqa: S608

@@ -12,6 +12,7 @@ import redis
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from isolation import reach
 from llm.embedding import forget
 from palace import retry_backoff
 from palace.curation.purge import Purge, forget_vectors
@@ -67,7 +68,8 @@ def delete_palace(palace: Palace) -> None:
 
 def close_account(user: User) -> Receipt:
     """Nothing opens the account from now on; `delete_account` is to follow."""
-    return account_closure.close(user, but=[Palace])
+    with reach.open_person(user.pk):
+        return account_closure.close(user, but=[Palace])
 
 
 def delete_account(user_id: int) -> bool:
@@ -76,7 +78,7 @@ def delete_account(user_id: int) -> bool:
     Each palace is one transaction: killed in between, it goes on with the next. Somebody else may
     be at it right now; then it is left to them.
     """
-    with held_if_free(f"leaving {user_id}") as ours:
+    with held_if_free(f"leaving {user_id}") as ours, reach.open_person(user_id):
         while ours and account_closure.closed().filter(pk=user_id).exists():
             for palace in Palace.objects.filter(owner=user_id).order_by("pk"):
                 delete_palace(palace)

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Length
 from django.utils import timezone
 
+from isolation import reach
 from llm.embedding import forget, max_passage_chars
 from palace.aaak import Pointer
 from palace.curation.empty_places import remove_emptied
@@ -31,6 +32,7 @@ from palace.models import (
     RecollectionTrace,
 )
 from palace.models.hierarchy import DrawerQuerySet
+from palace.models.opening import open_palace
 from palace.recall.context_builder import without
 from palace.recall.query import as_asked
 from palace.storage.indexing import postings
@@ -112,12 +114,15 @@ def purge_expired(*, seconds: float) -> bool:
     """
     deadline = time.monotonic() + seconds
     due = expired(timezone.now())
-    for palace in Palace.objects.filter(pk__in=due.values("palace")).order_by("?"):
+    with reach.sweep("trash"):
+        palaces = list(Palace.objects.filter(pk__in=due.values("palace")).order_by("?"))
+    for palace in palaces:
         left = deadline - time.monotonic()
         if left <= 0:
             return False
         try:
-            Purge(palace).run(due, seconds=left)
+            with open_palace(palace):
+                Purge(palace).run(due, seconds=left)
         except Exception:
             logger.exception("The trash of palace %s could not be purged.", palace.uuid)
     return time.monotonic() < deadline

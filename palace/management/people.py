@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
+from isolation import reach
+from isolation.reach import Reach
 from palace.models import Palace
 from settings_app.owner import find_owner
+
+
+class PalaceCommand(BaseCommand):
+    """A command about one palace: nothing else is within its reach."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        with reach.nobody():
+            return super().execute(*args, **options)
 
 
 def add_user_argument(parser: ArgumentParser) -> None:
@@ -23,8 +34,13 @@ def add_user_argument(parser: ArgumentParser) -> None:
 
 
 def palace_of(name: str) -> Palace:
-    """The own palace of the user with this name or address; of the owner for an empty one."""
-    return Palace.objects.own(user_of(name))
+    """The own palace of the user with this name or address; of the owner for an empty one.
+
+    From here on the command reaches the palaces of that user.
+    """
+    user = user_of(name)
+    reach.enter(Reach(owner=user.pk))
+    return Palace.objects.own(user)
 
 
 def user_of(name: str) -> User:

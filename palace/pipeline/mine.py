@@ -14,12 +14,14 @@ from palace.knowledge.facts.ingestion_options import have_options
 from palace.mining import rooms as mining
 from palace.mining.rooms import Found, Mined
 from palace.models import Palace, Room
+from palace.models.opening import in_its_palace, open_palace
 from palace.storage.filing.file import Filed, file_transcript, file_transcripts
 
 # Messages filed at once where nobody waits to see the first ones; they are mined in full batches.
 LARGE_GROUP = 768
 
 
+@in_its_palace
 def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     """File a conversation verbatim, make it findable, learn what it says, and sum it up.
 
@@ -35,6 +37,7 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     return filed, mined
 
 
+@in_its_palace
 def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
     """`mine` for many conversations, faster than one by one. Returns the messages stored.
 
@@ -74,7 +77,10 @@ def mine_room(room: Room) -> Mined:
 
 def mine_rooms(rooms: Sequence[Room]) -> Mined:
     """`mine_room` for rooms of one palace: they share calls to the embedder and transactions."""
-    return mining.mine_rooms(rooms, _learn)
+    if not rooms:
+        return Mined()
+    with open_palace(rooms[0].palace):
+        return mining.mine_rooms(rooms, _learn)
 
 
 def _learn(palace: Palace, found: Sequence[Found]) -> None:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 import psycopg
 from django.db import connection, models
 
+from isolation import reach
+
 # As numpy calls smallint, integer, bigint, real and double precision.
 Kind = Literal["i2", "i4", "i8", "f4", "f8"]
 Keys = npt.NDArray[np.int64]
@@ -20,6 +22,7 @@ def fetch_rows(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[
     """All rows of a query, sent in binary."""
     connection.ensure_connection()
     # Django's own cursors bind on the client, and such cannot ask for binary.
+    reach.apply(connection.connection)
     with psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(sql, parameters, binary=True)
         rows: list[tuple[Any, ...]] = cursor.fetchall()

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from language.english.question_subject import is_plain, subject_of
 from palace.models import Drawer, Palace
+from palace.models.opening import in_its_palace
 from palace.recall.deduplication import Composed, ConversationState, Seen, compose, read_seen
 from palace.recall.facts import KnownFact, fact_floor, facts_for
 from palace.recall.query import Query
@@ -22,6 +23,7 @@ __all__ = ["Hit", "RecallRequest", "Recollection", "recall"]
 OPENED = "Nothing fitted this, so what was said last came along."
 
 
+@in_its_palace
 def recall(palace: Palace, request: RecallRequest) -> Recollection:
     """Find the drawers that answer the question best, and say why.
 

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import InterfaceError, OperationalError, connection
 
+from isolation import reach
+from isolation.reach import Reach
 from llm.errors import LLMError as ModelFailed
 from palace.errors import NoSuchFact
 from palace.sdk.errors import EmbeddingError, NotFoundError, SetupError, VectorStoreError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T", bound="OfAPalace")
 
 
-def a_call(method: Callable[P, R]) -> Callable[P, R]:
+class OfAPalace(Protocol):
+    @property
+    def reach(self) -> Reach: ...
+
+
+def a_call(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
     @wraps(method)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        with translate_errors():
-            return method(*args, **kwargs)
+    def called(memory: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with translate_errors(), reach.within(memory.reach):
+            return method(memory, *args, **kwargs)
 
     return called
 

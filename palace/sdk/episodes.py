@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from isolation.reach import Reach
 from palace.knowledge.episodes import episode_search, episode_store
 from palace.models import Episode, Palace
 from palace.sdk import arguments
@@ -30,6 +31,7 @@ class EpisodicMemory:
             ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
+        self.reach = Reach(owner=owner_id, subject=self._scope.user)
 
     @a_call
     def store(

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from isolation import reach
 from palace.curation.fact_deletion import delete_facts, purge_words
 from palace.errors import EmptyQuery
 from palace.knowledge.facts import fact_edits
@@ -48,7 +49,8 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
 
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with using(memory.vector_index), translate_errors():
+        opened = reach.open_person(memory.owner.pk, memory.subject)
+        with using(memory.vector_index), translate_errors(), opened:
             return method(memory, *args, **kwargs)
 
     return called

@@ -21,6 +21,7 @@ from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from config import embedded
+from isolation import reach
 from palace.sdk.errors import SetupError
 
 
@@ -95,8 +96,9 @@ def bring_tables_up_to_date() -> None:
     Raises:
         SetupError: the database is external; its operator must migrate it.
     """
-    if not _outdated():
-        return
+    with reach.maintenance():
+        if not _outdated():
+            return
     if not settings.USES_EMBEDDED_SERVICES:
         raise SetupError(
             "The database's tables are not those of this version. Run `manage.py migrate` once, "

@@ -13,6 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError as QueueAway
 
+from isolation import reach
 from palace import tasks
 from palace.curation import account_deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
@@ -40,7 +41,8 @@ def delete_account(request: PageRequest) -> HttpResponse:
     form = LeavingForm(request, request.user, request.POST)
     if not form.is_valid():
         return _page(request, form, status=429 if too_many_attempts(form) else 400)
-    few = Drawer.objects.filter(palace__owner=request.user)[: AT_ONCE + 1].count() <= AT_ONCE
+    with reach.open_person(request.user.pk):
+        few = Drawer.objects.filter(palace__owner=request.user)[: AT_ONCE + 1].count() <= AT_ONCE
     receipt = account_deletion.close_account(request.user)
     logout(request)
     if not (few and _deleted(receipt.user_id)):
@@ -68,7 +70,8 @@ def account_deleted(request: HttpRequest, receipt: str) -> HttpResponse:
 
 
 def _page(request: PageRequest, form: LeavingForm, *, status: int = 200) -> HttpResponse:
-    context = {"form": form, "rows": _by_number(rows_of([request.user]))}
+    with reach.open_person(request.user.pk):
+        context = {"form": form, "rows": _by_number(rows_of([request.user]))}
     response = render(request, "settings_app/account_delete.html", context, status=status)
     if status == 429:
         response.headers["Retry-After"] = str(REST_S)

@@ -249,6 +249,8 @@ WITHOUT_REDIS = """
 import sys
 import django
 django.setup()
+from isolation import reach
+reach.look_from_above()
 from django.contrib.auth.models import User
 from django.test import Client
 client = Client(headers={"host": "localhost"})

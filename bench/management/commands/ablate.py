@@ -7,9 +7,10 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
+from bench.from_above import FromAbove
 from bench.training.learning import Learnt, figures
 from bench.training.material import Material, add_sets, gather, named_sets
 from palace.errors import UnknownRecipe
@@ -18,7 +19,7 @@ from palace.recall.recipes import Recipe, recipe_named
 Figures = dict[str, dict[str, float]]
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Take each signal out of a recipe in turn and print what is lost, in points of a hundred. "
         "The table goes to standard error, one JSON line to standard output."

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 from tqdm import tqdm
 
 from bench.first_token import MODEL, ChatUser, bare_first_word_ms, played_model, web_server
+from bench.from_above import FromAbove
 from bench.furnish import questions
 from bench.metrics import percentile
 from bench.sample import conversations
@@ -23,7 +23,7 @@ from palace.pipeline.mine import mine_many
 from settings_app.models import MemorySettings
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Measure the time to the first streamed word through the chat's own door, in turns with "
         "the same model asked directly. One JSON line on standard output."

@@ -9,11 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from bench.dreams.measuring import Measured, measure, plant
 from bench.dreams.planted import BadPlanting, Group, read
 from bench.dreams.scripted import scripted_model
+from bench.from_above import FromAbove
 from bench.schema import alone_in, drop_schema, own_schema
 from palace.models import Palace
 from settings_app.models import MemorySettings
@@ -22,7 +23,7 @@ SCHEMA = "bench_dreams"
 LINE = "{:10}{:>16}{:>9}{:>8}{:>8}{:>9}{:>11}"
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Plant facts of our own writing in throw-away palaces (200 pairs that say the same, 50 at "
         "odds, 100 that only look so, 100 facts beside), dream, and count what is found and what "

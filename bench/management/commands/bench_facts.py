@@ -8,12 +8,13 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.facts.playing import choose_model, play
 from bench.facts.scenarios import DEV, PARTS, BadScenario, Scenario, read
 from bench.facts.scoring import Score, by_tag, details, report, score
+from bench.from_above import FromAbove
 from bench.schema import alone_in, drop_schema, own_schema
 
 SCHEMA = "bench_facts"
@@ -21,7 +22,7 @@ SHOWN = ("precision", "recall", "retired", "details", "quiet")
 LINE = "{:16}{:>10}" + "{:>20}" * len(SHOWN)
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Tell labelled scenarios to a throw-away palace each, and measure the facts that are held "
         "at the end. Of the part that is set aside only totals and counts by tag are ever shown, "

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from bench.command import sha256_of
 from bench.datasets.base import BadData, Case, Dataset
@@ -18,6 +18,7 @@ from bench.floor.fitting import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
 from bench.floor.measuring import measure, observe, take_in
 from bench.floor.reading import OFF_TOPIC as OFF_TOPIC_FILE
 from bench.floor.reading import PALACES, read_off_topic, read_people
+from bench.from_above import FromAbove
 from bench.runs import palace_of
 from bench.schema import alone_in, drop_schema, own_schema, schemas
 from bench.training.material import SETS, add_sets
@@ -29,7 +30,7 @@ KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)
 LINE = "{:>9}" + "{:>14}" * len(KINDS)
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Ask made-up questions of made-up palaces, fit recall's floor to them, and show what each "
         "threshold would refuse. With data sets: what the floor in use refuses there. Tables on "

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
 from bench.datasets import beam, locomo, longmemeval
+from bench.from_above import FromAbove
 from bench.metrics import percentile
 from bench.sample import conversations
 from bench.schema import own_schema
@@ -31,7 +31,7 @@ LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.
 ROUND = 10
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Measure mining beside the bare embedder on the same text, in turns, both warm and with "
         f"none of the texts cached. A turn is {ROUND} conversations, filed and mined together, "

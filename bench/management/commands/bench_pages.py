@@ -7,9 +7,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from bench.from_above import FromAbove
 from bench.furnish import furnish, questions
 from bench.pages import SEARCH, Browser, Page, pages_of, search_address
 from bench.sample import conversations
@@ -20,7 +21,7 @@ from palace.models import Drawer, Palace
 LEAST = 100
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Measure each page on the server, in a palace of made-up talk beside another as large. "
         "A table on standard error, one JSON line on standard output."

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.command import sha256_of
 from bench.datasets import beam, locomo, longmemeval
 from bench.datasets.base import BadData, Case, Dataset
+from bench.from_above import FromAbove
 from bench.peers.catalogue import LOCI, PEERS, SYSTEMS
 from bench.peers.inside import Inside
 from bench.peers.installing import install as install_peer
@@ -36,7 +37,7 @@ LOADERS: dict[str, Loader] = {
 }
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Ask Loci, Chroma, MemPalace and mem0 the same questions, one system after the other, all "
         "with the same embedding model. A table goes to standard error, one JSON line to standard "

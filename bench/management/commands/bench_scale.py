@@ -8,8 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from itertools import islice
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from bench.from_above import FromAbove
 from bench.metrics import percentile
 from bench.scale import bare_comparison, intake, latency, sizes
 from bench.scale_clients import in_processes, in_threads
@@ -26,7 +25,7 @@ RECALLS, EASY, LEAST = 200, 20_000, 60
 HEAD = ("drawers", "recall p50", "p95", "CPU p50", "with embedding p50", "p95", "NumPy p50")
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Measure recall in palaces of several sizes, of made-up talk among others' data, beside "
         "NumPy over the same vectors and the bare embedder. A table on standard error, one JSON "

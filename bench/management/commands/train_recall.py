@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
+from bench.from_above import FromAbove
 from bench.training.fitting import SEED
 from bench.training.learning import OF_MEANING, Learnt, figures, learn_adapter, learn_weights
 from bench.training.material import Material, add_sets, gather, named_sets
 from palace.recall.adapter import FOLDER
 
 
-class Command(BaseCommand):
+class Command(FromAbove):
     help = (
         "Learn the weights of recall from data sets whose answers are known. Figures are of people "
         "left out of the fit; what is written is fitted on all of them."

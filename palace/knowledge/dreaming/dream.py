@@ -32,6 +32,7 @@ from palace.knowledge.dreaming.scanning import (
 )
 from palace.models import Activity, DreamMark, EmbeddingSpace, Fact, Palace, Proposal
 from palace.models.locks import held_if_free, is_held
+from palace.models.opening import in_its_palace
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing, nearest
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import settings_of
@@ -62,6 +63,7 @@ class Dreamt:
     already: bool = False
 
 
+@in_its_palace
 def dream(palace: Palace, *, with_model: bool = True) -> Dreamt:
     """Dream over a palace once. Call it outside of a transaction; it may ask a model for minutes.
 

@@ -26,6 +26,7 @@ from palace.knowledge.episodes.model import input_hash, summarise_with_model
 from palace.models import EmbeddingSpace, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
 from palace.models.locks import held_if_free
+from palace.models.opening import in_its_palace
 from palace.storage.indexing.episode_vectors import embed_texts
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import settings_of
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 BATCH = 32
 
 
+@in_its_palace
 def write_due(palace: Palace, *, seconds: float | None = None) -> bool:
     """Write the episodes that are due, those that wait for longest first.
 

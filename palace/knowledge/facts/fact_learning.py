@@ -24,6 +24,7 @@ from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Sco
 from palace.knowledge.facts.statements import record
 from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
+from palace.models.opening import in_its_palace
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
 
@@ -39,6 +40,7 @@ BY_MINING = Scope("mining")
 Told = tuple[Candidate, Vector | None]
 
 
+@in_its_palace
 def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
     """Read what has been mined and not yet read for facts, older conversations first.
 

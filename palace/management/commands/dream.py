@@ -7,18 +7,18 @@ from argparse import ArgumentParser
 from decimal import Decimal
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.dream import Dreamt, dream
 from palace.knowledge.dreaming.passes import Estimate, estimate
-from palace.management.people import palace_of
+from palace.management.people import PalaceCommand, palace_of
 from palace.models import Proposal
 
 WITHOUT = "There is no model: the local rules look for what says the same, and what is at odds."
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = (
         "Dream over a palace now: look for what says the same, what is at odds or out of date, and"
         " for preferences. It says what it may cost before, and proposes; nothing is changed but by"

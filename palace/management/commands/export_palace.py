@@ -7,15 +7,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from palace.management.people import palace_of
+from palace.management.people import PalaceCommand, palace_of
 from palace.models import Palace
 from palace.transfer.export.to_zip import stream
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = (
         "Write a palace into a zip, as docs/export-format.md describes it: for another Loci, for "
         "programs and for people. `manage.py import_chats` puts it back."

@@ -8,12 +8,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from palace import tasks
 from palace.errors import BadImport
-from palace.management.people import add_user_argument, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.models import ImportJob, Palace
 from palace.storable import storable_id
@@ -25,7 +25,7 @@ SLICE_S = 1.0
 INTERRUPTED = 130
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = (
         "Import conversations: an export of ChatGPT, Claude, Gemini, Slack or Loci, Markdown, or "
         "JSON Lines, as docs/importing.md describes them. Importing twice adds nothing; "

@@ -5,18 +5,17 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from tqdm import tqdm
 
 from palace.knowledge.episodes.episode_writer import write_due
 from palace.knowledge.facts.fact_learning import learn_unread
-from palace.management.people import add_user_argument, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Drawer, Room
 from palace.pipeline.mine import mine_room
 from palace.storage.indexing import postings
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = (
         "Mine the conversations that were filed and wait, and learn their facts, as the worker"
         " does by itself."

@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from palace.errors import UnknownRecipe
@@ -20,7 +20,7 @@ from palace.evaluation.trials import (
     try_case,
     without_model,
 )
-from palace.management.people import palace_of
+from palace.management.people import PalaceCommand, palace_of
 from palace.models import RecallCase
 from palace.recall.recipes import recipe_named
 
@@ -33,7 +33,7 @@ NO_CASES = (
 )
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = "Score recipes on your own cases: searches whose right drawers you have named."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

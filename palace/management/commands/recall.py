@@ -7,10 +7,10 @@ from argparse import ArgumentParser, BooleanOptionalAction
 from datetime import UTC, datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from palace.errors import PalaceError
-from palace.management.people import add_user_argument, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.recall.recall import Hit, Recollection, recall
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import move_told
@@ -20,7 +20,7 @@ SNIPPET = 160
 BAR, BAR_WIDTH = 4.0, 12
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = "Ask the palace: hits with their signals, and the context block."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from isolation import reach
 from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace import tasks
@@ -27,6 +28,7 @@ class Command(BaseCommand):
             "--background", action="store_true", help="Leave the work to the running worker."
         )
 
+    @reach.sweep("vectors")
     def handle(self, *, background: bool, **options: Any) -> None:
         space = space_for(deployment_model())
         missing = backfill.lacking(space)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from llm.errors import LLMError
-from palace.management.people import add_user_argument, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Drawer
 from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
 
 
-class Command(BaseCommand):
+class Command(PalaceCommand):
     help = "Rebuild a palace's postings and passages from its drawers. Recall goes on meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing
+from palace.models.opening import in_its_palace
 from palace.storable import (
     EMPTY,
     UNSTORABLE,
@@ -26,6 +27,7 @@ from palace.storable import (
 )
 from palace.storage.filing.answers import our_answers
 from palace.storage.filing.injected import without_injected_memory
+from palace.storage.insertion import insert_rows
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
@@ -82,6 +84,7 @@ def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
 
 
 @transaction.atomic
+@in_its_palace
 def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[Filed]:
     """`file_transcript` for many: all of them or, should it be killed, none."""
     told = (turn for transcript in transcripts for turn in transcript.turns)
@@ -291,19 +294,19 @@ def _move(room: Room, positions: Mapping[str, int]) -> None:
         )
 
 
+_COLUMNS = (
+    *("palace_id", "uuid", "room_id", "number", "source", "conversation", "external_id"),
+    *("position", "role", "speaker", "text", "said_at", "metadata", "tags", "preference"),
+    *("terms", "filed_at"),
+)
+
+
 def _add_drawers(palace: Palace, filed: Sequence[tuple[Room, _Conversation]]) -> None:
     filed = [(room, each) for room, each in filed if each.new]
     if not filed:
         return
     rows = _rows(filed, _highest_numbers(palace, [room for room, _ in filed]))
-    statement = (
-        "COPY palace_drawer (palace_id, uuid, room_id, number, source, conversation, external_id,"
-        " position, role, speaker, text, said_at, metadata, tags, preference, terms, filed_at)"
-        " FROM STDIN"
-    )
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for row in rows:
-            copy.write_row(row)
+    insert_rows(Drawer, _COLUMNS, rows)
 
 
 def _rows(

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Container, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from django.db import connection
 
 from language.analyzer import UNSPACED
 from llm.embedding import embed, max_passage_chars
 from llm.errors import LLMError
 from palace.models import EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import model_of
+from palace.storage.insertion import insert_packed, packed_numbers, packed_rows
 
 logger = logging.getLogger(__name__)
 
@@ -122,12 +121,15 @@ def store(
         return
     places, *columns = zip(*wanted, strict=True)
     vectors = None if embedded.vectors is None else embedded.vectors[list(places)]
-    statement = (
-        'COPY palace_passage (palace_id, space_id, drawer_id, ordinal, start, "end", embedding)'
-        " FROM STDIN (FORMAT BINARY)"
+    drawers, ordinals, starts, ends = columns
+    insert_packed(
+        _INSERT.format(given="%b::halfvec[]" if vectors is not None else "%s::halfvec[]"),
+        [
+            *(palace.pk, embedded.space.pk, packed_numbers(drawers, "i8")),
+            *(packed_numbers(ordinals, "i2"), packed_numbers(starts, "i4")),
+            *(packed_numbers(ends, "i4"), None if vectors is None else _packed(vectors)),
+        ],
     )
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.write(_binary(len(wanted), [palace.pk, embedded.space.pk, *columns], vectors))
 
 
 def _stretches(
@@ -138,33 +140,26 @@ def _stretches(
             yield drawer_id, ordinal, start, end
 
 
-# Of the columns before the vector: as the server's binary format has them.
-_COLUMNS = (">i8", ">i8", ">i8", ">i2", ">i4", ">i4")
-_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_END = b"\xff\xff"
+# Without vectors their array is null, and so is each of its elements.
+_INSERT = """
+INSERT INTO palace_passage (palace_id, space_id, drawer_id, ordinal, start, "end", embedding)
+SELECT %s, %s, drawer, ordinal, first, past, vector FROM unnest(
+    %b::bigint[], %b::smallint[], %b::int[], %b::int[], {given}
+) AS new (drawer, ordinal, first, past, vector)
+"""
 
 
-def _binary(count: int, columns: Sequence[int | Sequence[int]], vectors: Vectors | None) -> bytes:
-    """Rows of passages in the binary format of COPY, all made at once.
+def _packed(vectors: Vectors) -> object:
+    """Vectors in the server's binary format, all made at once.
 
-    Written as text a vector is three times as long, and read number by number. Each field is a
-    length, -1 for a null, and that many bytes; those of a halfvec are its dimensions and two
-    bytes of nothing, then its numbers (https://github.com/pgvector/pgvector, halfvec_recv).
+    Written as text a vector is three times as long, and read number by number. A halfvec is its
+    dimensions and two bytes of nothing, then its numbers
+    (https://github.com/pgvector/pgvector, halfvec_recv).
     """
-    fields: list[tuple[Any, ...]] = [("fields", ">i2")]
-    for number, kind in enumerate(_COLUMNS):
-        fields += [(f"length{number}", ">i4"), (f"column{number}", kind)]
-    fields.append(("length", ">i4"))
-    if vectors is not None:
-        fields += [("dimensions", ">i2"), ("nothing", ">i2"), ("vector", ">f2", vectors.shape[1])]
-    rows = np.zeros(count, np.dtype(fields))
-    rows["fields"] = len(_COLUMNS) + 1
-    for number, (kind, values) in enumerate(zip(_COLUMNS, columns, strict=True)):
-        rows[f"length{number}"] = np.dtype(kind).itemsize
-        rows[f"column{number}"] = values
-    rows["length"] = -1
-    if vectors is not None:
-        rows["length"] = 4 + 2 * vectors.shape[1]
-        rows["dimensions"] = vectors.shape[1]
-        rows["vector"] = vectors
-    return _SIGNATURE + rows.tobytes() + _END
+    size = vectors.shape[1]
+    fields = [("length", ">i4"), ("dimensions", ">i2"), ("nothing", ">i2"), ("vector", ">f2", size)]
+    rows = np.zeros(len(vectors), np.dtype(fields))
+    rows["length"] = 4 + 2 * size
+    rows["dimensions"] = size
+    rows["vector"] = vectors
+    return packed_rows(rows)

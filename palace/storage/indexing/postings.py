@@ -14,6 +14,7 @@ from language.analyzer import analyze
 from palace.models import Drawer, Palace, Posting
 from palace.models.locks import hold_until_commit
 from palace.models.packed import Kind, pack, unpack
+from palace.storage.insertion import insert_packed, packed_numbers, packed_values
 
 # The term that every drawer has: its segments give the number of drawers and their mean length.
 EVERY = ""
@@ -127,11 +128,12 @@ def _strung(postings: Mapping[str, Columns]) -> tuple[Mapping[str, int], Columns
     return sizes, [np.concatenate(columns) for columns in zip(*postings.values(), strict=True)]
 
 
-_STATEMENT = (
-    "COPY palace_posting (palace_id, term, drawers, counts, lengths, total, merged) FROM STDIN"
-    " (FORMAT BINARY)"
-)
-_TYPES = ("int8", "varchar", "bytea", "bytea", "bytea", "int4", "bool")
+_INSERT = """
+INSERT INTO palace_posting (palace_id, term, drawers, counts, lengths, total, merged)
+SELECT %s, term, drawers, counts, lengths, total, %s FROM unnest(
+    %b::text[], %b::bytea[], %b::bytea[], %b::bytea[], %b::int[]
+) AS new (term, drawers, counts, lengths, total)
+"""
 
 
 def _write(palace: Palace, sizes: Mapping[str, int], columns: Columns, *, merged: bool) -> None:
@@ -145,13 +147,23 @@ def _write(palace: Palace, sizes: Mapping[str, int], columns: Columns, *, merged
     kinds: tuple[Kind, ...] = ("i8", "i2", "i2")
     # All at once: most terms have one drawer or two.
     packed = [pack(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    with connection.cursor() as cursor, cursor.copy(_STATEMENT) as copy:
-        copy.set_types(_TYPES)
-        for term, first, last in _segments(sizes):
-            drawers = packed[0][8 * first : 8 * last]
-            counts, lengths = (column[2 * first : 2 * last] for column in packed[1:])
-            total = int(columns[2][first:last].sum()) if term == EVERY else 0
-            copy.write_row((palace.pk, term, drawers, counts, lengths, total, merged))
+    segments = list(_segments(sizes))
+    totals = [
+        int(columns[2][first:last].sum()) if term == EVERY else 0 for term, first, last in segments
+    ]
+    insert_packed(
+        _INSERT,
+        [
+            *(palace.pk, merged, packed_values([term.encode() for term, *_ in segments], "text")),
+            *(
+                packed_values(
+                    [column[w * first : w * last] for _, first, last in segments], "bytea"
+                )
+                for column, w in zip(packed, (8, 2, 2), strict=True)
+            ),
+            packed_numbers(totals, "i4"),
+        ],
+    )
 
 
 def _segments(sizes: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:

@@ -11,7 +11,9 @@ from django.core.handlers.asgi import ASGIRequest
 from django.db import connection
 from django.http import HttpRequest, StreamingHttpResponse
 
+from isolation import reach
 from palace.models import Palace
+from palace.models.opening import reach_of
 from palace.transfer.export.to_zip import file_name, stream
 
 MEDIA_TYPE = "application/zip"
@@ -24,21 +26,20 @@ def download(request: HttpRequest, palace: Palace) -> StreamingHttpResponse:
     """The zip as an attachment. Generation stops when the client disconnects."""
     # Django would collect a sync iterator completely under ASGI.
     is_async = isinstance(request, ASGIRequest)
-    response = StreamingHttpResponse(
-        _pieces(palace) if is_async else stream(palace), content_type=MEDIA_TYPE
-    )
+    # It goes on when the request is over, and its reach with it.
+    made = reach.carried(cast(Generator[bytes], stream(palace)), reach_of(palace))
+    response = StreamingHttpResponse(_pieces(made) if is_async else made, content_type=MEDIA_TYPE)
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name()}"'
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"  # Some proxies buffer whole responses.
     return response
 
 
-async def _pieces(palace: Palace) -> AsyncIterator[bytes]:
+async def _pieces(made: Generator[bytes]) -> AsyncIterator[bytes]:
     """One thread generates everything: database cursors belong to its connection."""
     async with _AT_ONCE:
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
         loop = asyncio.get_running_loop()
-        made = cast(Generator[bytes], stream(palace))
         try:
             while piece := await loop.run_in_executor(thread, next, made, b""):
                 yield piece

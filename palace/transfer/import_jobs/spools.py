@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from isolation import reach
 from palace.models import ImportJob, Palace
 
 # After this age, a spool without a job is from a killed process.
@@ -64,6 +65,7 @@ def _new_file(name: str) -> Path:
     return path
 
 
+@reach.sweep("spools")
 def remove_orphans() -> None:
     """Delete spools without a job: of killed processes and deleted accounts.
 

@@ -9,9 +9,10 @@ from uuid import UUID
 from django.db import connection
 
 from palace.models import Activity, Entity, Episode, Fact, FactEvent
+from palace.storage.insertion import insert_rows
 from palace.transfer.restore.fields import Fields, as_json
 from palace.transfer.restore.restored_keys import Placed
-from palace.transfer.restore.tables import copy_in, present
+from palace.transfer.restore.tables import present
 
 Row = tuple[object, ...]
 
@@ -27,7 +28,7 @@ def put_entities(placed: Placed, records: Sequence[Fields]) -> None:
         for each in records
     )
     columns = ("palace_id", "uuid", "kind", "slug", "name", "aliases", "created_at")
-    copy_in(Entity, columns, rows)
+    insert_rows(Entity, columns, rows)
     ids = [placed.id_of(each) for each in records]
     written = Entity.objects.filter(palace=palace, uuid__in=ids)
     placed.entities |= {
@@ -43,7 +44,7 @@ def put_facts(placed: Placed, records: Sequence[Fields]) -> None:
         *("valid_from", "valid_to", "recorded_at", "retired_at", "fate"),
     )
     rows = ((*_statement(placed, each), *_clocks(each)) for each in records)
-    copy_in(Fact, columns, rows)
+    insert_rows(Fact, columns, rows)
     _link_versions(placed, records)
     _put_evidence(placed, records)
 
@@ -120,7 +121,7 @@ def put_fact_events(placed: Placed, records: Sequence[Fields]) -> None:
         )
         for each in _new(placed, FactEvent, records)
     )
-    copy_in(FactEvent, columns, rows)
+    insert_rows(FactEvent, columns, rows)
 
 
 def put_episodes(placed: Placed, records: Sequence[Fields]) -> None:
@@ -141,7 +142,7 @@ def put_episodes(placed: Placed, records: Sequence[Fields]) -> None:
         )
         for each in records
     )
-    copy_in(Episode, columns, rows)
+    insert_rows(Episode, columns, rows)
 
 
 def put_activities(placed: Placed, records: Sequence[Fields]) -> None:
@@ -154,7 +155,7 @@ def put_activities(placed: Placed, records: Sequence[Fields]) -> None:
         for each in _new(placed, Activity, records)
     )
     columns = ("palace_id", "uuid", "kind", "summary", "detail", "created_at")
-    copy_in(Activity, columns, rows)
+    insert_rows(Activity, columns, rows)
 
 
 def _new(placed: Placed, kind: Any, records: Sequence[Fields]) -> list[Fields]:

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from language.transcripts import ROLES
 from palace.models import Closet, Drawer, Mention, Palace, Room, Telling, Wing, WingAlias
+from palace.storage.insertion import insert_rows
 from palace.transfer.restore.fields import Fields, as_json
 from palace.transfer.restore.restored_keys import Placed
-from palace.transfer.restore.tables import copy_in
 
 DRAWER = (
     *("palace_id", "uuid", "room_id", "closet_id", "number", "source", "conversation"),
@@ -46,14 +46,14 @@ def put_wings(placed: Placed, records: Sequence[Fields]) -> None:
         )
         for each in records
     )
-    copy_in(Wing, columns, rows)
+    insert_rows(Wing, columns, rows)
     placed.wings |= dict(_written(placed, Wing, records).values_list("number", "pk"))
     aliases = (
         (palace.pk, placed.wings[each.count("number")], slug)
         for each in records
         for slug in each.texts("aliases")
     )
-    copy_in(WingAlias, ("palace_id", "wing_id", "slug"), aliases)
+    insert_rows(WingAlias, ("palace_id", "wing_id", "slug"), aliases)
 
 
 def put_rooms(placed: Placed, records: Sequence[Fields]) -> None:
@@ -72,7 +72,7 @@ def put_rooms(placed: Placed, records: Sequence[Fields]) -> None:
         )
         for each in records
     )
-    copy_in(Room, columns, rows)
+    insert_rows(Room, columns, rows)
     placed.rooms |= dict(_written(placed, Room, records).values_list("number", "pk"))
 
 
@@ -85,18 +85,18 @@ def put_closets(placed: Placed, records: Sequence[Fields]) -> None:
         )
         for each in records
     )
-    copy_in(Closet, ("palace_id", "uuid", "room_id", "slug", "title", "created_at"), rows)
+    insert_rows(Closet, ("palace_id", "uuid", "room_id", "slug", "title", "created_at"), rows)
     closets = _written(placed, Closet, records).values_list("room__number", "slug", "pk")
     placed.closets |= {(room, slug): key for room, slug, key in closets}
 
 
 def put_drawers(placed: Placed, records: Sequence[Fields]) -> None:
     palace = placed.palace
-    copy_in(Drawer, DRAWER, (_drawer(placed, each) for each in records))
+    insert_rows(Drawer, DRAWER, (_drawer(placed, each) for each in records))
     keys = dict(_written(placed, Drawer, records).values_list("uuid", "pk"))
     beside = [(keys[placed.id_of(each)], each) for each in records]
-    copy_in(Mention, MENTION, (row for each in beside for row in _mentions(placed, *each)))
-    copy_in(Telling, INGESTION, (row for each in beside for row in _ingestion(palace, *each)))
+    insert_rows(Mention, MENTION, (row for each in beside for row in _mentions(placed, *each)))
+    insert_rows(Telling, INGESTION, (row for each in beside for row in _ingestion(palace, *each)))
 
 
 def _written(

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from isolation import reach
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
 from settings_app.people import person_or_owner
 
@@ -40,12 +41,13 @@ class Command(BaseCommand):
 
     def handle(self, *, owner: str | None, **options: Any) -> None:
         person = person_or_owner(owner)
-        if options["list"]:
-            self._list(person)
-        elif options["revoke"] is not None:
-            self._revoke(person, options["revoke"])
-        else:
-            self._make(person, **options)
+        with reach.open_person(person.pk):
+            if options["list"]:
+                self._list(person)
+            elif options["revoke"] is not None:
+                self._revoke(person, options["revoke"])
+            else:
+                self._make(person, **options)
 
     def _make(
         self,

@@ -1,0 +1,15 @@
+"""`migrate`, as the account that owns the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.commands import migrate
+
+from isolation import reach
+
+
+class Command(migrate.Command):
+    def execute(self, *args: Any, **options: Any) -> Any:
+        with reach.maintenance():
+            return super().execute(*args, **options)

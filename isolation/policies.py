@@ -1,0 +1,182 @@
+"""Row-level security: the roles, what each may touch, and the policy of every table with an owner.
+
+A table with a `palace_id` is of a palace, one with an `owner_id` of an account: the database itself
+says which there are, so that a new table is protected as soon as it is made. What is there already
+stays as it is; nothing is locked that needs no change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
+
+from isolation.reach import PALACE, PERSON, SWEEP
+
+ROLES = (PALACE, PERSON, SWEEP)
+PREFIX = "loci_"
+
+# Not in sub-selects: these take longer to plan, and hide the value from the planner. Where a query
+# names the palace itself, as all of recall's do, its value and this one are compared once.
+_PALACE = "nullif(current_setting('loci.palace', true), '')::bigint"
+_OWNER = "nullif(current_setting('loci.owner', true), '')::bigint"
+_SUBJECT = "nullif(current_setting('loci.subject', true), '')"
+_SECRET = "nullif(current_setting('loci.secret', true), '')"  # noqa: S105 - a setting's name.
+
+_OF_ONE_PALACE = f"palace_id = {_PALACE}"
+# Those palaces that the policy of their own table lets through.
+_OF_A_PERSON = "EXISTS (SELECT FROM palace_palace p WHERE p.id = palace_id)"
+_OF_AN_OWNER = f"owner_id = {_OWNER}"
+_OWN_WEBHOOK = "EXISTS (SELECT FROM palace_webhook w WHERE w.id = webhook_id)"
+
+# Where a role's rule is another one than the column alone would say.
+_SPECIAL: dict[tuple[str, str], str] = {
+    ("palace_palace", PALACE): f"id = {_PALACE}",
+    ("palace_palace", PERSON): (f"{_OF_AN_OWNER} AND coalesce('=' || subject = {_SUBJECT}, true)"),
+    # Deliveries that try a webhook are of no palace; none holds a word of a memory.
+    ("palace_webhookdelivery", PALACE): _OWN_WEBHOOK,
+    ("palace_webhookdelivery", PERSON): _OWN_WEBHOOK,
+    # Read before it is known for whom: whoever has the secret may see its row.
+    ("settings_app_session", PERSON): f"{_OF_AN_OWNER} OR session_key = {_SECRET}",
+    ("settings_app_apikey", PERSON): f"{_OF_AN_OWNER} OR digest = {_SECRET}",
+    # What is nobody's in particular: figures, never what was said.
+    ("llm_usage", PALACE): f"{_OF_AN_OWNER} OR owner_id IS NULL",
+    ("llm_usage", PERSON): f"{_OF_AN_OWNER} OR owner_id IS NULL",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    table: str
+    role: str
+    rule: str
+
+    @property
+    def digest(self) -> str:
+        """By it a policy that has changed since is known."""
+        return hashlib.sha256(f"{self.role} {self.rule}".encode()).hexdigest()[:16]
+
+
+def protect(connection: BaseDatabaseWrapper) -> None:
+    """Make roles, grants and policies for the tables of the current schema, as far as they lack.
+
+    Run as the account that owns the tables. It needs to be a superuser, or to have CREATEROLE, or
+    to find the roles made and itself a member of them.
+    """
+    with connection.cursor() as cursor:
+        _make_roles(cursor)
+        _grant(cursor)
+        made = _made(cursor)
+        for table, forced in _tables(cursor).items():
+            if not forced:
+                name = connection.ops.quote_name(table)
+                cursor.execute(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
+                cursor.execute(f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY")
+        for policy in _wanted(cursor):
+            if made.get((policy.table, policy.role)) != policy.digest:
+                _make(cursor, policy)
+
+
+def unprotect(connection: BaseDatabaseWrapper) -> None:
+    """Take policies away, for a version that knows none; roles stay, as others may use them."""
+    with connection.cursor() as cursor:
+        for table, role in _made(cursor):
+            cursor.execute(f'DROP POLICY "{role}" ON "{table}"')
+        for table in _tables(cursor):
+            cursor.execute(f'ALTER TABLE "{table}" DISABLE ROW LEVEL SECURITY')
+            cursor.execute(f'ALTER TABLE "{table}" NO FORCE ROW LEVEL SECURITY')
+
+
+def _make_roles(cursor: CursorWrapper) -> None:
+    for role in ROLES:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [role])
+        if cursor.fetchone() == (False,):
+            # Roles are the whole server's: another database may be making them right now.
+            cursor.execute(
+                f"DO $$ BEGIN CREATE ROLE {role} NOLOGIN;"
+                " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+            )
+        cursor.execute("SELECT pg_has_role(session_user, %s, 'SET')", [role])
+        if cursor.fetchone() == (False,):
+            # By inheriting the last one's policies, whoever migrates can change all rows.
+            inherits = "TRUE" if role == SWEEP else "FALSE"
+            cursor.execute(f"GRANT {role} TO SESSION_USER WITH SET TRUE, INHERIT {inherits}")
+
+
+_UNGRANTED = {
+    "SCHEMA": """
+        SELECT nspname::text FROM pg_namespace n WHERE nspname = current_schema()
+        AND NOT has_schema_privilege(%s, n.oid, 'USAGE')""",
+    "TABLE": """
+        SELECT relname::text FROM pg_class c WHERE relnamespace = current_schema()::regnamespace
+        AND relkind IN ('r', 'p') AND NOT has_table_privilege(%s, c.oid, 'DELETE')""",
+    "SEQUENCE": """
+        SELECT relname::text FROM pg_class c WHERE relnamespace = current_schema()::regnamespace
+        AND CASE relkind WHEN 'S' THEN NOT has_sequence_privilege(%s, c.oid, 'USAGE') END""",
+}
+_GRANTED = {
+    "SCHEMA": "USAGE",
+    "TABLE": "SELECT, INSERT, UPDATE, DELETE",
+    "SEQUENCE": "USAGE",
+}
+
+
+def _grant(cursor: CursorWrapper) -> None:
+    for role in ROLES:
+        for kind, ungranted in _UNGRANTED.items():
+            cursor.execute(ungranted, [role])
+            names = ", ".join(f'"{name}"' for (name,) in cursor.fetchall())
+            if names:
+                cursor.execute(f"GRANT {_GRANTED[kind]} ON {kind} {names} TO {role}")
+
+
+def _tables(cursor: CursorWrapper) -> dict[str, bool]:
+    """The tables that are somebody's; whether their rules are enabled and forced."""
+    return {table: forced for table, _, forced in _columns(cursor)}
+
+
+def _columns(cursor: CursorWrapper) -> list[tuple[str, str, bool]]:
+    cursor.execute(
+        """
+        SELECT c.relname::text, max(a.attname::text),
+            bool_and(c.relrowsecurity AND c.relforcerowsecurity)
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+            AND a.attname IN ('palace_id', 'owner_id') AND NOT a.attisdropped
+        GROUP BY c.oid, c.relname ORDER BY c.relname
+        """
+    )
+    rows: list[tuple[str, str, bool]] = cursor.fetchall()
+    return rows
+
+
+def _wanted(cursor: CursorWrapper) -> Iterator[Policy]:
+    for table, column, _ in _columns(cursor):
+        usual = {PALACE: _OF_AN_OWNER, PERSON: _OF_AN_OWNER, SWEEP: "true"}
+        if column == "palace_id":
+            usual |= {PALACE: _OF_ONE_PALACE, PERSON: _OF_A_PERSON}
+        for role, rule in usual.items():
+            yield Policy(table, role, _SPECIAL.get((table, role), rule))
+
+
+def _made(cursor: CursorWrapper) -> dict[tuple[str, str], str]:
+    """The digest of each policy of ours, by table and role; a policy is called as its role."""
+    cursor.execute(
+        """
+        SELECT c.relname::text, p.polname::text, coalesce(obj_description(p.oid, 'pg_policy'), '')
+        FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(p.polname, %s)
+        """,
+        [PREFIX],
+    )
+    return {(table, role): digest for table, role, digest in cursor.fetchall()}
+
+
+def _make(cursor: CursorWrapper, policy: Policy) -> None:
+    on = f'"{policy.role}" ON "{policy.table}"'
+    cursor.execute(f"DROP POLICY IF EXISTS {on}")
+    cursor.execute(f"CREATE POLICY {on} TO {policy.role} USING ({policy.rule})")
+    cursor.execute(f"COMMENT ON POLICY {on} IS '{policy.digest}'")

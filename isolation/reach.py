@@ -1,0 +1,203 @@
+"""The rows that what is running may see and write, as the database is to enforce it.
+
+Nothing is within reach unless one of the context managers here has opened it. The engine
+(`config.database`) makes each connection's session agree before each statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import sql
+
+from isolation.sweeps import SWEEPS
+
+# Roles own nothing, and only the last one bypasses row security. See `isolation.policies`.
+PALACE, PERSON, SWEEP = "loci_palace", "loci_person", "loci_sweep"
+# The account that the settings connect as: it owns the tables.
+LOGIN = ""
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """
+    Attributes:
+        role: What statements run as.
+        palace: The one palace within reach; 0: none.
+        owner: Whose account; 0: nobody's.
+        subject: Of the owner's palaces only the one with this name; None: all.
+        secret: A session's key or an API key's digest: whoever has it may see its row.
+    """
+
+    role: str = PERSON
+    palace: int = 0
+    owner: int = 0
+    subject: str | None = None
+    secret: str = ""
+
+
+NOBODY = Reach()
+# What a new session has.
+_FRESH = Reach(role=LOGIN)
+# Whatever the session has now.
+_AS_IT_IS = Reach(role="as it is")
+
+_reach: ContextVar[Reach | None] = ContextVar("reach", default=None)
+
+
+class _Unopened:
+    """What is within reach where nothing was opened, in all threads of this process."""
+
+    reach = NOBODY
+
+
+def look_from_above() -> None:
+    """Whatever opens nothing runs as the tables' owner: for tests, and for programs that measure.
+
+    Doors, tasks and commands open their own reach, and see no more by it.
+    """
+    _Unopened.reach = _FRESH
+
+
+def look_from_nowhere() -> None:
+    """As a process begins."""
+    _Unopened.reach = NOBODY
+
+
+def current() -> Reach:
+    return _reach.get() or _Unopened.reach
+
+
+@contextmanager
+def within(reach: Reach) -> Iterator[None]:
+    before = _reach.get()
+    _reach.set(reach)
+    try:
+        yield
+    finally:
+        # Not by a token: what is awaited within may have run in a copy of this context.
+        _reach.set(before)
+
+
+def enter(reach: Reach) -> None:
+    """From here on, until the block around ends: once a door knows for whom it was opened."""
+    _reach.set(reach)
+
+
+def carried(pieces: Generator[Item], reach: Reach) -> Generator[Item]:
+    """The pieces, each made within reach: whoever takes them, and in whatever thread."""
+    try:
+        while True:
+            with within(reach):
+                try:
+                    piece = next(pieces)
+                except StopIteration:
+                    return
+            yield piece
+    finally:
+        with within(reach):
+            pieces.close()
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Nothing is within reach: where a request or a task begins, before it is known for whom."""
+    with within(NOBODY):
+        yield
+
+
+@contextmanager
+def open_person(owner_id: int, subject: str | None = None) -> Iterator[None]:
+    """The account's rows, and its palaces.
+
+    Args:
+        subject: Only the palace with this name, whether it exists yet or not; None: all.
+    """
+    with within(Reach(PERSON, owner=owner_id, subject=subject)):
+        yield
+
+
+@contextmanager
+def open_rows(palace_id: int, owner_id: int) -> Iterator[None]:
+    """One palace, and its owner's account; see `palace.models.opening.open_palace`."""
+    with within(Reach(PALACE, palace=palace_id, owner=owner_id)):
+        yield
+
+
+@contextmanager
+def holding(secret: str) -> Iterator[None]:
+    """The one session or API key that is known by this secret."""
+    with within(Reach(PERSON, secret=secret)):
+        yield
+
+
+@contextmanager
+def sweep(name: str) -> Iterator[None]:
+    """All palaces, for work that `isolation.sweeps` lists by this name."""
+    if name not in SWEEPS:
+        raise ValueError(f"{name!r} is not listed in isolation.sweeps.")
+    with within(Reach(SWEEP)):
+        yield
+
+
+@contextmanager
+def maintenance() -> Iterator[None]:
+    """The account that owns the tables: migrations, and what an operator does by hand."""
+    with within(_FRESH):
+        yield
+
+
+@contextmanager
+def unchanged() -> Iterator[None]:
+    """For statements that end a transaction, and see no row."""
+    with within(_AS_IT_IS):
+        yield
+
+
+def apply(connection: psycopg.Connection[Any]) -> None:
+    """Make the session's role and settings those of what is running; a round trip if they differ.
+
+    With SET, which takes no snapshot: a transaction's isolation level may still be chosen.
+    """
+    wanted, known = current(), getattr(connection, "_loci_reach", _FRESH)
+    if wanted is known or wanted == known or wanted is _AS_IT_IS:
+        return
+    # Whatever happens: unknown until it is done.
+    forget(connection)
+    with psycopg.Cursor(connection) as cursor:
+        cursor.execute(_statement(wanted, known))
+    setattr(connection, "_loci_reach", wanted)  # noqa: B010 - psycopg knows of no such attribute.
+
+
+def forget(connection: psycopg.Connection[Any] | None) -> None:
+    """After a rollback the session may have other settings than those that were made."""
+    if connection is not None:
+        setattr(connection, "_loci_reach", None)  # noqa: B010 - as above.
+
+
+def _statement(wanted: Reach, known: Reach | None) -> str:
+    parts = []
+    if known is None or wanted.role != known.role:
+        parts.append(f"SET ROLE {wanted.role or 'NONE'}")
+    if known is None or wanted.palace != known.palace:
+        parts.append(f"SET loci.palace = '{wanted.palace or ''}'")
+    if known is None or wanted.owner != known.owner:
+        parts.append(f"SET loci.owner = '{wanted.owner or ''}'")
+    if known is None or wanted.subject != known.subject:
+        subject = "" if wanted.subject is None else f"={wanted.subject}"
+        parts.append(f"SET loci.subject = {_quoted(subject)}")
+    if known is None or wanted.secret != known.secret:
+        parts.append(f"SET loci.secret = {_quoted(wanted.secret)}")
+    return "; ".join(parts)
+
+
+def _quoted(text: str) -> str:
+    return sql.Literal(text).as_string() if text else "''"
