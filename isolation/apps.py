@@ -12,7 +12,7 @@ from django.db.models.signals import post_migrate
 from isolation.policies import protect
 
 # The migration that made rules for the tables there were.
-FIRST = ("palace", "0025_row_security")
+FIRST = ("palace", "0026_row_security")
 
 
 class IsolationConfig(AppConfig):
