@@ -33,7 +33,17 @@ WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "makemigrations"}
 # Nor do these steps of the benchmarks.
 STEPS_WITHOUT_SERVICES = {"download", "score-retrieval"}
 # Django's own, by which an operator looks at all tables, or changes them.
-FROM_ABOVE = {"clearsessions", "dbshell", "dumpdata", "flush", "loaddata", "shell"}
+FROM_ABOVE = {
+    "clearsessions",
+    "dbshell",
+    "dumpdata",
+    "flush",
+    "loaddata",
+    "makemigrations",
+    "shell",
+    "showmigrations",
+    "sqlmigrate",
+}
 # What the disk may answer, and a person can mend.
 DISK_ERRORS = {
     errno.ENOSPC: "The disk is full; free some space",
