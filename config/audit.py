@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
 from chat.audit import CHECKS as CHAT_CHECKS
 from chat.models import Message
-from palace.audit.finding import Finding
+from isolation import reach
+from isolation.policies import unprotected
+from palace.audit.finding import Finding, finding
 from palace.audit.ledgers import Named, read_ledgers
 from palace.audit.orphans import files_have_their_imports
 from palace.audit.run import audit_palace, snapshot
@@ -73,6 +77,7 @@ class Audited:
         }
 
 
+@reach.sweep("integrity")
 def audit(palaces: Iterable[Palace], *, everything: bool) -> Audited:
     """Check palaces one after the other.
 
@@ -92,8 +97,16 @@ def audit(palaces: Iterable[Palace], *, everything: bool) -> Audited:
                 )
             )
     if everything:
-        audited.installation.append(files_have_their_imports())
+        audited.installation += [files_have_their_imports(), _tables_are_protected()]
     return audited
+
+
+def _tables_are_protected() -> Finding:
+    return finding(
+        "row-security",
+        "Each table of a palace or an account has its policies, which no role bypasses.",
+        unprotected(connection),
+    )
 
 
 def _ledgers(palace: Palace, audited: Audited) -> Named | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.signals import post_migrate
@@ -19,7 +19,9 @@ class IsolationConfig(AppConfig):
     name = "isolation"
 
     def ready(self) -> None:
-        post_migrate.connect(_protect_new_tables, sender=self, dispatch_uid="isolation")
+        # Django sends this for applications with models only, which this is not.
+        sender = apps.get_app_config(FIRST[0])
+        post_migrate.connect(_protect_new_tables, sender=sender, dispatch_uid="isolation")
 
 
 def _protect_new_tables(using: str, **_: Any) -> None:

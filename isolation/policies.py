@@ -10,7 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import psycopg
+from django.core.exceptions import ImproperlyConfigured
+from django.db import ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
@@ -18,6 +22,12 @@ from isolation.reach import PALACE, PERSON, SWEEP
 
 ROLES = (PALACE, PERSON, SWEEP)
 PREFIX = "loci_"
+
+NO_ROLES = (
+    "The account in DATABASE_URL cannot make the roles that keep palaces apart ({reason}). Have "
+    "the database's administrator run the statements in docs/configuration.md, under "
+    '"On a server".'
+)
 
 # Not in sub-selects: these take longer to plan, and hide the value from the planner. Where a query
 # names the palace itself, as all of recall's do, its value and this one are compared once.
@@ -48,6 +58,10 @@ _SPECIAL: dict[tuple[str, str], str] = {
 }
 
 
+class RowsHidden(Exception):
+    """Policies hide rows from the account that is to see all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     table: str
@@ -63,11 +77,13 @@ class Policy:
 def protect(connection: BaseDatabaseWrapper) -> None:
     """Make roles, grants and policies for the tables of the current schema, as far as they lack.
 
-    Run as the account that owns the tables. It needs to be a superuser, or to have CREATEROLE, or
-    to find the roles made and itself a member of them.
+    Run as the account that owns the tables.
+
+    Raises:
+        ImproperlyConfigured: As `make_roles`.
     """
     with connection.cursor() as cursor:
-        _make_roles(cursor)
+        make_roles(cursor)
         _grant(cursor)
         made = _made(cursor)
         for table, forced in _tables(cursor).items():
@@ -90,19 +106,35 @@ def unprotect(connection: BaseDatabaseWrapper) -> None:
             cursor.execute(f'ALTER TABLE "{table}" NO FORCE ROW LEVEL SECURITY')
 
 
-def _make_roles(cursor: CursorWrapper) -> None:
-    for role in ROLES:
-        cursor.execute("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [role])
+def make_roles(cursor: CursorWrapper | psycopg.Cursor[Any]) -> None:
+    """Make the roles that the server lacks, and the session's account a member of each.
+
+    The account needs to be a superuser, or to have CREATEROLE, or to find all of this done.
+
+    Raises:
+        ImproperlyConfigured: It is neither.
+    """
+    try:
+        for role in ROLES:
+            _make_role(cursor, role)
+    except (ProgrammingError, psycopg.errors.InsufficientPrivilege) as error:
+        reason = str(error).splitlines()[0]
+        raise ImproperlyConfigured(NO_ROLES.format(reason=reason)) from error
+
+
+def _make_role(cursor: CursorWrapper | psycopg.Cursor[Any], role: str) -> None:
+    cursor.execute("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [role])
+    if cursor.fetchone() == (False,):
+        # Roles are the whole server's: another database may be making them right now.
+        cursor.execute(
+            f"DO $$ BEGIN CREATE ROLE {role} NOLOGIN;"
+            " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+        )
+    # By inheriting the last one's policies, the account that migrates sees all rows.
+    needs, inherits = ("SET, USAGE", "TRUE") if role == SWEEP else ("SET", "FALSE")
+    for need in needs.split(", "):
+        cursor.execute("SELECT pg_has_role(session_user, %s, %s)", [role, need])
         if cursor.fetchone() == (False,):
-            # Roles are the whole server's: another database may be making them right now.
-            cursor.execute(
-                f"DO $$ BEGIN CREATE ROLE {role} NOLOGIN;"
-                " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
-            )
-        cursor.execute("SELECT pg_has_role(session_user, %s, 'SET')", [role])
-        if cursor.fetchone() == (False,):
-            # By inheriting the last one's policies, whoever migrates can change all rows.
-            inherits = "TRUE" if role == SWEEP else "FALSE"
             cursor.execute(f"GRANT {role} TO SESSION_USER WITH SET TRUE, INHERIT {inherits}")
 
 
@@ -180,3 +212,42 @@ def _make(cursor: CursorWrapper, policy: Policy) -> None:
     cursor.execute(f"DROP POLICY IF EXISTS {on}")
     cursor.execute(f"CREATE POLICY {on} TO {policy.role} USING ({policy.rule})")
     cursor.execute(f"COMMENT ON POLICY {on} IS '{policy.digest}'")
+
+
+def unprotected(connection: BaseDatabaseWrapper) -> list[str]:
+    """The tables without the policies they are to have, and the roles that could bypass them."""
+    with connection.cursor() as cursor:
+        made = _made(cursor)
+        lacking = {table for table, forced in _tables(cursor).items() if not forced}
+        lacking |= {
+            policy.table
+            for policy in _wanted(cursor)
+            if made.get((policy.table, policy.role)) != policy.digest
+        }
+        cursor.execute(
+            "SELECT rolname::text FROM pg_roles"
+            " WHERE rolname = ANY(%s) AND (rolsuper OR rolbypassrls OR rolcanlogin)",
+            [list(ROLES)],
+        )
+        return sorted(lacking | {role for (role,) in cursor.fetchall()})
+
+
+_FILTERED = """
+    SELECT bool_or(NOT EXISTS (
+        SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND pg_get_expr(p.polqual, c.oid) = 'true'
+        AND EXISTS (SELECT FROM unnest(p.polroles) role WHERE pg_has_role(role, 'USAGE'))))
+    FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+        AND row_security_active(c.oid)
+"""
+
+
+def is_filtered(connection: psycopg.Connection[Any]) -> bool:
+    """Whether policies apply to the session's account, which they all let see every row.
+
+    Raises:
+        RowsHidden: Some do not.
+    """
+    [hidden] = connection.execute(_FILTERED).fetchone() or [None]
+    if hidden:
+        raise RowsHidden
+    return hidden is not None

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from isolation.sweeps import SWEEPS
 
-# Roles own nothing, and only the last one bypasses row security. See `isolation.policies`.
+# They own nothing, and only the last one sees all rows. See `isolation.policies`.
 PALACE, PERSON, SWEEP = "loci_palace", "loci_person", "loci_sweep"
 # The account that the settings connect as: it owns the tables.
 LOGIN = ""

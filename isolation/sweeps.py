@@ -1,4 +1,4 @@
-"""Work that crosses palaces, by name. Nothing else runs as the role that bypasses row security."""
+"""Work that crosses palaces, by name. Nothing else runs as the role that sees all rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ SWEEPS: dict[str, str] = {
     "spools": "Which copies of imported files no import needs any more.",
     "answers": "Forgetting what was answered to programs a day ago.",
     "audit": "Forgetting old lines of what programs changed.",
+    "integrity": "`manage.py audit` reads palaces one after the other, and what is of none.",
     "sessions": "Forgetting sessions that have ended.",
     "admin": "The admin site, for operators: accounts, keys, counts; no words of a memory.",
 }

@@ -17,6 +17,7 @@ from psycopg import sql
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
 from config.backup.errors import BackupError
 from config.backup.tools import Server, find_tool, output_of
+from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob
 from palace.transfer.import_jobs.spools import spool_folder
 
@@ -27,6 +28,10 @@ _OURS = re.compile(rf"loci-\d{{8}}T\d{{6}}Z(-[a-z-]+)?{re.escape(SUFFIX)}")
 WITHOUT_KEY = (
     "The signing key (secret_key) is not in it: it would let a finder of the file sign in. Without "
     "it users' own API keys have to be entered again. A passphrase, or --with-secrets, adds it."
+)
+PARTLY_HIDDEN = (
+    "The account in DATABASE_URL does not see every row, so a backup would lack some. Run "
+    "`manage.py migrate` with it, which says what it needs."
 )
 KEY_ELSEWHERE = "LOCI_SECRET_KEY is not in it. Keep it yourself: it decrypts users' own API keys."
 
@@ -114,10 +119,18 @@ def _command(server: Server, connection: psycopg.Connection[Any]) -> list[str]:
     )
     return [
         *(find_tool("pg_dump", major), "--format=custom", "--no-owner", "--no-comments"),
-        *("--no-password", f"--snapshot={snapshot}"),
+        *("--no-password", f"--snapshot={snapshot}", *_row_security(connection)),
         *(f"--exclude-schema={name}" for (name,) in others),
         f"--dbname={server.address}",
     ]
+
+
+def _row_security(connection: psycopg.Connection[Any]) -> list[str]:
+    """Policies apply to an owner that is no superuser too: pg_dump refuses unless it is told so."""
+    try:
+        return ["--enable-row-security"] if is_filtered(connection) else []
+    except RowsHidden as error:
+        raise BackupError(PARTLY_HIDDEN) from error
 
 
 def migrations_of(connection: psycopg.Connection[Any]) -> list[list[str]]:

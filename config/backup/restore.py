@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 
 import redis
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
@@ -20,6 +21,7 @@ from psycopg import sql
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, unpack
 from config.backup.errors import BackupError
 from config.backup.tools import Server, failure, find_tool, output_of
+from isolation.policies import make_roles
 from palace.transfer.import_jobs.spools import private_folder
 from palace.working.cleanup import forget_every_palace
 
@@ -85,6 +87,7 @@ def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: 
         _check_version(manifest)
         _check_target(server, replace=replace)
         say(f"Restoring {sum(manifest['rows'].values()):,} rows of {manifest['made_at'][:16]} ...")
+        _make_roles(server)
         _put_imports(folder)
         _load(server, folder / DUMP, manifest["rows"])
         _put_key(folder, say)
@@ -123,6 +126,15 @@ def _check_target(server: Server, *, replace: bool) -> None:
             query = sql.SQL("SELECT FROM {} LIMIT 1").format(sql.Identifier(table))
             if there and connection.execute(query).fetchone() is not None:
                 raise BackupError(NOT_EMPTY)
+
+
+def _make_roles(server: Server) -> None:
+    """Roles are the server's, so a dump has none, and its policies and grants name them."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        try:
+            make_roles(cursor)
+        except ImproperlyConfigured as error:
+            raise BackupError(f"{error}") from error
 
 
 def _load(server: Server, dump: Path, rows: Mapping[str, int]) -> None:
@@ -176,7 +188,8 @@ def _comparison(rows: Mapping[str, int]) -> str:
         for table, count in rows.items()
         if table.isidentifier()
     ]
-    return "DO $$ BEGIN\n" + "\n".join(lines) + "\nEND $$;\n"
+    # The dump turns policies off, and by that lets nobody count who is subject to them.
+    return "SET row_security = on;\nDO $$ BEGIN\n" + "\n".join(lines) + "\nEND $$;\n"
 
 
 def _put_imports(folder: Path) -> None:

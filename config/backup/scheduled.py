@@ -11,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from config.backup.dump import Backup, back_up, keep_newest, new_name
 from config.backup.tools import server_of
+from isolation import reach
 
 BEFORE_MIGRATING = "before-migrating"
 KEPT_BEFORE_MIGRATING = 3
@@ -33,8 +34,10 @@ def back_up_before_migrating(say: Callable[[str], None]) -> Path | None:
         BackupError: As `back_up`.
         OSError: As `back_up`.
     """
-    if not _has_accounts() or not _is_behind():
-        return None
+    # Before the first migration of all there is no role to run as.
+    with reach.maintenance():
+        if not _has_accounts() or not _is_behind():
+            return None
     say("The tables are about to change; saving everything first ...")
     return _write(BEFORE_MIGRATING, KEPT_BEFORE_MIGRATING).file
 

@@ -14,6 +14,8 @@ from django.utils import timezone
 from chat.audit import CHECKS as CHAT_CHECKS
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
+from isolation import reach
+from isolation.policies import protect
 from palace.audit.ledgers import check_ledgers, read_ledgers
 from palace.audit.orphans import files_have_their_imports
 from palace.audit.run import audit_palace, snapshot
@@ -253,6 +255,44 @@ def test_the_command_says_what_it_checked_and_fails_where_something_is_wrong(
 def test_an_audit_cannot_write(alice):
     with pytest.raises(InternalError, match="read-only"), snapshot():
         Palace.objects.own(alice)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_sees_all_palaces_where_nothing_is_open(alice, bob, capsys):
+    """As from a terminal: what it could not see it would call whole."""
+    for person in (alice, bob):
+        mine(Palace.objects.own(person), transcript("My sister Mia plays the cello.", id="mia"))
+    Passage.objects.all().delete()
+    with reach.nobody():
+        code, said = audit(capsys, "--all")
+    assert code == 1
+    assert said.count("drawer-embedded: 1 wrong.") == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("damage", "mended"),
+    [
+        ("DROP POLICY loci_palace ON palace_wing", ""),
+        ("ALTER TABLE palace_wing DISABLE ROW LEVEL SECURITY", ""),
+        ("ALTER TABLE palace_wing NO FORCE ROW LEVEL SECURITY", ""),
+        ("ALTER ROLE loci_palace BYPASSRLS", "ALTER ROLE loci_palace NOBYPASSRLS"),
+    ],
+)
+def test_it_finds_a_table_that_the_database_does_not_protect(damage, mended, capsys):
+    assert audit(capsys, "--all")[0] == 0
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(damage)
+        code, said = audit(capsys, "--all")
+    finally:
+        if mended:
+            with connection.cursor() as cursor:
+                cursor.execute(mended)
+        protect(connection)
+    assert code == 1
+    assert "row-security: 1 wrong." in said
+    assert audit(capsys, "--all")[0] == 0
 
 
 @pytest.mark.django_db

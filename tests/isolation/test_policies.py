@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 from django.apps import apps
+from django.core.management import call_command
 from django.db import ProgrammingError, connection, transaction
 
 from isolation import reach
@@ -178,7 +179,7 @@ def test_rules_that_are_there_are_left_as_they_are():
 def test_a_new_table_is_protected_and_an_older_version_finds_no_rules():
     with connection.cursor() as cursor:
         cursor.execute("CREATE TABLE of_later (id int, palace_id bigint)")
-    protect(connection)
+    call_command("migrate", verbosity=0)
     assert ask("SELECT count(*) FROM pg_policies WHERE tablename = 'of_later'") == [(3,)]
     unprotect(connection)
     assert ask("SELECT count(*) FROM pg_policies") == [(0,)]

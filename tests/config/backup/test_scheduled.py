@@ -14,6 +14,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from config import celery, tasks
 from config.backup.archive import unpack
 from config.backup.scheduled import back_up_before_migrating
+from isolation import reach
+from isolation.policies import ROLES
 from palace.models import Drawer, Palace
 from palace.models.locks import held_if_free
 from tests.config.backup.test_drill import remember
@@ -59,6 +61,15 @@ def test_the_clock_asks_for_backups_only_where_they_were_asked_for():
 )
 def test_a_value_that_makes_no_sense_stops_the_start(name, value):
     assert f"{name} is {value}" in schedule(**{name: value}).stderr
+
+
+def test_a_worker_that_has_opened_nothing_saves_all(palace, folder, tmp_path):
+    with reach.nobody():
+        tasks.back_up()
+    [name] = names(folder)
+    manifest = unpack(folder / name, tmp_path, "")
+    assert manifest["rows"]["palace_palace"] == 1
+    assert manifest["rows"]["palace_drawer"] == Drawer.objects.count() == 2
 
 
 def test_the_task_writes_one_and_keeps_the_newest(palace, folder, settings):
@@ -126,6 +137,17 @@ def test_tables_with_something_in_them_are_saved_before_they_change(
     applied = MigrationRecorder(connection).applied_migrations()
     assert ("palace", "0023_statements") not in applied
     assert Drawer.objects.count() == 2
+
+
+def test_a_version_that_knew_no_roles_is_saved(palace, behind, folder):
+    """What its tables were granted to is not there yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {', '.join(ROLES)}")
+    with reach.nobody():
+        assert back_up_before_migrating(print) is not None
+    call_command("migrate", verbosity=0)
+    with reach.sweep("what waits"):
+        assert Drawer.objects.count() == 2
 
 
 def test_empty_tables_need_no_saving(behind, folder):
