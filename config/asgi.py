@@ -15,5 +15,6 @@ _django = get_asgi_application()
 # Models can be imported only after the setup.
 from api.mcp.http import with_mcp  # noqa: E402
 from config.bodies import limited  # noqa: E402
+from settings_app.reach import from_nothing  # noqa: E402
 
-application = limited(with_mcp(_django))
+application = from_nothing(limited(with_mcp(_django)))

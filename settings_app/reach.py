@@ -1,8 +1,9 @@
-"""Of a signed-in person's requests the database shows their own rows only."""
+"""What the database shows to a request: nothing, then the signed-in person's own rows only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -11,6 +12,22 @@ from django.utils.decorators import sync_and_async_middleware
 
 from isolation import reach
 from isolation.reach import NOBODY, PERSON, Reach
+
+Application = Callable[..., Awaitable[None]]
+
+
+def from_nothing(application: Application) -> Application:
+    """An ASGI application whose requests begin with nothing within reach.
+
+    The server runs one that was sent before the last one was answered in that one's context.
+    """
+
+    @wraps(application)
+    async def answer(*arguments: Any) -> None:
+        with reach.nobody():
+            await application(*arguments)
+
+    return answer
 
 
 @sync_and_async_middleware

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, ProgrammingError, connection, transaction
 
 from isolation import reach
 from palace.models import Closet, Palace, Wing
 from palace.models.opening import open_palace
+from settings_app.reach import from_nothing
 from tests.config.test_pool import pooled  # noqa: F401
 from tests.factories import WingFactory
 
@@ -86,6 +89,42 @@ def test_another_thread_begins_with_nothing(palace):
         reach.look_from_above()
     assert seen == [reach.NOBODY]
     assert before != reach.NOBODY
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_thread_finds_and_writes_nothing_until_it_opens_something(palace):
+    def look():
+        try:
+            seen.append((Palace.objects.count(), Wing.objects.count()))
+            with pytest.raises(ProgrammingError, match="row-level security"):
+                WingFactory(palace=palace)
+            with open_palace(palace):
+                seen.append((Palace.objects.count(), Wing.objects.count()))
+        finally:
+            connection.close()
+
+    WingFactory(palace=palace)
+    seen = []
+    reach.look_from_nowhere()
+    try:
+        with open_palace(palace), ThreadPoolExecutor(1) as threads:
+            threads.submit(look).result()
+            # What one piece of work has opened, the next one in the same thread has not.
+            threads.submit(look).result()
+    finally:
+        reach.look_from_above()
+    assert seen == [(0, 0), (1, 1)] * 2
+
+
+def test_a_request_begins_with_nothing_in_whatever_context_it_runs(palace):
+    seen = []
+
+    async def application(scope):
+        seen.append((scope, reach.current()))
+
+    with open_palace(palace):
+        asyncio.run(from_nothing(application)("a request"))
+    assert seen == [("a request", reach.NOBODY)]
 
 
 def test_only_a_change_is_a_round_trip(palace):
