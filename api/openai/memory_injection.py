@@ -46,7 +46,7 @@ def recall_for(
 
 def context_of(found: Recollection | None) -> str:
     """The context block; empty if nothing fits the question, even with unrequested hits."""
-    return found.context if found and not found.unasked else ""
+    return found.context if found and not found.is_opening else ""
 
 
 def mark_given(palace: Palace, found: Recollection | None) -> None:

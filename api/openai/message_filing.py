@@ -120,10 +120,10 @@ def kept_of(palace: Palace, conversation: str) -> list[Kept]:
     """The conversation's filed messages in order, trash included."""
     drawers = Drawer.objects.within(palace).filter(source=SOURCE, conversation=conversation)
     latest = list(drawers.order_by("-position", "-pk")[:LAID_BESIDE])
-    return [_kept(drawer) for drawer in reversed(latest)]
+    return [load_weights(drawer) for drawer in reversed(latest)]
 
 
-def _kept(drawer: Drawer) -> Kept:
+def load_weights(drawer: Drawer) -> Kept:
     role: Any = drawer.role
     return Kept(
         drawer.pk,

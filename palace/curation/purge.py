@@ -31,8 +31,8 @@ from palace.models import (
     RecollectionTrace,
 )
 from palace.models.hierarchy import DrawerQuerySet
-from palace.recall.context_builder import without
-from palace.recall.query import as_asked
+from palace.recall.context_builder import remove_hits
+from palace.recall.query import normalize_query
 from palace.storage.indexing import postings
 from palace.storage.indexing.passages import split
 from palace.storage.indexing.spaces import model_of
@@ -165,7 +165,7 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
     were found, and how good they were, in numbers. Call it in the transaction that deletes them.
     """
     by_uuid = {str(drawer.uuid): drawer for drawer in drawers}
-    questions = {as_asked(drawer.text) for drawer in drawers}
+    questions = {normalize_query(drawer.text) for drawer in drawers}
     traces = RecollectionTrace.objects.filter(
         palace=palace, pk__in=_concerned(palace, list(by_uuid), list(questions))
     )
@@ -178,7 +178,7 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
             for hit in (*trace.hits, *trace.facts, *trace.carried)
             if hit["drawer"] in by_uuid
         ]
-        trace.context = without(
+        trace.context = remove_hits(
             trace.context,
             [
                 _Put(drawer, pointer, span)
@@ -202,7 +202,7 @@ def scrub_cases(palace: Palace, drawers: Sequence[Drawer]) -> None:
     concerned = expected.filter(drawer__in=[drawer.pk for drawer in drawers]).values("case")
     others = expected.exclude(drawer__in=[drawer.pk for drawer in drawers]).values("case")
     cases.filter(pk__in=concerned).exclude(pk__in=others).delete()
-    cases.filter(query__in={as_asked(drawer.text) for drawer in drawers}).delete()
+    cases.filter(query__in={normalize_query(drawer.text) for drawer in drawers}).delete()
 
 
 def _concerned(palace: Palace, uuids: list[str], questions: list[str]) -> list[int]:

@@ -192,7 +192,7 @@ def test_a_failing_model_leaves_the_order_and_a_note(reranking, model_server, ca
     assert pointers(found) == pointers(before)
     assert {hit.place_before for hit in found.hits} == {None}
     [note] = found.notes
-    assert note.startswith("The hits are in the order of their scores, not in a model’s: ")
+    assert note.startswith("The hits are ordered by score, not by a model: ")
     assert "not reranked" in caplog.text
     assert RecollectionTrace.objects.get(uuid=found.uuid).notes == [note]
     assert len(model_server.requests) <= 2  # A call that failed is not made again.
