@@ -181,7 +181,7 @@ def forget_names(room: Room, purged: Sequence[str]) -> bool:
 def _still_said(room: Room, terms: set[str]) -> set[str]:
     """Those of the terms that a mined drawer left in the room has."""
     left = Drawer.objects.filter(palace=room.palace_id, room=room)
-    return postings.said_in(room.palace, terms, left.values_list("pk", flat=True))
+    return postings.terms_used_by(room.palace, terms, left.values_list("pk", flat=True))
 
 
 def _without(lost: set[str], title: str) -> str:

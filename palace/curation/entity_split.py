@@ -15,7 +15,7 @@ from palace.errors import FactConflict
 from palace.knowledge.facts.fact_edits import hold_again
 from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
 from palace.models import Drawer, Entity, Evidence, Fact, FactEvent, Mention, Palace
-from palace.storage.indexing.fact_vectors import take_over_vectors
+from palace.storage.indexing.fact_vectors import copy_vectors
 
 NOT_THE_SAME = "what took its place was said of another"
 SPLIT_UNDONE = "a split was undone"
@@ -127,7 +127,7 @@ def _revive(palace: Palace, old: Fact) -> Fact:
     old.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(old, new)
-    take_over_vectors(old, new)
+    copy_vectors(old, new)
     note(palace, told_by(new), FactEvent.Kind.ADD, new.memory, None, new.text, why=NOT_THE_SAME)
     return new
 
