@@ -1,1 +1,1 @@
-"""What a language model is asked about messages, and how its answers are checked."""
+"""Prompts: fact extraction prompts for language models, and validation of the answers."""
