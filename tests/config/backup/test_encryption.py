@@ -31,7 +31,8 @@ def test_what_goes_in_comes_out(size):
     content = bytes(n % 251 for n in range(size))
     sealed = encrypted(content)
     assert is_encrypted(io.BytesIO(sealed))
-    assert content[:64] not in sealed or not content
+    # A few bytes may stand in it by chance.
+    assert size < 64 or content[:64] not in sealed
     assert decrypted(sealed) == content
 
 
