@@ -8,9 +8,9 @@ from itertools import compress
 from typing import Any
 
 from chat.extractive import NO_MODEL
+from language.storable import digest
 from language.transcripts import Role
 from palace.models import Palace
-from palace.storable import digest
 from palace.storage.filing.answers import loci_answers
 from palace.storage.filing.injected import own_words
 

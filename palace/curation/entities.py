@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entity_merge import Moved, join
 from palace.curation.entity_split import split_rows, undo_merge, undo_split
 from palace.errors import PalaceError
 from palace.models import Activity, Entity, Fact, Mention, Palace
-from palace.storable import LABEL_LENGTH, storable_label
 
 _MERGED, _SPLIT = Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT
 # Summaries of activities about deleted entities; the original summary contains names.

@@ -13,7 +13,6 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from llm.embedding import forget, max_passage_chars
-from palace.aaak import Pointer
 from palace.curation.empty_places import remove_emptied
 from palace.curation.trash import expired
 from palace.knowledge.episodes.evidence_support import forget_resting_on as forget_episodes
@@ -30,6 +29,7 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
+from palace.models.aaak import Pointer
 from palace.models.hierarchy import DrawerQuerySet
 from palace.recall.context_builder import remove_hits
 from palace.recall.query import normalize_query

@@ -10,12 +10,12 @@ from django.db.models.functions import Greatest
 
 from language.extraction import WingFound
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.refiling import join_rooms
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
-from palace.storable import LABEL_LENGTH, storable_label
 
 # The slug of the wing for unmined rooms, reserved also before it exists.
 RESERVED = "unsorted"

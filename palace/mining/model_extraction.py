@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel, Field
 
+from language.english.fact_prompt import RULES, quoted
 from language.english.topics.draft import Draft, draft
 from language.english.topics.subjects import EVERYDAY, areas, key_of
 from language.english.topics.titles import capitalised, is_real_title
@@ -22,6 +23,7 @@ from language.extraction import (
     Vectors,
     WingFound,
 )
+from language.fact_answers import FactAnswer, checked
 from language.predicates import PREDICATES
 from language.transcripts import Turn
 from llm import chat
@@ -29,8 +31,6 @@ from llm.chat import Message
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.prompts.fact_answers import FactAnswer, checked
-from palace.prompts.facts import RULES, quoted
 
 # Longer messages are shortened to their beginning and end, which state their subject.
 SHOWN_CHARS = 1600

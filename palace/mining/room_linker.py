@@ -11,9 +11,9 @@ from django.db.models import Max
 
 from language.extraction import EntityFound, WingFound
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH
 from palace.mining.window_reader import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
-from palace.storable import LABEL_LENGTH
 
 EntityKey = tuple[str, str]  # Kind and slug.
 

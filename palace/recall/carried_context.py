@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from palace.aaak import Pointer
+from language.storable import digest
 from palace.models import Drawer, Fact, Palace
+from palace.models.aaak import Pointer
 from palace.recall.facts import KnownFact, citations_of
-from palace.storable import digest
 from palace.working.ledger import Entry
 
 # Prefixes of ledger items, by kind.

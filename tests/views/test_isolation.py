@@ -9,7 +9,6 @@ from django.utils.text import slugify
 
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
-from palace.evaluation.cases import expect
 from palace.models import (
     Activity,
     Drawer,
@@ -23,6 +22,7 @@ from palace.models import (
     Wing,
 )
 from palace.recall.carried_context import drawer_entry, fact_entry
+from palace.recall.evaluation.cases import expect
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
 from tests.knowledge.dreaming.conftest import proposed

@@ -14,9 +14,9 @@ from api.rest import etags
 from api.rest.palace import representations, shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
-from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.models import Drawer, Palace, Room
+from palace.models.aaak import Pointer
 from palace.models.hierarchy import DrawerQuerySet
 from palace.queries.places import find_by_pointer
 

@@ -14,9 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from language.transcripts import Transcript, Turn
-from palace.models import Drawer, Palace, Room, Wing
-from palace.storable import (
+from language.storable import (
     EMPTY,
     UNSTORABLE,
     is_storable,
@@ -24,6 +22,8 @@ from palace.storable import (
     storable_label,
     storable_time,
 )
+from language.transcripts import Transcript, Turn
+from palace.models import Drawer, Palace, Room, Wing
 from palace.storage.filing.answers import loci_answers
 from palace.storage.filing.injected import without_injected_memory
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from language.candidate import TYPES, Candidate, FactType, Thing, Words
 from language.predicates import category_of
+from language.storable import LABEL_LENGTH
 from language.transcripts import Turn
-from palace.storable import LABEL_LENGTH
 
 MOST_FACTS = 60
 TEXT_CHARS = 1000

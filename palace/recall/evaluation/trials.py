@@ -11,9 +11,9 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from palace.evaluation.cases import owners_time
-from palace.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
+from palace.recall.evaluation.cases import owners_time
+from palace.recall.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
 from palace.recall.recall import recall
 from palace.recall.recipes import RECIPES, Recipe
 from palace.recall.request import RecallRequest

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from language.predicates import PREDICATES
 from language.transcripts import Turn
-from llm.chat import Message
+
+
+class Message(TypedDict):
+    """A message of a chat completion request."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
 
 # Longer messages are shortened to their beginning and end.
 SHOWN_CHARS = 6000

@@ -1,1 +1,0 @@
-"""Prompts: fact extraction prompts for language models, and validation of the answers."""
