@@ -391,7 +391,7 @@ def everything_of(palace):
     tables = [
         model for model in apps.get_models() if any(f.name == "palace" for f in model._meta.fields)
     ]
-    return {model: list(model.objects.filter(palace=palace).values()) for model in tables}
+    return {model: list(model.objects.filter(palace=palace).order_by("pk").values()) for model in tables}
 
 
 def test_a_superuser_sees_no_more_than_others(client, admin_user, drawer):

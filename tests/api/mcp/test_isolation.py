@@ -92,7 +92,7 @@ def everything_of(palace):
         if any(field.name == "palace" for field in model._meta.fields)
         and model.__name__ != "RecollectionTrace"
     ]
-    rows = {model.__name__: list(model.objects.filter(palace=palace).values()) for model in tables}
+    rows = {model.__name__: list(model.objects.filter(palace=palace).order_by("pk").values()) for model in tables}
     own = Caller.at_home(palace.owner, palace.subject)
     return rows, call(TOOLS["list_working_memory"], own, {}).structured_content["entries"][0][
         "value"
