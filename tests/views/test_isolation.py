@@ -9,7 +9,6 @@ from django.utils.text import slugify
 
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
-from palace.evaluation.cases import expect
 from palace.models import (
     Activity,
     Drawer,
@@ -22,7 +21,8 @@ from palace.models import (
     Webhook,
     Wing,
 )
-from palace.recall.carried_context import of_drawer, of_fact
+from palace.recall.carried_context import drawer_entry, fact_entry
+from palace.recall.evaluation.cases import expect
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
 from tests.knowledge.dreaming.conftest import proposed
@@ -228,7 +228,7 @@ def api_key(drawer):
 
 def ledger_item(drawer):
     """The drawer as the conversation's ledger has it."""
-    entries = [of_drawer(drawer, 0), of_fact(fact(drawer), 0, "")]
+    entries = [drawer_entry(drawer, 0), fact_entry(fact(drawer), 0, "")]
     Ledger(drawer.palace, str(talk(drawer).uuid)).mark(*entries, Entry("skill:rowing"))
     return entries[0].item
 

@@ -18,6 +18,7 @@ from api.rest.base import ApiView
 from api.rest.memory_service import representations, shapes, turn_ids
 from api.rest.palaces import palaces_for
 from api.rest.problems import Problem
+from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.curation.account_deletion import delete_drawers, delete_palace
 from palace.models import Drawer, Fact, Palace
@@ -27,7 +28,6 @@ from palace.recall.context_format import PackableTurn
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.sdk.arguments import metadata_of
-from palace.storable import storable_id
 from palace.tasks import enqueue_post_mining
 
 logger = logging.getLogger(__name__)

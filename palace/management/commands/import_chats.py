@@ -11,12 +11,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from language.storable import storable_id
 from palace import tasks
 from palace.errors import BadImport
 from palace.management.people import add_user_argument, palace_of
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.models import ImportJob, Palace
-from palace.storable import storable_id
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 

@@ -35,10 +35,10 @@ def environment(transactional_db):
 
 
 def test_an_assistant_on_this_machine_has_the_palace(environment, owner):
-    unasked = []
+    is_opening = []
 
     async def note(message):
-        unasked.append(message)
+        is_opening.append(message)
 
     async def talk():
         command = [MANAGE, "mcp", "--owner", "owner", "--user-id", "ada"]
@@ -54,7 +54,7 @@ def test_an_assistant_on_this_machine_has_the_palace(environment, owner):
 
     anyio.run(talk)
     # A line that is no message would have been told, too.
-    assert unasked == []
+    assert is_opening == []
     [palace] = owner.palaces.all()
     assert palace.subject == "ada"
     assert not AuditLine.objects.exists()
