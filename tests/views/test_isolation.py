@@ -384,3 +384,8 @@ def test_without_sign_in_nothing_is_done(client, drawer, name):
 def test_what_does_something_is_not_done_by_a_link(alices, drawer, name):
     address, _sent = ACTIONS[name](drawer)
     assert alices.get(address).status_code == 405
+
+
+def test_a_superuser_sees_no_more_than_others(client, admin_user, drawer):
+    client.force_login(admin_user)
+    assert client.get(drawer.get_absolute_url()).status_code == 404
