@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Lower
 from django.urls import reverse
 
+from language.storable import LABEL_LENGTH
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.storable import LABEL_LENGTH
 
 
 class Agent(InPalace):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palace.storable import storable_label
+from language.storable import storable_label
 
 TITLE_LENGTH = 60
 UNTITLED = "Untitled"

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from language.storable import is_storable
 from palace.knowledge.facts.filter_values import read_moment
-from palace.storable import is_storable
 
 MOST_FOUND = 200
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from api.openai.message_filing import Place
 from api.openai.message_text import History
 from chat.reply_writer import CONTEXT_TOKENS
+from language.storable import digest
 from palace.models import Palace
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
 from palace.recall.request import RecallRequest
-from palace.storable import digest
 from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def recall_for(
 
 def context_of(found: Recollection | None) -> str:
     """The context block; empty if nothing fits the question, even with unrequested hits."""
-    return found.context if found and not found.unasked else ""
+    return found.context if found and not found.is_opening else ""
 
 
 def mark_given(palace: Palace, found: Recollection | None) -> None:

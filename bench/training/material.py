@@ -18,7 +18,7 @@ from bench.schema import own_schema
 from bench.training.examples import Example, Floats, TrainingQuestion, asked, examples
 from bench.training.learning import FOLDS, figures, folds, learn_adapter, learn_weights
 from palace.pipeline.mine import mine_many
-from palace.recall.adapter import turned
+from palace.recall.adapter import apply_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def gather(paths: Mapping[str, Path]) -> Material:
 
 
 def _examples(own: Sequence[TrainingQuestion], case: Case, turn: Floats) -> list[Example]:
-    return list(examples(own, palace_of(case), lambda vector: turned(vector, turn)))
+    return list(examples(own, palace_of(case), lambda vector: apply_map(vector, turn)))
 
 
 def _schema(name: str, sha256: str) -> str:

@@ -14,9 +14,9 @@ from api.rest import etags
 from api.rest.palace import representations, shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
-from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.models import Drawer, Palace, Room
+from palace.models.aaak import Pointer
 from palace.models.hierarchy import DrawerQuerySet
 from palace.queries.places import find_by_pointer
 
@@ -90,18 +90,18 @@ class DrawerView(PalaceApiView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.DrawerWhole})
     def get(self, request: Request, uuid: UUID) -> Response:
         """Get a drawer: its text, place, and the facts it supports."""
-        return etags.answer(request, representations.drawer_whole(self._kept(uuid)))
+        return etags.answer(request, representations.drawer_whole(self.load_weights(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
         """Move a drawer to the trash, where it stays for 30 days."""
         with transaction.atomic():
             self.entered().lock()
-            drawer = self._kept(uuid)
+            drawer = self.load_weights(uuid)
             etags.check(request, representations.drawer_whole(drawer))
             return Response(representations.batch(move_to_trash(drawer)))
 
-    def _kept(self, uuid: UUID) -> Drawer:
+    def load_weights(self, uuid: UUID) -> Drawer:
         return self.row(Drawer.objects.kept().with_place().select_related("palace"), uuid)
 
 

@@ -15,10 +15,10 @@ from api.rest import etags
 from api.rest.palace import shapes
 from api.rest.palace.drawers import chosen
 from api.rest.palace.places import PlaceView
-from palace.aaak import Pointer
 from palace.curation.refiling import move_drawers, move_into, move_room
 from palace.curation.wings import wing_called
 from palace.models import Drawer, Palace, Wing
+from palace.models.aaak import Pointer
 
 
 class MoveView(PlaceView):

@@ -6,10 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from language.storable import LABEL_LENGTH
 from language.transcripts import ROLES
-from palace.aaak import TAGS
 from palace.models import Wing
-from palace.storable import LABEL_LENGTH
+from palace.models.aaak import TAGS
 
 Shape = serializers.Serializer[Any]
 
