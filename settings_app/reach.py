@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -13,7 +12,7 @@ from django.utils.decorators import sync_and_async_middleware
 from isolation import reach
 from isolation.reach import NOBODY, PERSON, Reach
 
-Application = Callable[..., Awaitable[None]]
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def from_nothing(application: Application) -> Application:
@@ -22,10 +21,10 @@ def from_nothing(application: Application) -> Application:
     The server runs one that was sent before the last one was answered in that one's context.
     """
 
-    @wraps(application)
-    async def answer(*arguments: Any) -> None:
+    # The server calls what can be called without arguments, as one that makes applications.
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
         with reach.nobody():
-            await application(*arguments)
+            await application(scope, receive, send)
 
     return answer
 

@@ -119,12 +119,12 @@ def test_a_thread_finds_and_writes_nothing_until_it_opens_something(palace):
 def test_a_request_begins_with_nothing_in_whatever_context_it_runs(palace):
     seen = []
 
-    async def application(scope):
-        seen.append((scope, reach.current()))
+    async def application(*arguments):
+        seen.append((arguments, reach.current()))
 
     with open_palace(palace):
-        asyncio.run(from_nothing(application)("a request"))
-    assert seen == [("a request", reach.NOBODY)]
+        asyncio.run(from_nothing(application)("scope", "receive", "send"))
+    assert seen == [(("scope", "receive", "send"), reach.NOBODY)]
 
 
 def test_only_a_change_is_a_round_trip(palace):
