@@ -27,8 +27,7 @@ from llm.errors import EmbedderUnavailable, LLMError
 from palace import retry_backoff
 from palace.curation import account_deletion, purge, trash
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.dream import dream
-from palace.knowledge.dreaming.nightly import due, is_due
+from palace.knowledge.dreaming.dream_run import dream, due, is_due
 from palace.knowledge.episodes.episode_writer import write_due
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from palace.knowledge.facts.fact_writer import TOOK_ITS_PLACE, note, retire, take_over_evidence
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Entity, Evidence, Fact, FactEvent, Mention, Palace
 
 BY_PERSON = Scope("person")

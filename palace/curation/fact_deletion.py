@@ -19,7 +19,7 @@ from palace.curation.trash import (
     trash_drawers,
 )
 from palace.knowledge.facts import fact_edits
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Evidence, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet

@@ -15,7 +15,7 @@ from django.utils import timezone
 from llm.embedding import forget, max_passage_chars
 from palace.curation.empty_places import remove_emptied
 from palace.curation.trash import expired
-from palace.knowledge.episodes.evidence_support import forget_resting_on as forget_episodes
+from palace.knowledge.episodes.episode_rows import forget_resting_on as forget_episodes
 from palace.knowledge.facts.evidence_support import forget_resting_on
 from palace.models import (
     Activity,

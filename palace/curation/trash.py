@@ -14,7 +14,7 @@ from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
 from palace.errors import FactConflict
-from palace.knowledge.episodes.evidence_support import bring_back, put_away
+from palace.knowledge.episodes.episode_rows import bring_back, put_away
 from palace.knowledge.facts.evidence_support import (
     BACK,
     BY_TRASH,

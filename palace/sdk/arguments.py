@@ -12,7 +12,7 @@ from language.storable import is_storable
 from language.transcripts import ROLES, Role, Turn
 from palace.knowledge.facts.filter_values import as_json, read_moment, shown
 from palace.knowledge.facts.filters import condition_of
-from palace.knowledge.facts.scope import ExtractionOptions
+from palace.knowledge.facts.ingestion_options import ExtractionOptions
 from palace.sdk.errors import BadInput
 
 Messages = str | Sequence[Mapping[str, Any]]

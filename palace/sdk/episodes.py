@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from palace.knowledge.episodes import episode_search, episode_store
+from palace.knowledge.episodes import episode_store
 from palace.models import Episode, Palace
 from palace.sdk import arguments
 from palace.sdk.arguments import Moment
@@ -90,7 +90,7 @@ class EpisodicMemory:
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
-        found = episode_search.search(palace, query, agent=agent, k=most, as_of=moment)
+        found = episode_store.search(palace, query, agent=agent, k=most, as_of=moment)
         return [_item(palace, one) | {"score": score_of(cosine)} for one, cosine in found]
 
     @a_call
@@ -100,7 +100,7 @@ class EpisodicMemory:
         if palace is None:
             return []
         return [
-            _item(palace, one) for one in episode_search.of_conversation(palace, conversation_id)
+            _item(palace, one) for one in episode_store.of_conversation(palace, conversation_id)
         ]
 
 

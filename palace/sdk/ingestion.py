@@ -10,8 +10,8 @@ from uuid import uuid4
 from django.utils import timezone
 
 from language.transcripts import Turn
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import ExtractionOptions
+from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts.ingestion_options import ExtractionOptions
 from palace.models import Drawer, Palace
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment

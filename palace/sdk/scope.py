@@ -7,7 +7,7 @@ from typing import Self
 
 from language.storable import storable_id
 from palace.knowledge.facts.filter_values import shown
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from llm.errors import LLMError
-from palace.knowledge.episodes.episode_search import of_conversation, search
+from palace.knowledge.episodes.episode_store import of_conversation, search
 from palace.models import Episode, Palace, Room
 from palace.views.shared.pagination import NumberedPage
 from settings_app.access import PageRequest, signed_in_page

@@ -14,7 +14,7 @@ from chat.views.ledgers import AWAY
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.trace import SHOWN

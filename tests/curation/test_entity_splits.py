@@ -10,7 +10,7 @@ from palace.curation.entities import (
     split_entity,
     undo,
 )
-from palace.knowledge.facts.entities import entity_for
+from palace.knowledge.facts.row_conversion import entity_for
 from palace.models import Fact, FactEvent
 from tests.curation.conftest import JULY, MARCH, MAY, entity, everything, fact, held, lives, so
 from tests.factories import MentionFactory

@@ -9,7 +9,7 @@ import pytest
 from bench.floor.fitting import ANSWERABLE, OFF_TOPIC, fit_all, read
 from bench.floor.reading import read_off_topic, read_people
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline.mine import mine, mine_many
 from palace.recall.deduplication import ConversationState

@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from language.storable import ID_LENGTH
-from palace.knowledge.facts.history import history
+from palace.knowledge.facts.fact_queries import history
 from palace.models import Drawer, Fact, Palace
 from palace.sdk import (
     BadFilter,

@@ -16,7 +16,7 @@ from palace.curation import trash
 from palace.errors import BadImport
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import (
     Drawer,
     Entity,

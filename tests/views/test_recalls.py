@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget, rewrite
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall

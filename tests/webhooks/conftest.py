@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from palace.knowledge.facts.fact_writer import note
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import FactEvent, WebhookDelivery
 from palace.webhooks.registration import add
 from tests.webhooks.receiver_server import Receiver

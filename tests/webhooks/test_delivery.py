@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import note
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
 from palace.pipeline.deadline import mine_at_once
 from palace.recall.recall import recall

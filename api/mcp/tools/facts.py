@@ -16,10 +16,10 @@ from api.rest.problems import Problem
 from palace.curation.fact_deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
 from palace.knowledge.facts import fact_edits
-from palace.knowledge.facts.entities import find_entity
-from palace.knowledge.facts.history import timeline as timeline_of
-from palace.knowledge.facts.history import with_words
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.fact_queries import timeline as timeline_of
+from palace.knowledge.facts.fact_queries import with_words
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import find_entity
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.queries.facts import in_category

@@ -13,9 +13,8 @@ from api.rest.base import ApiView
 from api.rest.facts import shapes
 from api.rest.facts.fields import scope_in
 from api.rest.problems import not_found
-from palace.knowledge.facts import graph
-from palace.knowledge.facts.entities import find_entity
-from palace.knowledge.facts.history import timeline
+from palace.knowledge.facts.fact_queries import entities, relations, timeline
+from palace.knowledge.facts.row_conversion import find_entity
 from palace.models import Entity, Fact, Palace
 from palace.sdk.scope import CallScope
 
@@ -58,7 +57,7 @@ class EntitiesView(GraphView):
             return Response({"results": []})
         narrowed = scope.agent or scope.run
         among = scope.narrow(Fact.objects.within(palace).active()) if narrowed else None
-        found = graph.entities(palace, among)[: params["limit"]]
+        found = entities(palace, among)[: params["limit"]]
         return Response({"results": [_entity(entity) for entity in found]})
 
 
@@ -73,7 +72,7 @@ class RelationsView(GraphView):
         facts = Fact.objects.within(palace).as_of(
             true_at=params["true_at"], known_at=params["known_at"]
         )
-        edges = graph.relations(entity, scope.narrow(facts))[: params["limit"]]
+        edges = relations(entity, scope.narrow(facts))[: params["limit"]]
         return Response({"entity": _entity(entity), "results": [_edge(fact) for fact in edges]})
 
 

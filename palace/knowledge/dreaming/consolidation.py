@@ -11,9 +11,8 @@ from language.english.fact_prompt import quoted
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from llm.chat import Message
-from palace.knowledge.dreaming.directives import GUARD
-from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote, same_scope
-from palace.knowledge.dreaming.scanning import Feedback, facts_shown
+from palace.knowledge.dreaming.dream_input import GUARD, Feedback, facts_shown
+from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, same_scope
 from palace.models import Fact
 
 ANTI_PATTERNS = "anti-patterns"

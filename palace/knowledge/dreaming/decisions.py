@@ -15,12 +15,12 @@ from language.candidate import USER, Candidate, Thing, Words
 from language.judging import Judgement, Verdict
 from language.predicates import PREDICATES
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.findings import ADDING, After, Kind, after_of
-from palace.knowledge.facts import consolidation
-from palace.knowledge.facts.consolidation import Wording
+from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
+from palace.knowledge.facts import fact_merge
+from palace.knowledge.facts.fact_merge import Wording
 from palace.knowledge.facts.fact_writer import Writer
-from palace.knowledge.facts.known_rows import Decision
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import Decision
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -241,7 +241,7 @@ def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
         made = _add(palace, proposal, kind, after)
     elif after is not None:
         wording = Wording(after.text, after.category, after.tags)
-        made = consolidation.merge(palace, sources, wording)
+        made = fact_merge.merge(palace, sources, wording)
     else:
         _end(kind, sources, beside)
     if made is not None:
@@ -260,16 +260,16 @@ def take_back(palace: Palace, proposal: Proposal) -> list[Fact]:
     applied = Applied.read(proposal.applied or {"ends": [], "made": None})
     made = _still_made(palace, applied)
     if made is not None:
-        consolidation.take_back(made)
+        fact_merge.take_back(made)
     rows = Fact.objects.within(palace).select_related("palace").in_bulk(list(applied.ends))
     again = [
-        consolidation.hold_as_before(palace, rows[key], ended)
+        fact_merge.hold_as_before(palace, rows[key], ended)
         for key, ended in applied.ends.items()
         if key in rows
     ]
     heir = next((fact for fact in again if made and fact.memory == made.memory), None)
     if made is not None and heir is not None:
-        consolidation.hand_on_evidence(made, list(rows.values()), heir)
+        fact_merge.hand_on_evidence(made, list(rows.values()), heir)
     return again
 
 
@@ -291,11 +291,11 @@ def _end(kind: Kind, sources: Sequence[Fact], beside: Sequence[Fact]) -> None:
     for fact in sources:
         if kind is Kind.CONTRADICTION:
             since = beside[0].valid_from if beside else None
-            consolidation.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
+            fact_merge.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
         elif kind is Kind.OUTDATED:
-            consolidation.end(fact, Fact.Fate.ENDED, OVER)
+            fact_merge.end(fact, Fact.Fate.ENDED, OVER)
         else:
-            consolidation.end(fact, Fact.Fate.DELETED, NOISE)
+            fact_merge.end(fact, Fact.Fate.DELETED, NOISE)
 
 
 def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact | None:
@@ -314,7 +314,7 @@ def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact |
         category=after.category,
         tags=after.tags,
     )
-    scope = Scope(consolidation.BY_DREAM.by, metadata=after.metadata)
+    scope = Scope(fact_merge.BY_DREAM.by, metadata=after.metadata)
     writer = Writer(palace, active_space(), scope, [one.drawer for one in words])
     added = Decision(Judgement(Verdict.ADD, candidate, why=after.category))
     line = writer.write(added, after.text, None)

@@ -12,7 +12,7 @@ import numpy as np
 from language.english.judging.word_overlap import without_figures
 from language.predicates import is_single
 from language.slugs import slug_of
-from palace.knowledge.dreaming.findings import After, Finding, Kind
+from palace.knowledge.dreaming.proposals import After, Finding, Kind
 from palace.knowledge.dreaming.rules import (
     FAR,
     TOGETHER,

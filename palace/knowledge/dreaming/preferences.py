@@ -15,9 +15,8 @@ from pydantic import BaseModel, Field
 from language.english.fact_prompt import quoted
 from language.english.message_cues import is_sensitive
 from llm.chat import Message
-from palace.knowledge.dreaming.directives import GUARD
-from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
-from palace.knowledge.dreaming.scanning import shown
+from palace.knowledge.dreaming.dream_input import GUARD, shown
+from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote
 from palace.models import Drawer
 from palace.models.dreams import ASKS_FIRST
 

@@ -19,10 +19,9 @@ from django.db.models import QuerySet
 
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.knowledge.episodes.commit import Made, cover, derived, land
-from palace.knowledge.episodes.extractive import summarise
+from palace.knowledge.episodes.episode_rows import Made, cover, derived, land
 from palace.knowledge.episodes.material import Key, Material, Summary, gather
-from palace.knowledge.episodes.model import input_hash, summarise_with_model
+from palace.knowledge.episodes.summaries import input_hash, summarise, summarise_with_model
 from palace.models import EmbeddingSpace, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
 from palace.models.locks import held_if_free

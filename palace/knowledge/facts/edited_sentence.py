@@ -9,7 +9,7 @@ from language.candidate import USER, Candidate
 from language.english.judging.word_overlap import same
 from language.predicates import UNRESOLVED, category_of, is_single
 from language.storable import LABEL_LENGTH
-from palace.knowledge.facts.entities import entity_for, find_entity
+from palace.knowledge.facts.row_conversion import entity_for, find_entity
 from palace.models import Fact, Palace
 from palace.models.facts import PREDICATE_LENGTH
 

@@ -9,11 +9,10 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from palace.errors import FactConflict
-from palace.knowledge.facts.deletion import delete_rows, forget_proposals
-from palace.knowledge.facts.fact_edits import hold_again
+from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, hold_again
 from palace.knowledge.facts.fact_writer import note, retire
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import reconcile, scopes_of
-from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Evidence, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.storage.indexing.fact_vectors import forget_texts

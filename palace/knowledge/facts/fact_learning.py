@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from datetime import datetime
+from typing import Any, cast
+from uuid import uuid4
 
 from django.db import transaction
 from django.db.models import Min, QuerySet
@@ -13,17 +15,24 @@ from django.utils import timezone
 
 from language.candidate import Candidate
 from language.english.facts.reading import read_facts
-from language.transcripts import Role, Turn
+from language.transcripts import Role, Transcript, Turn
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
-from palace.knowledge.facts.ingestion_options import grouped_by_options, settle
+from palace.knowledge.facts.ingestion_options import (
+    DEFAULT_OPTIONS,
+    ExtractionOptions,
+    Scope,
+    grouped_by_options,
+    keep,
+    settle,
+)
 from palace.knowledge.facts.judge import Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
-from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
-from palace.knowledge.facts.statements import record
+from palace.knowledge.facts.row_conversion import record
 from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
+from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
 
@@ -33,10 +42,71 @@ WINDOW = 10
 CHUNK = 200
 # Messages of older conversations that are judged together, at most.
 MOST_AT_ONCE = 2000
-
 BY_MINING = Scope("mining")
-
 Told = tuple[Candidate, Vector | None]
+
+
+def remember(
+    palace: Palace,
+    messages: str | Sequence[Turn],
+    *,
+    agent: str = "",
+    run: str = "",
+    conversation: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    options: ExtractionOptions = DEFAULT_OPTIONS,
+    source: str = "api",
+    now: datetime | None = None,
+) -> list[Remembered]:
+    """Keep messages word by word, and what they say as facts.
+
+    Call it outside of a transaction: it may ask models, which takes seconds. The drawers wait to
+    be mined, like any others. Should the process die before they are read for facts, they are
+    read then, for the same agent and run, and in the same manner.
+
+    Args:
+        messages: One text that the user says, or a conversation in order.
+        agent: Facts are kept for, and judged beside those of, this agent; likewise `run`, which
+            is also the conversation that the messages belong to.
+        conversation: That where no run is named; one of its own unless given.
+        metadata: Kept with each fact that is made.
+        manner: How they are read and judged, where not as ever; prompts have no effect without
+            a model.
+        source: Which door brings it.
+        now: When a text was said; the present unless given.
+
+    Returns:
+        One line a judgement, in the order of the messages; none where nothing was worth keeping.
+    """
+    turns = turns_of(messages, now or timezone.now())
+    scope = Scope(source, agent, run, metadata or {})
+    named = run or conversation or str(uuid4())
+    with transaction.atomic():
+        drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent))
+        keep(palace, drawers, scope, options)
+    return learn(palace, drawers, scope, options)
+
+
+def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
+    """A text is one message of the user; each gets an id of its own: said twice, it is two."""
+    if isinstance(messages, str):
+        return [Turn(str(uuid4()), "user", messages, now)]
+    return messages
+
+
+def _filed(palace: Palace, transcript: Transcript) -> list[Drawer]:
+    """The drawers of these messages, in order, as far as they are to be read."""
+    filed = file_transcript(palace, transcript)
+    if filed.room is None:
+        return []
+    drawers = Drawer.objects.within(palace).filter(
+        source=transcript.source,
+        conversation=filed.room.external_id,
+        external_id__in=[turn.external_id for turn in transcript.turns],
+        facts_read_at=None,
+        trashed_at=None,
+    )
+    return list(drawers.order_by("position"))
 
 
 def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:

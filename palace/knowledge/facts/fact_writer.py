@@ -13,9 +13,8 @@ from language.candidate import Candidate, Thing, Words
 from language.judging import Change, Judgement, Verdict
 from language.predicates import category_of, is_single
 from language.storable import LABEL_LENGTH
-from palace.knowledge.facts.entities import entity_for
-from palace.knowledge.facts.known_rows import Decision
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import Decision, entity_for
 from palace.models import (
     Drawer,
     EmbeddingSpace,

@@ -23,7 +23,7 @@ from palace.knowledge.facts.fact_writer import (
     note,
     take_over_evidence,
 )
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.statement_replay import Board, replayed, written_otherwise
 from palace.models import EmbeddingSpace, Evidence, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet

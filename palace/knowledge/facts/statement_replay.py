@@ -24,10 +24,15 @@ from language.candidate import Candidate, Thing, Words
 from language.judging import Judgement, Known, KnownFact
 from language.slugs import slug_of
 from palace.knowledge.facts.fact_writer import Remembered, Writer, close
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.judge import CLOSEST, OF_SUBJECT, Judge
-from palace.knowledge.facts.known_rows import KnownRows, known_fact_of
-from palace.knowledge.facts.scope import Scope
-from palace.knowledge.facts.statements import candidate_of, decided, messages_of
+from palace.knowledge.facts.row_conversion import (
+    KnownRows,
+    candidate_of,
+    decided,
+    known_fact_of,
+    messages_of,
+)
 from palace.models import Drawer, EmbeddingSpace, Entity, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.models.statements import SaidOrder, at_moment

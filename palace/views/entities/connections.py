@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
-from palace.knowledge.facts.graph import relations
+from palace.knowledge.facts.fact_queries import relations
 from palace.models import Entity, Fact
 from palace.models.facts import FactQuerySet
 from palace.queries.entities import display_name

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from language.predicates import PREDICATES
 from palace.curation.fact_deletion import only_sources_of
-from palace.knowledge.facts.history import history
+from palace.knowledge.facts.fact_queries import history
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
 from palace.queries.evidence import with_quotes

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bench.dreams.planted import Group, Planted, read
-from palace.knowledge.dreaming.dream import dream
+from palace.knowledge.dreaming.dream_run import dream
 from palace.models import Proposal
 from tests.factories import EntityFactory
 from tests.knowledge.dreaming.conftest import LONG_AGO

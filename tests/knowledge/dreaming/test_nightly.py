@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from palace import tasks
-from palace.knowledge.dreaming.nightly import due, is_due
+from palace.knowledge.dreaming.dream_run import due, is_due
 from palace.models import Activity, DreamMark, Palace
 from settings_app.models import MemorySettings
 from tests.knowledge.facts.conftest import said

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.knowledge.episodes.extractive import MOST_SENTENCES, summarise
 from palace.knowledge.episodes.material import Material, Said
+from palace.knowledge.episodes.summaries import MOST_SENTENCES, summarise
 from tests.conversations import START
 
 

@@ -8,8 +8,12 @@ import pytest
 from django.core.management import call_command
 
 from palace.errors import BadInput, EmptyQuery
-from palace.knowledge.episodes.episode_search import of_conversation, search
-from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS, store
+from palace.knowledge.episodes.episode_store import (
+    MOST_SUMMARY_CHARS,
+    of_conversation,
+    search,
+    store,
+)
 from palace.models import Episode, EpisodeVector, Palace
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import LISBON

@@ -5,8 +5,7 @@ from __future__ import annotations
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_of, move_to_trash, restore
 from palace.curation.wings import merge_wings
-from palace.knowledge.episodes.episode_search import of_conversation, search
-from palace.knowledge.episodes.episode_store import store
+from palace.knowledge.episodes.episode_store import of_conversation, search, store
 from palace.knowledge.episodes.episode_writer import write_due
 from palace.models import Drawer, Episode, EpisodeVector, Room
 from palace.pipeline.mine import mine

@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from llm.models import Usage
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import ExtractionOptions
+from palace.knowledge.facts.fact_learning import learn_unread, remember
+from palace.knowledge.facts.ingestion_options import ExtractionOptions
 from palace.models import Drawer, Fact, FactEvent
 from palace.pipeline.mine import mine
 from tests.conversations import transcript

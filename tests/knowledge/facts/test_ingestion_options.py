@@ -14,10 +14,8 @@ from django.utils import timezone
 
 from language.transcripts import Transcript
 from palace.curation.purge import Purge
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.ingestion_options import keep
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import ExtractionOptions, Scope
+from palace.knowledge.facts.fact_learning import learn_unread, remember
+from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, keep
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
 from palace.pipeline.mine import mine, mine_room
 from palace.storage.filing.file import file_transcript

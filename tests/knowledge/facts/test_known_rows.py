@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from language.candidate import Candidate, Thing, Words
 from language.judging import Judgement, Verdict
-from palace.knowledge.facts.known_rows import Decision, KnownRows, known_fact_of
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
 from palace.models import Fact
 from tests.knowledge.facts.conftest import LONG_AGO, statement
 

@@ -10,8 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import learn_unread, remember
 from palace.models import Drawer, Fact, Statement
 from palace.storage.filing.file import file_transcript
 

@@ -8,7 +8,7 @@ from django.db import connection
 
 from llm.embedding import deployment_model
 from palace.errors import EmbeddingMismatch
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import EmbeddingSpace, Passage
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall

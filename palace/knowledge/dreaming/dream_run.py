@@ -7,40 +7,88 @@ begun twice at once, it ends in the same state: each change is proposed once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from language.english.judging.word_overlap import same
-from palace.knowledge.dreaming.budget import Limits, Purse
 from palace.knowledge.dreaming.decisions import DREAM, accept_all
-from palace.knowledge.dreaming.directives import Directives, read_directives
-from palace.knowledge.dreaming.findings import ADDING, Finding
-from palace.knowledge.dreaming.local import find_locally
-from palace.knowledge.dreaming.passes import ModelPasses
-from palace.knowledge.dreaming.proposal_writer import mark_stale, propose
-from palace.knowledge.dreaming.scanning import (
+from palace.knowledge.dreaming.dream_input import (
     MOST_FACTS,
     MOST_FACTS_BY_RULES,
+    Directives,
     facts_to_look_at,
     feedback_of,
     log_of,
+    read_directives,
 )
-from palace.models import Activity, DreamMark, EmbeddingSpace, Fact, Palace, Proposal
+from palace.knowledge.dreaming.local import find_locally
+from palace.knowledge.dreaming.model_passes import Limits, ModelPasses, Purse
+from palace.knowledge.dreaming.proposals import ADDING, Finding, mark_stale, propose
+from palace.models import Activity, Drawer, DreamMark, EmbeddingSpace, Fact, Palace, Proposal
 from palace.models.locks import held_if_free, is_held
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing, nearest
 from palace.storage.indexing.spaces import active_space
-from settings_app.models import settings_of
+from settings_app.models import MemorySettings, settings_of
+from settings_app.time_zone import zone_named
 
+# Hours of the owner's clock at which nobody is in the way.
+NIGHT = range(2, 6)
+# One dream a night, begun a little earlier or later than the last.
+REST = timedelta(hours=20)
+# Where the machine sleeps at night as well, a day is as good.
+LONGEST_REST = timedelta(hours=36)
 # Cosines from which two preferences, or two anti-patterns, are one.
 SAME_AS_KNOWN = 0.88
 CLOSEST = 3
 # Proposals of a kind that are looked over, the last ones.
 LOOKED_OVER = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    palace: Palace
+    with_model: bool
+
+
+def due(now: datetime) -> Iterator[Night]:
+    """Palaces that are to dream now, those that have waited longest first."""
+    marks = dict(DreamMark.objects.values_list("palace_id", "dreamt_at"))
+    holding = Fact.objects.active().order_by().values("palace").distinct()
+    palaces = list(Palace.objects.filter(pk__in=holding))
+    palaces.sort(key=lambda palace: (marks.get(palace.pk) or palace.created_at, palace.pk))
+    for palace in palaces:
+        night = is_due(palace, now)
+        if night is not None:
+            yield night
+
+
+def is_due(palace: Palace, now: datetime) -> Night | None:
+    """None where it has dreamt lately, is told not to, or has nothing new to dream of."""
+    chosen = settings_of(palace.owner_id)
+    mark = DreamMark.objects.filter(palace=palace).first() or DreamMark(palace=palace)
+    if chosen.dreams == MemorySettings.Dreams.OFF or not _has_rested(palace, mark, chosen, now):
+        return None
+    with_model = chosen.dreams == MemorySettings.Dreams.MODEL
+    return Night(palace, with_model) if _has_news(palace, mark, with_model=with_model) else None
+
+
+def _has_rested(palace: Palace, mark: DreamMark, chosen: MemorySettings, now: datetime) -> bool:
+    rested = now - (mark.dreamt_at or palace.created_at)
+    at_night = now.astimezone(zone_named(chosen.time_zone)).hour in NIGHT
+    return rested >= LONGEST_REST or (rested >= REST and at_night)
+
+
+def _has_news(palace: Palace, mark: DreamMark, *, with_model: bool) -> bool:
+    held = Fact.objects.within(palace).active()
+    if mark.dreamt_at is None or held.filter(recorded_at__gt=mark.dreamt_at).exists():
+        return held.exists()
+    said = Drawer.objects.within(palace).kept().filter(role="user", pk__gt=mark.drawer)
+    return with_model and said.exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The story of a memory, and of an entity."""
+"""Queries of facts: the history of a memory, the timeline of an entity, and the graph."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Prefetch, Q
+from django.db.models import F, Prefetch, Q, QuerySet
 
 from palace.models import Entity, Evidence, Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
@@ -55,3 +55,26 @@ def with_words(facts: FactQuerySet) -> FactQuerySet:
     return facts.select_related("subject", "object_entity").prefetch_related(
         Prefetch("evidence", words.order_by("drawer__said_at", "start"))
     )
+
+
+def entities(palace: Palace, facts: FactQuerySet | None = None) -> QuerySet[Entity]:
+    """By kind and slug.
+
+    Args:
+        facts: Only those that one of these facts is about, or ends at; None: all.
+    """
+    # All kinds, as the index begins with the kind.
+    found = Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values)
+    if facts is not None:
+        rows = facts.within(palace).order_by()
+        ends = rows.exclude(object_entity=None).values("object_entity")
+        found = found.filter(Q(pk__in=rows.values("subject")) | Q(pk__in=ends))
+    return found.order_by("kind", "slug")
+
+
+def relations(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
+    """Those of the facts that connect an entity with another, at either end; the latest first."""
+    edges = facts.filter(
+        Q(subject=entity, object_entity__isnull=False) | Q(object_entity=entity)
+    ).exclude(subject=F("object_entity"))
+    return edges.select_related("subject", "object_entity").order_by("-recorded_at", "-pk")

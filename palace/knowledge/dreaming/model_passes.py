@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeVar
@@ -11,39 +12,41 @@ from django.conf import settings
 from django.utils import timezone
 from pydantic import BaseModel
 
-from llm import usage
+from llm import prices, providers, usage
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.knowledge.dreaming.budget import Cost, Limits, Purse, tokens_of
+from llm.tokens import count_tokens
 from palace.knowledge.dreaming.consolidation import (
     Consolidation,
     ConsolidationAnswer,
     consolidation_messages,
 )
-from palace.knowledge.dreaming.directives import Directives, read_directives
-from palace.knowledge.dreaming.findings import Finding
-from palace.knowledge.dreaming.preferences import (
-    Preferences,
-    PreferencesAnswer,
-    preference_messages,
-)
-from palace.knowledge.dreaming.scanning import (
+from palace.knowledge.dreaming.dream_input import (
     MOST_FACTS,
+    Directives,
     Feedback,
     Log,
     facts_to_look_at,
     feedback_of,
     log_of,
+    read_directives,
 )
+from palace.knowledge.dreaming.preferences import (
+    Preferences,
+    PreferencesAnswer,
+    preference_messages,
+)
+from palace.knowledge.dreaming.proposals import Finding
 from palace.knowledge.facts.model_calls import ask
 from palace.models import Drawer, Fact, Palace
-from settings_app.models import settings_of
+from settings_app.models import MemorySettings, settings_of
 
+# An answer that does not fit is asked for a second time, with the first one before it.
+MOST_CALLS = 2
 Answer = TypeVar("Answer", bound=BaseModel)
 Shown = TypeVar("Shown")
-
 # Tokens of an answer: a share of what was shown, as most of it stays as it is.
 ANSWER_FOR_FORM = 1000
 ANSWER_PER_FACT = 12
@@ -52,9 +55,87 @@ MOST_PREFERENCE_TOKENS = 2000
 # How much longer than other calls these may take: nobody waits, and they are large.
 PATIENCE = 5
 RETRIES = 1
-
 TOO_DEAR = "The limit of what a dream may cost did not allow {what}. Raise it in the settings."
 SHORTENED = "The limit of what a dream may cost left room for {count:,} of {whole:,} {what}."
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one dream. Dollars count where the model's price is known, tokens always."""
+
+    usd: Decimal
+    tokens: int
+
+    @classmethod
+    def of(cls, chosen: MemorySettings) -> Limits:
+        return cls(chosen.dream_limit_usd, chosen.dream_limit_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """
+    Attributes:
+        usd: None where the price is not known.
+    """
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    usd: Decimal | None = Decimal(0)
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+    def __add__(self, other: Cost) -> Cost:
+        known = self.usd is not None and other.usd is not None
+        return Cost(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            (self.usd or Decimal(0)) + (other.usd or Decimal(0)) if known else None,
+        )
+
+
+@dataclass(slots=True)
+class Purse:
+    """Keeps a dream within its limits: what would go beyond them at worst is not begun."""
+
+    endpoint: Endpoint
+    limits: Limits
+    spent: Cost = field(default_factory=Cost)
+    calls: int = 0
+
+    def allows(self, cost: Cost) -> bool:
+        after = self.spent + cost
+        if after.tokens > self.limits.tokens:
+            return False
+        return after.usd is None or after.usd <= self.limits.usd
+
+    def at_worst(self, messages: Sequence[Message], schema: type[BaseModel], answer: int) -> Cost:
+        """What asking this costs, the second try included.
+
+        Args:
+            answer: The most tokens of one answer.
+        """
+        asked = tokens_of(messages, schema)
+        return self.cost(MOST_CALLS * asked + answer, MOST_CALLS * answer)
+
+    def cost(self, tokens_in: int, tokens_out: int) -> Cost:
+        if providers.is_self_hosted(self.endpoint.provider):
+            return Cost(tokens_in, tokens_out)
+        usd = prices.cost_usd(self.endpoint.model, tokens_in, tokens_out)
+        return Cost(tokens_in, tokens_out, usd)
+
+    def pay(self, calls: Iterable[Usage]) -> None:
+        for call in calls:
+            if call.purpose == Usage.Purpose.MEMORY_DREAM:
+                self.spent += Cost(call.tokens_in, call.tokens_out, call.cost_usd)
+                self.calls += 1
+
+
+def tokens_of(messages: Sequence[Message], schema: type[BaseModel]) -> int:
+    """About how many are sent, the form of the answer among them; rather too many."""
+    form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
+    return count_tokens(form) + sum(count_tokens(message["content"]) for message in messages)
 
 
 @dataclass(slots=True)

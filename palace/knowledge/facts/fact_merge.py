@@ -15,7 +15,7 @@ from django.utils import timezone
 from language.english.judging.word_overlap import words_of
 from palace.knowledge.facts.fact_edits import copy_of, hold_again
 from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
 
