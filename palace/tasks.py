@@ -25,14 +25,14 @@ from kombu.exceptions import OperationalError
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import retry_backoff
-from palace.curation import account_deletion, purge, trash
+from palace.curation import deletion, purge, trash
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.dream_run import dream, due, is_due
 from palace.knowledge.episodes.episode_writer import write_due
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
-from palace.models.writes import forget_old_writes
+from palace.models.receipts import forget_old_writes
 from palace.pipeline.mine import mine_room as mine_room_now
 from palace.storage.indexing import backfill, postings
 from palace.transfer import import_jobs
@@ -211,7 +211,7 @@ def empty_trash(palace_id: int, through: int) -> None:
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def delete_closed_accounts() -> None:
     """Delete the data of closed accounts, including interrupted deletions."""
-    account_deletion.delete_closed_accounts()
+    deletion.delete_closed_accounts()
 
 
 @shared_task

@@ -2,7 +2,7 @@
 
 Closing is one short transaction. From then on nothing opens the account, no password, key, link
 or session, and its name is free. Its data is deleted after that by
-`palace.curation.account_deletion`, as long as that takes and however often it is killed.
+`palace.curation.deletion`, as long as that takes and however often it is killed.
 """
 
 from __future__ import annotations

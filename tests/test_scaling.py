@@ -35,7 +35,7 @@ from language.transcripts import Turn
 from llm.answers import parse
 from llm.messages import Completion
 from palace.errors import BadPointer
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.filing.injected import without_injected_memory
 from palace.storage.indexing.passages import split

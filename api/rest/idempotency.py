@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from api.rest.problems import MEDIA_TYPE, Problem
 from language.storable import is_storable
 from palace.models import IdempotentWrite
-from palace.models.writes import KEPT_FOR
+from palace.models.receipts import KEPT_FOR
 from settings_app.api_keys import ApiKey
 
 HEADER = "Idempotency-Key"

@@ -13,8 +13,7 @@ from django.db.models import Q
 
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.entity_merge import Moved, join
-from palace.curation.entity_split import split_rows, undo_merge, undo_split
+from palace.curation.entity_rows import Moved, join, split_rows, undo_merge, undo_split
 from palace.errors import PalaceError
 from palace.models import Activity, Entity, Fact, Mention, Palace
 

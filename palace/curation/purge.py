@@ -29,8 +29,7 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
-from palace.models.aaak import Pointer
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models.hierarchy import DrawerQuerySet, Pointer
 from palace.recall.context_builder import remove_hits
 from palace.recall.query import normalize_query
 from palace.storage.indexing import postings

@@ -7,10 +7,10 @@ from typing import Self
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from palace.models.activity import Activity
 from palace.models.facts import Fact
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.receipts import Activity
 
 
 class DreamMark(models.Model):

@@ -18,7 +18,7 @@ from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.entities import Entity
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.passages import EmbeddingSpace
+from palace.models.search_index import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
 
 PREDICATE_LENGTH = 64

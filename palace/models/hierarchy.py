@@ -1,7 +1,10 @@
-"""Wing, Room, Closet, Drawer: where a message is kept."""
+"""Wing, room, closet and drawer: where a message is stored, and the pointer to it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from django.db import models
@@ -10,11 +13,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
-from palace.models.aaak import Pointer
+from palace.errors import BadPointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+# Tag letters and their meanings.
+TAGS = {"p": "people", "l": "locations", "e": "events", "i": "items", "t": "time"}
+_POINTER = re.compile(r"\s*(?:§\s*)?W-0*(\d{1,9})/R-0*(\d{1,9})/D-0*(\d{1,9})\s*", re.IGNORECASE)
 
 
 class Wing(InPalace):
@@ -266,3 +273,32 @@ class Drawer(InPalace):
     def trash(self, at: datetime | None = None) -> None:
         self.trashed_at = at or timezone.now()
         self.save(update_fields=["trashed_at"])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pointer:
+    """A drawer's address: the numbers of its wing (0: the unsorted one), its room and itself."""
+
+    wing: int
+    room: int
+    drawer: int
+
+    def __str__(self) -> str:
+        return f"§ W-{self.wing:03}/R-{self.room:02}/D-{self.drawer:03}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a pointer as written; the section sign, leading zeros and case are optional.
+
+        Raises:
+            BadPointer: `text` is not a pointer.
+        """
+        match = _POINTER.fullmatch(text)
+        if match is None:
+            raise BadPointer(text)
+        return cls(*map(int, match.groups()))
+
+
+def format_tags(tags: Mapping[str, Sequence[str]]) -> str:
+    """`@p Derek, Ann @l Lisbon`: letters in the order of `TAGS`, without empty ones."""
+    return " ".join(f"@{letter} {', '.join(tags[letter])}" for letter in TAGS if tags.get(letter))

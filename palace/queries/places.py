@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Su
 from django.db.models.functions import Coalesce, Left
 
 from palace.models import Closet, Drawer, Palace, Room, Wing
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 
 PREVIEW_LENGTH = 300
 

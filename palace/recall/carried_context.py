@@ -8,7 +8,7 @@ from uuid import UUID
 
 from language.storable import digest
 from palace.models import Drawer, Fact, Palace
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 from palace.recall.facts import KnownFact, citations_of
 from palace.working.ledger import Entry
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from palace.models import Drawer
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation
 from palace.recall.deduplication import Injection

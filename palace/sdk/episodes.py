@@ -12,8 +12,7 @@ from palace.knowledge.episodes import episode_store
 from palace.models import Episode, Palace
 from palace.sdk import arguments
 from palace.sdk.arguments import Moment
-from palace.sdk.calls import a_call
-from palace.sdk.errors import BadInput
+from palace.sdk.errors import BadInput, a_call
 from palace.sdk.results import EpisodeItem
 from palace.sdk.shown import score_of
 from palace.sdk.working import scope_of

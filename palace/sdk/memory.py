@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from palace.curation.fact_deletion import delete_facts, purge_words
+from palace.curation.deletion import delete_facts, purge_words
 from palace.errors import EmptyQuery
 from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.filters import condition_of
@@ -17,12 +17,10 @@ from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
 from palace.recall.query import normalize_query
-from palace.sdk import arguments, by_id, ingestion, process, shown
+from palace.sdk import arguments, operations, process, shown
 from palace.sdk.arguments import Messages, Moment
-from palace.sdk.calls import translate_errors
 from palace.sdk.episodes import EpisodicMemory
-from palace.sdk.fact_search import search_facts
-from palace.sdk.owners import account_of
+from palace.sdk.errors import translate_errors
 from palace.sdk.results import (
     AddResults,
     Deleted,
@@ -31,7 +29,7 @@ from palace.sdk.results import (
     MemoryResults,
     UpdatedItem,
 )
-from palace.sdk.scope import CallScope
+from palace.sdk.scope import CallScope, account_of
 from palace.sdk.working import ConversationMemory, WorkingMemory
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -119,7 +117,7 @@ class Memory:
         Raises:
             ScopeError: no id is given; BadInput: an argument cannot be stored; BadFilter.
         """
-        what = ingestion.IngestionRequest.read(
+        what = operations.IngestionRequest.read(
             self._scope(user_id, agent_id, run_id),
             messages,
             metadata=metadata,
@@ -130,7 +128,7 @@ class Memory:
         )
         palace = what.scope.palace_made(self.owner.pk)
         self._catch_up(palace)
-        return ingestion.add(palace, what)
+        return operations.add(palace, what)
 
     @_a_call
     def search(
@@ -169,7 +167,7 @@ class Memory:
         self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
-        pairs = search_facts(palace, query, facts, wanted, limit=limit)
+        pairs = operations.search_facts(palace, query, facts, wanted, limit=limit)
         items = shown.items(palace, [fact for fact, _ in pairs])
         for item, (_, cosine) in zip(items, pairs, strict=True):
             item["score"] = shown.score_of(cosine)
@@ -178,7 +176,7 @@ class Memory:
     @_a_call
     def get(self, memory_id: str) -> MemoryItem | None:
         """An active memory, or one that was stated as past; else None."""
-        return by_id.find(self._palaces(), memory_id)
+        return operations.find(self._palaces(), memory_id)
 
     @_a_call
     def get_all(
@@ -213,7 +211,7 @@ class Memory:
             NotFoundError: there is no such memory; BadInput: the text cannot be stored.
             FactConflict: another memory already states the only possible value.
         """
-        return by_id.rewrite(self._palaces(), memory_id, new_text)
+        return operations.rewrite(self._palaces(), memory_id, new_text)
 
     @_a_call
     def delete(self, memory_id: str) -> Deleted:
@@ -225,7 +223,7 @@ class Memory:
         Raises:
             NotFoundError: there is no such memory.
         """
-        return by_id.delete(self._palaces(), memory_id)
+        return operations.delete(self._palaces(), memory_id)
 
     @_a_call
     def delete_all(
@@ -254,7 +252,7 @@ class Memory:
         Raises:
             NotFoundError: there never was such a memory.
         """
-        return by_id.history(self._palaces(), memory_id)
+        return operations.history(self._palaces(), memory_id)
 
     @_a_call
     def reset(self) -> None:

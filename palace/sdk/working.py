@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from palace.sdk import arguments
-from palace.sdk.calls import a_call
+from palace.sdk.errors import a_call
 from palace.sdk.results import EntryItem
 from palace.sdk.scope import CallScope
 from palace.working.entries import Entry, delete_entry, entries_under, get_entry, set_entry

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
 from palace.models import Closet, Drawer, Room, Wing
-from palace.models.aaak import TAGS, format_tags
+from palace.models.hierarchy import TAGS, format_tags
 
 register = template.Library()
 

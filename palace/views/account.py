@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError as QueueAway
 
 from palace import tasks
-from palace.curation import account_deletion
+from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.transfer.export.download import download
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
@@ -41,7 +41,7 @@ def delete_account(request: PageRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=429 if too_many_attempts(form) else 400)
     few = Drawer.objects.filter(palace__owner=request.user)[: AT_ONCE + 1].count() <= AT_ONCE
-    receipt = account_deletion.close_account(request.user)
+    receipt = deletion.close_account(request.user)
     logout(request)
     if not (few and _deleted(receipt.user_id)):
         _queue()
@@ -77,7 +77,7 @@ def _page(request: PageRequest, form: LeavingForm, *, status: int = 200) -> Http
 
 def _deleted(user_id: int) -> bool:
     try:
-        return account_deletion.delete_account(user_id)
+        return deletion.delete_account(user_id)
     except DatabaseError:
         # The account is closed; that it is not gone yet is on the receipt.
         logger.exception("The closed account %s is left to the worker.", user_id)

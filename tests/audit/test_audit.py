@@ -14,8 +14,8 @@ from django.utils import timezone
 from chat.audit import CHECKS as CHAT_CHECKS
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
-from palace.audit.ledgers import check_ledgers, read_ledgers
 from palace.audit.orphans import files_have_their_imports
+from palace.audit.references import check_ledgers, read_ledgers
 from palace.audit.run import audit_palace, snapshot
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 
 from api.rest.problems import problem_of
 from llm.embedding import cache as cached
-from palace.curation.account_deletion import delete_palace
+from palace.curation.deletion import delete_palace
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, ImportJob, Palace
 from palace.pipeline.mine import mine

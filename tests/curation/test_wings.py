@@ -7,7 +7,7 @@ from palace.curation.trash import move_to_trash
 from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 from palace.pipeline.mine import mine, mine_room
 from palace.queries.places import find_by_pointer
 from palace.storage.filing.file import file_transcript

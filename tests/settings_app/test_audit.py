@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from palace import tasks as palace_tasks
 from palace.models import IdempotentWrite
-from palace.models.writes import KEPT_FOR
+from palace.models.receipts import KEPT_FOR
 from settings_app import audit, tasks
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine

@@ -13,7 +13,7 @@ from api.mcp.callers import Caller
 from api.mcp.fields import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse
 from api.mcp.registry import tool
 from api.rest.problems import Problem
-from palace.curation.fact_deletion import delete_fact as delete_fact_and_words
+from palace.curation.deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
 from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.fact_queries import timeline as timeline_of
@@ -24,7 +24,7 @@ from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.queries.facts import in_category
 from palace.sdk.arguments import statement_of
-from palace.sdk.fact_search import search_facts
+from palace.sdk.operations import search_facts
 from palace.sdk.shown import UNREAD, kept_words
 
 BY = "mcp"

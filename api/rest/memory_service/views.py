@@ -20,7 +20,7 @@ from api.rest.palaces import palaces_for
 from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
-from palace.curation.account_deletion import delete_drawers, delete_palace
+from palace.curation.deletion import delete_drawers, delete_palace
 from palace.models import Drawer, Fact, Palace
 from palace.models.hierarchy import DrawerQuerySet
 from palace.pipeline.deadline import mine_at_once

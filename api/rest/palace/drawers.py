@@ -16,8 +16,7 @@ from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.models import Drawer, Palace, Room
-from palace.models.aaak import Pointer
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models.hierarchy import DrawerQuerySet, Pointer
 from palace.queries.places import find_by_pointer
 
 TAG = ["drawers"]

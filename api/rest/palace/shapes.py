@@ -9,7 +9,7 @@ from rest_framework import serializers
 from language.storable import LABEL_LENGTH
 from language.transcripts import ROLES
 from palace.models import Wing
-from palace.models.aaak import TAGS
+from palace.models.hierarchy import TAGS
 
 Shape = serializers.Serializer[Any]
 

@@ -12,8 +12,8 @@ from django.template.loader import render_to_string
 
 from language.storable import is_storable
 from palace import tasks
-from palace.curation.fact_deletion import Forgotten, delete_fact
-from palace.curation.fact_deletion import restore_fact as restore_with_words
+from palace.curation.deletion import Forgotten, delete_fact
+from palace.curation.deletion import restore_fact as restore_with_words
 from palace.curation.trash import Restored
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.fact_edits import rewrite

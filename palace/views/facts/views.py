@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse
 from django.utils import timezone
 
 from language.predicates import PREDICATES
-from palace.curation.fact_deletion import only_sources_of
+from palace.curation.deletion import only_sources_of
 from palace.knowledge.facts.fact_queries import history
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from language.transcripts import Turn
-from palace.curation.account_deletion import delete_drawers
+from palace.curation.deletion import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
 from palace.errors import FactConflict

@@ -1,13 +1,15 @@
-"""Passages: stretches of drawers with their vectors, in the space of one embedding model."""
+"""What search reads: vectors of passages, packed postings for BM25, and the log of changes."""
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Func
+from django.db.models.functions import Length
 from pgvector.django import HalfVectorField
 
 from palace.models.hierarchy import Drawer
-from palace.models.packed import BitsField
+from palace.models.packed import BitsField, PackedField
 from palace.models.palace import Palace
 
 
@@ -76,3 +78,65 @@ class Passage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.drawer_id}[{self.start}:{self.end}]"
+
+
+class Posting(models.Model):
+    """A segment of a term's drawers: parallel arrays of drawer keys, term counts and lengths.
+
+    Segments are only ever added, merged or rewritten without purged drawers, so appending never
+    waits. The empty term lists every drawer once and so gives their number and mean length.
+    """
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    term = models.CharField(max_length=64)
+    drawers = PackedField(kind="i8")
+    counts = PackedField(kind="i2", help_text="How often the term is in each.")
+    lengths = PackedField(kind="i2", help_text="How many terms each one has.")
+    number = models.GeneratedField(
+        expression=Length(F("drawers")) / 8,
+        output_field=models.IntegerField(),
+        db_persist=True,
+        help_text="Of the drawers.",
+    )
+    total = models.IntegerField(
+        default=0, help_text="Sum of the lengths, for the empty term; else 0."
+    )
+    merged = models.BooleanField(
+        default=False, help_text="Written by compaction, and not touched since."
+    )
+
+    class Meta:
+        indexes = [
+            # Numbers of drawers and terms are read from it alone.
+            models.Index(
+                fields=["palace", "term"],
+                include=["number", "total", "merged"],
+                name="posting_term_sizes",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.term} ({self.number})"
+
+
+class Change(models.Model):
+    """One statement that wrote to drawers or passages of a palace, noted by the database itself.
+
+    Of each palace the last ones are kept. Revisions of one palace ascend in the order in which
+    they are committed, and none is given twice: whoever has seen one that is still here has
+    missed exactly those above it.
+    """
+
+    pk = models.CompositePrimaryKey("palace_id", "revision")
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    revision = models.BigIntegerField()
+    drawers = ArrayField(
+        models.BigIntegerField(), null=True, help_text="Their keys; null where they are too many."
+    )
+
+    def __str__(self) -> str:
+        return f"change {self.revision} of palace {self.palace_id}"

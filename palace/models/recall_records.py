@@ -1,12 +1,14 @@
-"""The record of each recall: what was asked, what was found, and why."""
+"""Records of recall: the trace of each one, and the cases that the owner tests it with."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db import models
+from django.db.models.functions import MD5
 
-from palace.models.palace import InPalace
+from palace.models.hierarchy import Drawer
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
 
 class RecollectionTrace(InPalace):
@@ -56,3 +58,54 @@ class RecollectionTrace(InPalace):
             }
             for drawer, score, why, place, *shares in self.candidates["rows"]
         ]
+
+
+class RecallCase(InPalace):
+    """A question as it was asked on one day; asked again on another, it is another case."""
+
+    query = models.TextField()
+    now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
+    day = models.DateField(help_text="The day of `now` by the owner's calendar.")
+    tried_at = models.DateTimeField(null=True, help_text="When recall was last tried on it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = InPalaceQuerySet["RecallCase"].as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="case_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="case_uuid"),
+            # A question may be longer than a key of an index can be.
+            models.UniqueConstraint("palace", "day", MD5("query"), name="case_question"),
+        ]
+
+    def __str__(self) -> str:
+        return self.query[:80]
+
+
+class ExpectedDrawer(models.Model):
+    """A drawer that should come for a case's question. It leaves the case when it is purged."""
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    case = models.ForeignKey(
+        RecallCase, models.CASCADE, related_name="expected", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    place = models.PositiveIntegerField(
+        null=True, help_text="Where it came at the last try, from 1; null where it did not."
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "case", "drawer"], name="expected_once")
+        ]
+        indexes = [models.Index(fields=["palace", "drawer"], name="expected_drawer")]
+
+    def __str__(self) -> str:
+        return f"{self.drawer_id} for {self.case_id}"

@@ -1,12 +1,13 @@
-"""Records of recalls name drawers and facts that are there, or that were deleted on purpose.
+"""Traces and ledgers name drawers and facts of their palace, or purged ones.
 
-A purge takes the words out of a record and leaves the ids. An id that names nothing is therefore in
-order where the palace has purged, and never where it belongs to another palace.
+A purge removes the words of a trace and leaves the ids. An id without a row is therefore valid in a
+palace that has purged, and never valid if it belongs to another palace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from django.db import connection
@@ -16,7 +17,11 @@ from django.db.models.functions import Cast
 
 from palace.audit.finding import Finding, finding
 from palace.models import Activity, Palace
+from palace.working.ledger import all_items
 
+KINDS = ("drawer", "fact")
+# By kind, the ids that the ledgers of a palace name.
+Named = Mapping[str, set[UUID]]
 _NAMED = """
 SELECT DISTINCT hit ->> %(field)s FROM palace_recollectiontrace t,
   jsonb_array_elements(t.hits || t.facts || t.carried) hit
@@ -87,3 +92,34 @@ def _named(palace: Palace, field: str) -> set[UUID]:
 
 
 CHECKS = (traces_name_what_there_was, candidates_are_of_the_palace)
+
+
+def read_ledgers(palace: Palace) -> Named:
+    """Call it before the snapshot: whatever a ledger names by then, the snapshot has or had.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer.
+    """
+    named: defaultdict[str, set[UUID]] = defaultdict(set)
+    for item in all_items(palace):
+        kind, _, name = item.partition(":")
+        # A program may give an item any name, so not all that look like ids are ours.
+        if kind in KINDS and (uuid := _uuid(name)):
+            named[kind].add(uuid)
+    return named
+
+
+def check_ledgers(palace: Palace, named: Named) -> Finding:
+    wrong = [each for kind in KINDS for each in unexplained(palace, kind, named.get(kind, set()))]
+    return finding(
+        "ledger-ids",
+        "The drawers and facts that ledgers name are of this palace, or were purged.",
+        wrong,
+    )
+
+
+def _uuid(name: str) -> UUID | None:
+    try:
+        return UUID(name)
+    except ValueError:
+        return None
