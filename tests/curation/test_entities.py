@@ -196,7 +196,7 @@ def test_a_name_that_is_taken_by_now_is_refused(palace, derek, dirk):
     fact(dirk, "Dirk sails boats")
     change = merge_entities(palace, derek, dirk)
     entity(palace, "Dirk")
-    with pytest.raises(BadEntity, match="another “Dirk” by now"):
+    with pytest.raises(BadEntity, match="There is another “Dirk” now"):
         undo(palace, change.activity)
     assert held(derek) == ["Dirk sails boats"]
 
