@@ -18,7 +18,7 @@ from bench.sample import conversations
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Transcript
 from llm.models import Usage
-from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, propose
+from palace.knowledge.dreaming import After, Finding, Kind, Quote, propose
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall

@@ -11,7 +11,7 @@ from django.db.models.functions import MD5, Lower
 from django.urls import reverse
 
 from language.storable import LABEL_LENGTH
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models import InPalace, InPalaceQuerySet, Palace
 
 
 class Agent(InPalace):

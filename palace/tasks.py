@@ -25,14 +25,13 @@ from kombu.exceptions import OperationalError
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import retry_backoff
-from palace.curation import deletion, purge, trash
+from palace.curation import deletion, trash
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.dream_run import dream, due, is_due
-from palace.knowledge.episodes.episode_writer import write_due
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
+from palace.knowledge.dreaming import dream, is_due, palaces_due
+from palace.knowledge.episodes import write_due_episodes
+from palace.knowledge.facts import learn_unread
+from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
 from palace.models.locks import held_if_free
-from palace.models.receipts import forget_old_writes
 from palace.pipeline.mine import mine_room as mine_room_now
 from palace.storage.indexing import backfill, postings
 from palace.transfer import import_jobs
@@ -132,7 +131,7 @@ def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
     palaces = Palace.objects.filter(pk=palace_id)
     with _unless_gone(palaces):
-        if not write_due(palaces.get(), seconds=WRITE_EPISODES_S):
+        if not write_due_episodes(palaces.get(), seconds=WRITE_EPISODES_S):
             write_episodes.delay(palace_id)
         retry_backoff.done("episodes", palace_id)
 
@@ -190,7 +189,7 @@ def embed_missing() -> None:
 def purge_trash() -> None:
     """Purge expired trash for a limited time, then queue the rest."""
     with held_if_free("purge the trash") as ours:
-        done = not ours or purge.purge_expired(seconds=PURGE_S)
+        done = not ours or deletion.purge_expired(seconds=PURGE_S)
     if not done:
         purge_trash.delay()
 
@@ -204,7 +203,7 @@ def empty_trash(palace_id: int, through: int) -> None:
     """
     palace = Palace.objects.filter(pk=palace_id).first()
     drawers = trash.up_to(through)
-    if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
+    if palace is not None and not deletion.Purge(palace).run(drawers, seconds=PURGE_S):
         empty_trash.delay(palace_id, through)
 
 
@@ -249,7 +248,7 @@ def dream_at_night(palace_id: int) -> None:
 @shared_task(expires=SWEEP_INTERVAL_S)
 def dream_where_it_is_night() -> None:
     """Queue the nightly dreams of palaces with new content."""
-    for night in islice(due(timezone.now()), SWEEP):
+    for night in islice(palaces_due(timezone.now()), SWEEP):
         dream_at_night.delay(night.palace.pk)
 
 

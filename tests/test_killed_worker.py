@@ -22,7 +22,7 @@ from django.db import connection
 
 from bench.sample import conversations
 from palace import tasks
-from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
 from palace.pipeline.mine import mine_many
@@ -172,7 +172,7 @@ def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker
     there = Palace.objects.own(get_user_model().objects.create_user("bob"))
     mine_many(there, conversations(MESSAGES))
     learn_unread(there)
-    write_due(there)
+    write_due_episodes(there)
     path = tmp_path / "palace.zip"
     path.write_bytes(b"".join(stream(there)))
     job = preview(palace, path)

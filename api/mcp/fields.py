@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.json_schema import GenerateJsonSchema
 
 from language.storable import is_storable
-from palace.knowledge.facts.filter_values import read_moment
+from palace.knowledge.facts.filters import read_moment
 
 MOST_FOUND = 200
 

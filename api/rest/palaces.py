@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from api.rest.problems import Problem
 from language.storable import storable_id
-from palace.models import Palace
-from palace.models.palace import PalaceQuerySet
+from palace.models import Palace, PalaceQuerySet
 from settings_app.api_keys import ApiKey
 
 

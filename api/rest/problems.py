@@ -21,7 +21,7 @@ from palace.errors import (
     PalaceError,
 )
 from palace.models import Palace
-from palace.sdk.errors import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
+from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
 from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
 
 logger = logging.getLogger(__name__)

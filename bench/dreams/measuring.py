@@ -12,7 +12,7 @@ from bench.dreams.planted import Group, Planted
 from language.predicates import category_of
 from language.slugs import slug_of
 from language.transcripts import Transcript, Turn
-from palace.knowledge.dreaming.dream_run import dream
+from palace.knowledge.dreaming import dream
 from palace.models import Drawer, Entity, Evidence, Fact, Palace, Proposal
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.fact_vectors import fill_missing

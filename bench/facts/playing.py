@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from bench.facts.scenarios import Message, Scenario
 from bench.facts.scoring import Found
 from language.transcripts import Turn
-from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts import remember
 from palace.models import Fact, Palace
 from settings_app.models import MemorySettings
 

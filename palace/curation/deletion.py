@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef
 
 from llm.embedding import forget
 from palace import retry_backoff
-from palace.curation.purge import Purge, forget_vectors
+from palace.curation.purge import PURGE_IN_REQUEST_S, Purge, forget_vectors, purge_expired
 from palace.curation.trash import (
     Restored,
     batch_of,
@@ -26,22 +26,20 @@ from palace.curation.trash import (
     restore_drawers,
     trash_drawers,
 )
-from palace.knowledge.facts import fact_edits
-from palace.knowledge.facts.ingestion_options import Scope
-from palace.knowledge.facts.model_calls import forget_answers
+from palace.knowledge.facts import Scope, fact_edits, forget_model_answers
 from palace.models import (
     Drawer,
+    DrawerQuerySet,
     EmbeddingSpace,
     Episode,
     Evidence,
     Fact,
+    FactQuerySet,
     IdempotentWrite,
     ImportJob,
     Palace,
     Room,
 )
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
@@ -49,6 +47,23 @@ from palace.storage.indexing.vector_index import index_in_use
 from palace.working.errors import WorkingMemoryAway
 from settings_app import account_closure
 from settings_app.account_closure import Receipt
+
+__all__ = [
+    "PURGE_IN_REQUEST_S",
+    "Forgotten",
+    "Purge",
+    "close_account",
+    "delete_account",
+    "delete_closed_accounts",
+    "delete_drawers",
+    "delete_fact",
+    "delete_facts",
+    "delete_palace",
+    "only_sources_of",
+    "purge_expired",
+    "purge_words",
+    "restore_fact",
+]
 
 # Sources of messages sent by programs to extract facts: the fact API with the SDK, and MCP.
 FACT_API = "sdk"
@@ -156,7 +171,7 @@ def _waiting(palace: Palace) -> list[tuple[str, int]]:
 
 def _forget_in_redis(owner_id: int, waiting: list[tuple[str, int]]) -> None:
     try:
-        forget_answers(owner_id)
+        forget_model_answers(owner_id)
         for kind, key in waiting:
             retry_backoff.done(kind, key)
     except (WorkingMemoryAway, redis.RedisError) as error:

@@ -14,9 +14,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from palace.errors import FactConflict
+from palace.knowledge.facts import TOOK_ITS_PLACE, Scope, record_event, retire, take_over_evidence
 from palace.knowledge.facts.fact_edits import hold_again
-from palace.knowledge.facts.fact_writer import TOOK_ITS_PLACE, note, retire, take_over_evidence
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Entity, Evidence, Fact, FactEvent, Mention, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
 
@@ -158,7 +157,7 @@ def _supersede(palace: Palace, fact: Fact, newer: Fact) -> Superseded:
 def _drop(palace: Palace, fact: Fact, fate: Fact.Fate, ended_at: datetime | None, why: str) -> None:
     now = timezone.now()
     retire(fact, fate, now, ended_at=ended_at)
-    note(
+    record_event(
         palace, scope_of(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why, at=now
     )
 
@@ -262,7 +261,7 @@ def undo_split(palace: Palace, entity: Entity, new: Entity, record: dict[str, An
         if fact is None:
             continue
         retire(fact, Fact.Fate.CORRECTED, timezone.now())
-        note(
+        record_event(
             palace, scope_of(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None,
             why=SPLIT_UNDONE,
         )  # fmt: skip
@@ -314,7 +313,9 @@ def _revive(palace: Palace, old: Fact) -> Fact:
     new.save()
     take_over_evidence(old, new)
     copy_vectors(old, new)
-    note(palace, scope_of(new), FactEvent.Kind.ADD, new.memory, None, new.text, why=NOT_THE_SAME)
+    record_event(
+        palace, scope_of(new), FactEvent.Kind.ADD, new.memory, None, new.text, why=NOT_THE_SAME
+    )
     return new
 
 

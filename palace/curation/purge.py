@@ -15,21 +15,22 @@ from django.utils import timezone
 from llm.embedding import forget, max_passage_chars
 from palace.curation.empty_places import remove_emptied
 from palace.curation.trash import expired
-from palace.knowledge.episodes.episode_rows import forget_resting_on as forget_episodes
-from palace.knowledge.facts.evidence_support import forget_resting_on
+from palace.knowledge.episodes import delete_episodes_of
+from palace.knowledge.facts import delete_supported_by
 from palace.models import (
     Activity,
     Drawer,
+    DrawerQuerySet,
     EmbeddingSpace,
     ExpectedDrawer,
     IdempotentWrite,
     Mention,
     Palace,
     Passage,
+    Pointer,
     RecallCase,
     RecollectionTrace,
 )
-from palace.models.hierarchy import DrawerQuerySet, Pointer
 from palace.recall.context_builder import remove_hits
 from palace.recall.query import normalize_query
 from palace.storage.indexing import postings
@@ -77,7 +78,7 @@ class Purge:
         keys = [drawer.pk for drawer in batch]
         mentions = Mention.objects.filter(palace=palace, drawer__in=keys)
         entities = list(mentions.values_list("entity_id", flat=True).distinct())
-        entities += forget_resting_on(palace, keys)
+        entities += delete_supported_by(palace, keys)
         postings.remove(palace, [drawer for drawer in batch if drawer.mined_at])
         forget_vectors(palace, batch)
         scrub_traces(palace, batch)
@@ -90,7 +91,7 @@ class Purge:
                 "DELETE FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s)",
                 [palace.pk, keys],
             )
-        forget_episodes(palace, batch)
+        delete_episodes_of(palace, batch)
         remove_emptied(palace, batch, entities)
         self._report(len(batch))
         return True

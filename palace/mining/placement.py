@@ -14,8 +14,7 @@ from django.db import connection, transaction
 from language.analyzer import analyze
 from language.english.message_traits import read_traits
 from llm.commits import commit_without_waiting
-from palace.models import Drawer, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, Palace, Room
 from palace.storage.indexing import passages, postings
 from palace.storage.indexing.passages import Embedded
 from palace.storage.indexing.spaces import active_space, stays_active

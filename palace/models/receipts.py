@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from palace.models.palace import InPalace
 
-KEPT_FOR = timedelta(hours=24)
+WRITES_KEPT_FOR = timedelta(hours=24)
 
 
 class Activity(InPalace):
@@ -115,6 +115,6 @@ class IdempotentWrite(models.Model):
 
 def forget_old_writes() -> int:
     """Returns how many answers were let go."""
-    old = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - KEPT_FOR)
+    old = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR)
     count, _ = old.delete()
     return count

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from language.transcripts import Transcript
 from llm.deadline import within
-from palace.knowledge.facts.fact_learning import learn_room
+from palace.knowledge.facts import learn_room
 from palace.models import Drawer, Palace, Room
 from palace.pipeline.mine import mine_room
 from palace.storage.filing.file import file_transcript

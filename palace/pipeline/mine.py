@@ -8,9 +8,8 @@ from django.db import transaction
 
 from language.transcripts import Transcript
 from llm.commits import commit_without_waiting
-from palace.knowledge.episodes.episode_writer import write_episodes
-from palace.knowledge.facts.fact_learning import BY_MINING, learn_room, write_read
-from palace.knowledge.facts.ingestion_options import have_options
+from palace.knowledge.episodes import write_episodes
+from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
 from palace.mining.rooms import Found, Mined
 from palace.models import Palace, Room

@@ -10,9 +10,15 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
 from django.db.models.functions import Substr
 
-from palace.models import Drawer, Evidence, Fact, Palace, ProposalQuote
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import (
+    Drawer,
+    DrawerQuerySet,
+    Evidence,
+    Fact,
+    FactQuerySet,
+    Palace,
+    ProposalQuote,
+)
 
 Quote = TypeVar("Quote", Evidence, ProposalQuote)
 

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from palace.models import Entity, Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.models import Entity, Fact, FactQuerySet, Palace
 
 # Active, or ended because the world changed: not what was deleted or corrected.
 EVER_TRUE = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)

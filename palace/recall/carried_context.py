@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from language.storable import digest
-from palace.models import Drawer, Fact, Palace
-from palace.models.hierarchy import Pointer
+from palace.models import Drawer, Fact, Palace, Pointer
 from palace.recall.facts import KnownFact, citations_of
 from palace.working.ledger import Entry
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from llm.tokens import count_tokens
-from palace.models.hierarchy import Pointer
+from palace.models import Pointer
 from palace.recall.context_format import (
     Packable,
     PackableFact,

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from palace.models import Drawer
-from palace.models.hierarchy import Pointer
+from palace.models import Drawer, Pointer
 from palace.recall.context_escaping import label, on_one_line, quoted
 
 # Characters shown of a turn that does not fit whole.

@@ -20,9 +20,7 @@ from pgvector.django import MaxInnerProduct
 from language.english.dates.time_intent import Period, TimeIntent
 from language.english.intent import asks_of_past
 from language.english.question_subject import asks_for_all, subject_of
-from palace.models import EmbeddingSpace, Evidence, Fact, Palace
-from palace.models.facts import FactQuerySet, about_any
-from palace.models.hierarchy import Pointer
+from palace.models import EmbeddingSpace, Evidence, Fact, FactQuerySet, Palace, Pointer, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
 

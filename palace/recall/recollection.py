@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from palace.models import Drawer
-from palace.models.hierarchy import Pointer
+from palace.models import Drawer, Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation
 from palace.recall.deduplication import Injection

@@ -13,12 +13,10 @@ from palace.curation.deletion import delete_facts, purge_words
 from palace.errors import EmptyQuery
 from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.filters import condition_of
-from palace.models import Fact, Palace
-from palace.models.facts import FactQuerySet
-from palace.models.palace import PalaceQuerySet
+from palace.models import Fact, FactQuerySet, Palace, PalaceQuerySet
 from palace.recall.query import normalize_query
 from palace.sdk import arguments, operations, process, shown
-from palace.sdk.arguments import Messages, Moment
+from palace.sdk.arguments import DEFAULT_RESULTS, Messages, Moment
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.errors import translate_errors
 from palace.sdk.results import (
@@ -37,8 +35,6 @@ from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex, usi
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-LIMIT = 100
 
 
 def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[Memory, P], R]:
@@ -138,7 +134,7 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        limit: int = LIMIT,
+        limit: int = DEFAULT_RESULTS,
         filters: Mapping[str, Any] | None = None,
         true_at: Moment | None = None,
         known_at: Moment | None = None,
@@ -185,7 +181,7 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        limit: int = LIMIT,
+        limit: int = DEFAULT_RESULTS,
         filters: Mapping[str, Any] | None = None,
         true_at: Moment | None = None,
         known_at: Moment | None = None,

@@ -14,21 +14,35 @@ from language.transcripts import Turn
 from llm.embedding import embed
 from palace.curation.deletion import delete_fact
 from palace.errors import EmptyQuery, NoSuchFact
-from palace.knowledge.facts import fact_edits
-from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.ingestion_options import ExtractionOptions
-from palace.models import Drawer, Fact, FactEvent, Palace
-from palace.models.facts import FactQuerySet, about_any
-from palace.models.palace import PalaceQuerySet
+from palace.knowledge.facts import ExtractionOptions, fact_edits, remember
+from palace.models import Drawer, Fact, FactEvent, FactQuerySet, Palace, PalaceQuerySet, about_any
 from palace.recall.graph import named_entities, walk
 from palace.recall.query import normalize_query
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment
+from palace.sdk.errors import translate_errors
 from palace.sdk.results import AddResults, Deleted, HistoryRecord, MemoryItem, UpdatedItem
-from palace.sdk.scope import BY, CallScope
+from palace.sdk.scope import BY, CallScope, account_of
+from palace.sdk.shown import UNREAD, kept_words
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 from palace.tasks import enqueue_mining
+
+# Doors for programs build on these names beside `palace.sdk`.
+__all__ = [
+    "UNREAD",
+    "CallScope",
+    "IngestionRequest",
+    "account_of",
+    "add",
+    "delete",
+    "find",
+    "history",
+    "kept_words",
+    "rewrite",
+    "search_facts",
+    "translate_errors",
+]
 
 # One result in this many goes to facts about the named entities and their direct neighbours.
 SHARE_OF_CONNECTED = 3

@@ -11,11 +11,9 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 
 from language.storable import is_storable, storable_id
-from palace.knowledge.facts.filter_values import shown
-from palace.knowledge.facts.ingestion_options import Scope
-from palace.models import Drawer, Palace
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
+from palace.knowledge.facts import Scope
+from palace.knowledge.facts.filters import quoted
+from palace.models import Drawer, DrawerQuerySet, FactQuerySet, Palace
 from palace.sdk.errors import BadInput, ScopeError, SetupError, WrongPalace
 from settings_app.owner import find_owner
 
@@ -59,7 +57,7 @@ class CallScope:
             raise ScopeError
         for name, value in given.items():
             if value is not None and (not isinstance(value, str) or not value.strip()):
-                raise ScopeError(f"{name} is text that is not blank, not {shown(value)}.")
+                raise ScopeError(f"{name} is text that is not blank, not {quoted(value)}.")
         scope = cls(*(storable_id(value or "") for value in (user_id, agent_id, run_id)))
         if bound_to is None:
             return scope

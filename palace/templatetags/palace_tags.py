@@ -10,8 +10,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
-from palace.models import Closet, Drawer, Room, Wing
-from palace.models.hierarchy import TAGS, format_tags
+from palace.models import TAGS, Closet, Drawer, Room, Wing, format_tags
 
 register = template.Library()
 

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from llm.errors import LLMError
-from palace.knowledge.episodes.episode_store import of_conversation, search
+from palace.knowledge.episodes import episodes_of_conversation, search_episodes
 from palace.models import Episode, Palace, Room
 from palace.views.shared.pagination import NumberedPage
 from settings_app.access import PageRequest, signed_in_page
@@ -54,7 +54,7 @@ def episodes(request: PageRequest) -> HttpResponse:
     status = 200
     if query:
         try:
-            context["rows"] = _with_rooms(palace, search(palace, query, k=FOUND))
+            context["rows"] = _with_rooms(palace, search_episodes(palace, query, k=FOUND))
         except LLMError as error:
             context |= {"error": f"Nothing could be searched. {error}", "rows": []}
             status = 503
@@ -68,7 +68,7 @@ def episodes(request: PageRequest) -> HttpResponse:
 
 def episodes_of(palace: Palace, room: Room) -> list[EpisodeRow]:
     """Those of a room's conversation, the oldest first."""
-    found = of_conversation(palace, room.external_id, source=room.source)
+    found = episodes_of_conversation(palace, room.external_id, source=room.source)
     return [EpisodeRow(episode, episode.summary.splitlines()) for episode in found]
 
 

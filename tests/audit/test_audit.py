@@ -19,7 +19,7 @@ from palace.audit.references import check_ledgers, read_ledgers
 from palace.audit.run import audit_palace, snapshot
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
-from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, ImportJob, Palace, Passage
 from palace.pipeline.mine import mine
@@ -52,7 +52,7 @@ def live(palace):
     mine(palace, BATTERY)
     recall(palace, RecallRequest("Where do I live?"))
     chat(palace, "Our bees swarmed — thrice.\n", "Check the queen cells.")
-    write_due(palace)
+    write_due_episodes(palace)
     ImportJob.objects.create(palace=palace, status=ImportJob.Status.DONE)
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from api.mcp.callers import Caller
 from api.mcp.fields import MOST_FOUND, PalaceRequest, SomeText, ToolResponse
 from api.mcp.registry import tool
-from palace.knowledge.episodes.episode_store import search
+from palace.knowledge.episodes import search_episodes as search
 from palace.models import Episode, Palace
 
 FOUND = 10

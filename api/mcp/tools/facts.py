@@ -15,17 +15,12 @@ from api.mcp.registry import tool
 from api.rest.problems import Problem
 from palace.curation.deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
-from palace.knowledge.facts import fact_edits
-from palace.knowledge.facts.fact_queries import timeline as timeline_of
-from palace.knowledge.facts.fact_queries import with_words
-from palace.knowledge.facts.ingestion_options import Scope
-from palace.knowledge.facts.row_conversion import find_entity
-from palace.models import Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.knowledge.facts import Scope, fact_edits, find_entity, with_words
+from palace.knowledge.facts import timeline as timeline_of
+from palace.models import Fact, FactQuerySet, Palace
 from palace.queries.facts import in_category
 from palace.sdk.arguments import statement_of
-from palace.sdk.operations import search_facts
-from palace.sdk.shown import UNREAD, kept_words
+from palace.sdk.operations import UNREAD, kept_words, search_facts
 
 BY = "mcp"
 CATEGORY = "A path such as home/pets; includes categories below it."

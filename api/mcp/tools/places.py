@@ -12,8 +12,7 @@ from api.mcp.callers import Caller
 from api.mcp.fields import PalaceRequest, SomeText, ToolResponse
 from api.mcp.registry import tool
 from api.rest.problems import Problem
-from palace.models import Drawer, Palace
-from palace.models.hierarchy import Pointer
+from palace.models import Drawer, Palace, Pointer
 from palace.queries.places import WingRow, find_by_pointer, wing_rows
 
 MOST_WINGS = 1_000

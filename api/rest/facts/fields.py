@@ -12,10 +12,9 @@ from rest_framework import serializers
 from api.rest.memory_service.shapes import MOST_MESSAGES, ExactText, Shape
 from api.rest.parsing import read_json
 from language.transcripts import ROLES
-from palace.knowledge.facts.filter_values import read_moment
-from palace.sdk.arguments import MOST_RESULTS
-from palace.sdk.memory import LIMIT
-from palace.sdk.scope import CallScope
+from palace.knowledge.facts.filters import read_moment
+from palace.sdk.arguments import DEFAULT_RESULTS, MOST_RESULTS
+from palace.sdk.operations import CallScope
 from settings_app.api_keys import ApiKey
 
 A_FILTER = '{"field": "tags", "operator": "eq", "value": "work"}'
@@ -99,7 +98,7 @@ class Scoped(Shape):
 
 class Limited(Scoped):
     limit = serializers.IntegerField(
-        required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
+        required=False, default=DEFAULT_RESULTS, min_value=1, max_value=MOST_RESULTS
     )
 
 

@@ -13,10 +13,9 @@ from api.rest.base import ApiView
 from api.rest.facts import shapes
 from api.rest.facts.fields import scope_in
 from api.rest.problems import not_found
-from palace.knowledge.facts.fact_queries import entities, relations, timeline
-from palace.knowledge.facts.row_conversion import find_entity
+from palace.knowledge.facts import entities, find_entity, relations, timeline
 from palace.models import Entity, Fact, Palace
-from palace.sdk.scope import CallScope
+from palace.sdk.operations import CallScope
 
 TAG = ["fact API"]
 

@@ -16,10 +16,8 @@ from api.rest.facts.fields import Scoped, scope_in, without_scope
 from api.rest.memory_service.turn_ids import new_turn
 from api.rest.palaces import palaces_for
 from api.rest.problems import not_found
-from palace.sdk import operations
-from palace.sdk.errors import translate_errors
-from palace.sdk.memory import Memory
-from palace.sdk.results import Deleted
+from palace.sdk import Deleted, Memory, operations
+from palace.sdk.operations import translate_errors
 
 TAG = ["fact API"]
 

@@ -7,8 +7,7 @@ from typing import Any
 from django.db.models import Prefetch
 
 from api.rest.memory_service.turn_ids import turn_of
-from palace.models import Drawer, Evidence, Palace
-from palace.models.facts import Fact, FactQuerySet
+from palace.models import Drawer, Evidence, Fact, FactQuerySet, Palace
 from palace.pipeline.deadline import AtOnce
 from palace.recall.context_builder import Citation
 from palace.recall.recollection import Recollection

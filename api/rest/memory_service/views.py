@@ -21,8 +21,7 @@ from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.curation.deletion import delete_drawers, delete_palace
-from palace.models import Drawer, Fact, Palace
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, Fact, Palace
 from palace.pipeline.deadline import mine_at_once
 from palace.recall.context_format import PackableTurn
 from palace.recall.recall import recall

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from api.rest.base import ApiView
 from api.rest.paging import Page
 from api.rest.problems import Problem, not_found
-from palace.models import Palace
-from palace.models.palace import InPalace, InPalaceQuerySet
+from palace.models import InPalace, InPalaceQuerySet, Palace
 
 Row = TypeVar("Row", bound=InPalace)
 ALL_PALACES = (

@@ -15,8 +15,7 @@ from api.rest.palace import representations, shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash, trash_drawers
-from palace.models import Drawer, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet, Pointer
+from palace.models import Drawer, DrawerQuerySet, Palace, Pointer, Room
 from palace.queries.places import find_by_pointer
 
 TAG = ["drawers"]

@@ -17,8 +17,7 @@ from api.rest.palace.drawers import chosen
 from api.rest.palace.places import PlaceView
 from palace.curation.refiling import move_drawers, move_into, move_room
 from palace.curation.wings import wing_called
-from palace.models import Drawer, Palace, Wing
-from palace.models.hierarchy import Pointer
+from palace.models import Drawer, Palace, Pointer, Wing
 
 
 class MoveView(PlaceView):

@@ -8,8 +8,7 @@ from rest_framework import serializers
 
 from language.storable import LABEL_LENGTH
 from language.transcripts import ROLES
-from palace.models import Wing
-from palace.models.hierarchy import TAGS
+from palace.models import TAGS, Wing
 
 Shape = serializers.Serializer[Any]
 

@@ -18,7 +18,7 @@ from api.rest.palace.drawers import chosen
 from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace import tasks
-from palace.curation.purge import PURGE_IN_REQUEST_S, Purge
+from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     batch_key,
     batch_of,
@@ -28,8 +28,7 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
-from palace.models import Drawer, Palace
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, Palace
 
 MOST = 2**53
 TAG = ["trash"]

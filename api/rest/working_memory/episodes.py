@@ -12,10 +12,9 @@ from rest_framework.response import Response
 from api.rest.facts.fields import moment
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
-from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS
+from palace.knowledge.episodes import MOST_SUMMARY_CHARS
 from palace.models import Episode
-from palace.sdk.arguments import MOST_RESULTS
-from palace.sdk.episodes import LIMIT
+from palace.sdk.arguments import DEFAULT_EPISODES, MOST_RESULTS
 
 TAG = ["episodes"]
 
@@ -43,7 +42,7 @@ class EpisodesRequest(PalaceRequest):
     query = ExactText(help_text="The search query.")
     agent_id = agent_field("Only this agent's episodes.")
     limit = serializers.IntegerField(
-        required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
+        required=False, default=DEFAULT_EPISODES, min_value=1, max_value=MOST_RESULTS
     )
     as_of = moment("Only conversations that had started by then.")
 

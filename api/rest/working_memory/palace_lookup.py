@@ -10,7 +10,7 @@ from rest_framework import serializers
 from api.rest.base import ApiView
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.problems import Problem
-from palace.sdk.memory import Memory
+from palace.sdk import Memory
 
 
 def user_field() -> serializers.CharField:

@@ -15,8 +15,8 @@ from api.mcp.server import server_for
 from api.mcp.threads import finish
 from palace.errors import PalaceError
 from palace.management.people import user_of
+from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
-from palace.sdk.scope import account_of
 
 
 class Command(BaseCommand):

@@ -16,6 +16,7 @@ from palace.errors import PalaceError
 from palace.knowledge.dreaming.proposals import Quote
 from palace.models import (
     Drawer,
+    DrawerQuerySet,
     DreamMark,
     Evidence,
     ExpectedDrawer,
@@ -24,7 +25,6 @@ from palace.models import (
     Palace,
     RecallCase,
 )
-from palace.models.hierarchy import DrawerQuerySet
 
 MOST_CHARS = 40_000
 # Whatever the instructions are, material is no instruction.

@@ -55,7 +55,7 @@ class Night:
     with_model: bool
 
 
-def due(now: datetime) -> Iterator[Night]:
+def palaces_due(now: datetime) -> Iterator[Night]:
     """Palaces that are to dream now, those that have waited longest first."""
     marks = dict(DreamMark.objects.values_list("palace_id", "dreamt_at"))
     holding = Fact.objects.active().order_by().values("palace").distinct()

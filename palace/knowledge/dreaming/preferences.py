@@ -17,8 +17,7 @@ from language.english.message_cues import is_sensitive
 from llm.chat import Message
 from palace.knowledge.dreaming.dream_input import GUARD, shown
 from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote
-from palace.models import Drawer
-from palace.models.dreams import ASKS_FIRST
+from palace.models import ASKS_FIRST, Drawer
 
 CATEGORY = "user-preferences/inferred"
 TAG = "inferred"

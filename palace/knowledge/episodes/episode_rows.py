@@ -10,8 +10,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from palace.knowledge.episodes.material import Key, Material, Summary
-from palace.models import Drawer, EmbeddingSpace, Episode, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, EmbeddingSpace, Episode, Palace, Room
 from palace.storage.indexing.episode_vectors import forget_texts, replace
 from palace.storage.indexing.vector_index import Vector
 
@@ -102,7 +101,7 @@ def cover(palace: Palace, keys: Iterable[Key]) -> None:
         covered.update(trashed_at=timezone.now())
 
 
-def put_away(palace: Palace, at: datetime) -> None:
+def trash_episodes(palace: Palace, at: datetime) -> None:
     """Drawers went to the trash at this moment. Call it holding the palace."""
     gone = Drawer.objects.within(palace).filter(trashed_at=at)
     _write_again(palace, gone)
@@ -113,7 +112,7 @@ def put_away(palace: Palace, at: datetime) -> None:
     stored.exclude(Exists(_of_conversation(palace).kept())).update(trashed_at=at)
 
 
-def bring_back(palace: Palace, drawers: Collection[int]) -> None:
+def restore_episodes(palace: Palace, drawers: Collection[int]) -> None:
     """Drawers, by their keys, are back from the trash. Call it holding the palace.
 
     What mining wrote comes back when its turn comes, which is now.
@@ -125,7 +124,7 @@ def bring_back(palace: Palace, drawers: Collection[int]) -> None:
     of_these.filter(Exists(_of_conversation(palace).kept())).update(trashed_at=None)
 
 
-def forget_resting_on(palace: Palace, purged: Sequence[Drawer]) -> None:
+def delete_episodes_of(palace: Palace, purged: Sequence[Drawer]) -> None:
     """Delete the episodes that may hold words of these drawers, which were just deleted."""
     gone_at: dict[Key, datetime] = {}
     for drawer in purged:

@@ -24,7 +24,7 @@ MOST_LISTED = 200
 MOST_LISTED_CHARS = 50_000
 
 
-def store(
+def store_episode(
     palace: Palace,
     *,
     conversation: str,
@@ -115,7 +115,7 @@ def _listed(name: str, values: object) -> list[Any]:
     return kept
 
 
-def search(
+def search_episodes(
     palace: Palace,
     query: str,
     *,
@@ -146,7 +146,9 @@ def search(
     return nearest(palace, space, vector, among, limit=k)
 
 
-def of_conversation(palace: Palace, conversation: str, *, source: str = "") -> list[Episode]:
+def episodes_of_conversation(
+    palace: Palace, conversation: str, *, source: str = ""
+) -> list[Episode]:
     """The episodes of a conversation, the oldest first: what mining wrote, what callers stored.
 
     Args:

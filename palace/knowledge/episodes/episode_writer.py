@@ -22,8 +22,7 @@ from llm.providers import Endpoint
 from palace.knowledge.episodes.episode_rows import Made, cover, derived, land
 from palace.knowledge.episodes.material import Key, Material, Summary, gather
 from palace.knowledge.episodes.summaries import input_hash, summarise, summarise_with_model
-from palace.models import EmbeddingSpace, Palace, Room
-from palace.models.episodes import BEFORE_EPISODES
+from palace.models import BEFORE_EPISODES, EmbeddingSpace, Palace, Room
 from palace.models.locks import held_if_free
 from palace.storage.indexing.episode_vectors import embed_texts
 from palace.storage.indexing.spaces import active_space
@@ -34,7 +33,7 @@ logger = logging.getLogger(__name__)
 BATCH = 32
 
 
-def write_due(palace: Palace, *, seconds: float | None = None) -> bool:
+def write_due_episodes(palace: Palace, *, seconds: float | None = None) -> bool:
     """Write the episodes that are due, those that wait for longest first.
 
     Where somebody else is at it in this palace, nothing is done. May be killed at any time.

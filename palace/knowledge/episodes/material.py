@@ -13,8 +13,7 @@ from django.db import connection
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Left
 
-from palace.models import Drawer, EmbeddingSpace, Episode, Mention, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, EmbeddingSpace, Episode, Mention, Palace, Room
 from palace.storage.indexing.vector_index import Vector
 
 Key = tuple[str, str]  # A conversation's source, and its id there.

@@ -10,8 +10,7 @@ from language.english.judging.word_overlap import same
 from language.predicates import UNRESOLVED, category_of, is_single
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.row_conversion import entity_for, find_entity
-from palace.models import Fact, Palace
-from palace.models.facts import PREDICATE_LENGTH
+from palace.models import PREDICATE_LENGTH, Fact, Palace
 
 # The columns that say what the sentence says.
 STATEMENT = (

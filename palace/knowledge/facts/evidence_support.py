@@ -10,28 +10,27 @@ from django.utils import timezone
 
 from palace.errors import FactConflict
 from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, hold_again
-from palace.knowledge.facts.fact_writer import note, retire
+from palace.knowledge.facts.fact_writer import record_event, retire
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import reconcile, scopes_of
-from palace.models import Drawer, Evidence, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
+from palace.models import Drawer, Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import forget_texts
 from palace.storage.indexing.spaces import active_space
 
 BY_TRASH = Scope("trash")
 GONE = "the words it rested on were moved to the trash"
-BACK = "the words it rests on are back"
+WORDS_ARE_BACK = "the words it rests on are back"
 OPEN_AGAIN = "the words that had ended it were moved to the trash"
 ENDED_AGAIN = "the words that end it are back"
 
 
-def unfound(palace: Palace, facts: FactQuerySet) -> list[Fact]:
+def retire_unsupported(palace: Palace, facts: FactQuerySet) -> list[Fact]:
     """Drop facts whose words go to the trash; returns them. Call it holding the palace."""
     dropped = list(facts.order_by("pk"))
     now = timezone.now()
     for fact in dropped:
         retire(fact, Fact.Fate.UNFOUNDED, now)
-        note(
+        record_event(
             palace, BY_TRASH, FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=GONE, at=now
         )
     return dropped
@@ -48,7 +47,7 @@ def reopen_ended(palace: Palace, scopes: Iterable[tuple[str, str]]) -> None:
         reconcile(palace, active_space(), scope, opened=OPEN_AGAIN, closed=GONE)
 
 
-def found_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
+def restore_supported(palace: Palace, drawers: Collection[int]) -> list[Fact]:
     """Hold again what was dropped with these drawers, by their keys, which are back.
 
     What they had ended ends again. What has been replaced meanwhile stays as it is. Call it
@@ -57,7 +56,7 @@ def found_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
     held: list[Fact] = []
     for agent, run in scopes_of(palace, Drawer.objects.filter(pk__in=drawers)):
         scope = replace(BY_TRASH, agent=agent, run=run)
-        work = reconcile(palace, active_space(), scope, opened=BACK, closed=ENDED_AGAIN)
+        work = reconcile(palace, active_space(), scope, opened=WORDS_ARE_BACK, closed=ENDED_AGAIN)
         held += work.opened
     return held + _written_by_hand_again(palace, drawers)
 
@@ -72,7 +71,7 @@ def _written_by_hand_again(palace: Palace, drawers: Collection[int]) -> list[Fac
     held: list[Fact] = []
     for fact in newest:
         try:
-            again = hold_again(palace, fact, BY_TRASH, why=BACK)
+            again = hold_again(palace, fact, BY_TRASH, why=WORDS_ARE_BACK)
         except FactConflict:
             continue
         again.settled_at = fact.settled_at
@@ -81,7 +80,7 @@ def _written_by_hand_again(palace: Palace, drawers: Collection[int]) -> list[Fac
     return held
 
 
-def forget_resting_on(palace: Palace, drawers: Collection[int]) -> list[int]:
+def delete_supported_by(palace: Palace, drawers: Collection[int]) -> list[int]:
     """Delete every version that rests on these drawers alone, and its words in histories.
 
     Call it in the transaction that deletes the drawers, before it does.

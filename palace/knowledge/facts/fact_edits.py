@@ -14,12 +14,11 @@ from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.edited_sentence import follow, says_same
 from palace.knowledge.facts.fact_reader import FactReader
-from palace.knowledge.facts.fact_writer import event, note, retire, take_over_evidence
+from palace.knowledge.facts.fact_writer import event, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.statement_replay import ENDED_BY
-from palace.models import Evidence, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
+from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing, forget_texts
 from palace.storage.indexing.spaces import active_space
 from palace.storage.indexing.vector_index import index_in_use
@@ -100,7 +99,9 @@ def rewrite(
         _refuse_if_taken(palace, new)
         new.save()
         _take_over_words(palace, new)
-        note(palace, scope, FactEvent.Kind.UPDATE, memory, old.text, text, at=new.recorded_at)
+        record_event(
+            palace, scope, FactEvent.Kind.UPDATE, memory, old.text, text, at=new.recorded_at
+        )
     fill_missing(palace, active_space(), [new])
     return Rewritten(new, old, is_read)
 
@@ -187,7 +188,7 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     new.save()
     take_over_evidence(fact, new)
     copy_vectors(fact, new)
-    note(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
+    record_event(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
     return new
 
 

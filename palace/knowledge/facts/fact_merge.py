@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from language.english.judging.word_overlap import words_of
 from palace.knowledge.facts.fact_edits import copy_of, hold_again
-from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
+from palace.knowledge.facts.fact_writer import record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
@@ -63,7 +63,7 @@ def end(fact: Fact, fate: Fact.Fate, why: str, *, ended_at: datetime | None = No
     """Hold a fact no longer; see `palace.knowledge.facts.fact_writer.retire`."""
     now = timezone.now()
     retire(fact, fate, now, ended_at=ended_at)
-    note(
+    record_event(
         fact.palace, _told_by(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why,
         at=now,
     )  # fmt: skip
@@ -130,7 +130,7 @@ def _note_merged(palace: Palace, facts: Sequence[Fact], first: Fact, new: Fact) 
             kind, text, why = FactEvent.Kind.UPDATE, new.text, _changed(first, new)
         else:
             kind, text, why = FactEvent.Kind.DELETE, None, SAID_ONCE
-        note(
+        record_event(
             palace, _told_by(fact), kind, fact.memory, fact.text, text, why=why, at=new.recorded_at
         )
 

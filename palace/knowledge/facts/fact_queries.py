@@ -8,8 +8,7 @@ from uuid import UUID
 
 from django.db.models import F, Prefetch, Q, QuerySet
 
-from palace.models import Entity, Evidence, Fact, FactEvent, Palace
-from palace.models.facts import FactQuerySet
+from palace.models import Entity, Evidence, Fact, FactEvent, FactQuerySet, Palace
 
 
 def history(palace: Palace, memory: UUID) -> list[FactEvent]:

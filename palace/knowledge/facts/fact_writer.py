@@ -16,16 +16,17 @@ from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision, entity_for
 from palace.models import (
+    PREDICATE_LENGTH,
     Drawer,
     EmbeddingSpace,
     Entity,
     Evidence,
     Fact,
     FactEvent,
+    FactQuerySet,
     Palace,
     Statement,
 )
-from palace.models.facts import PREDICATE_LENGTH, FactQuerySet
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.fact_vectors import Vector
 
@@ -240,7 +241,7 @@ class Writer:
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
     ) -> None:
-        note(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
+        record_event(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
 
 
 def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
@@ -274,7 +275,7 @@ def close(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | Non
         fact.valid_to = max(min(ends), fact.valid_from) if fact.valid_from else min(ends)
 
 
-def note(
+def record_event(
     palace: Palace,
     scope: Scope,
     kind: FactEvent.Kind,

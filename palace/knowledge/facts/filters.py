@@ -34,8 +34,10 @@ from django.db.models.functions import Cast, Coalesce, Lower
 
 from palace.errors import BadFilter
 from palace.knowledge.facts import filter_values as values
-from palace.knowledge.facts.filter_values import shown
+from palace.knowledge.facts.filter_values import as_json, quoted, read_moment
 from palace.models import Fact
+
+__all__ = ["as_json", "condition_of", "quoted", "read_moment"]
 
 _ORDER: Mapping[str, type[lookups.Lookup[Any]]] = {
     "gt": lookups.GreaterThan,
@@ -94,7 +96,7 @@ class _Reading:
         if depth > MOST_DEPTH:
             raise BadFilter(f"The filter is more than {MOST_DEPTH} levels deep; make it flatter.")
         if not isinstance(part, Mapping):
-            raise BadFilter(f"{shown(part)} is no filter. {_WRITE}")
+            raise BadFilter(f"{quoted(part)} is no filter. {_WRITE}")
         [only] = part if len(part) == 1 else [None]
         if only in _JOINS:
             return self._joined(str(only), part[only], depth)
@@ -104,19 +106,19 @@ class _Reading:
 
     def _joined(self, join: str, parts: object, depth: int) -> Q:
         if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
-            raise BadFilter(f"{join} takes a list of at least one filter, not {shown(parts)}.")
+            raise BadFilter(f"{join} takes a list of at least one filter, not {quoted(parts)}.")
         return reduce(_JOINS[join], [self.read(one, depth=depth + 1) for one in parts])
 
     def _condition(self, part: Mapping[Any, Any]) -> Q:
         if set(part) != {"field", "operator", "value"}:
-            raise BadFilter(f"{shown(dict(part))} is no filter. {_WRITE}")
+            raise BadFilter(f"{quoted(dict(part))} is no filter. {_WRITE}")
         self._conditions += 1
         if self._conditions > MOST_CONDITIONS:
             raise BadFilter(f"The filter has more than {MOST_CONDITIONS} conditions; use fewer.")
         field, operator = part["field"], part["operator"]
         if not isinstance(operator, str) or operator not in OPERATORS:
             raise BadFilter(
-                f"{shown(operator)} is no operator of filters; use one of {', '.join(OPERATORS)}."
+                f"{quoted(operator)} is no operator of filters; use one of {', '.join(OPERATORS)}."
             )
         values.check_field(field)
         return _compared(field, operator, part["value"])

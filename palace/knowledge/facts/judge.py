@@ -21,8 +21,7 @@ from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.knowledge.facts.model_calls import ask
 from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
-from palace.models import EmbeddingSpace, Entity, Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.models import EmbeddingSpace, Entity, Fact, FactQuerySet, Palace
 from palace.storage.indexing.fact_vectors import Vector, nearest
 
 # The model is shown up to so many known facts a candidate.

@@ -59,7 +59,7 @@ def ask(
     return answer
 
 
-def forget_answers(owner_id: int) -> None:
+def forget_model_answers(owner_id: int) -> None:
     """Delete what models answered of late for an owner.
 
     Raises:

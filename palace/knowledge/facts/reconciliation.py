@@ -20,14 +20,21 @@ from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,
     Remembered,
-    note,
+    record_event,
     take_over_evidence,
 )
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.statement_replay import Board, replayed, written_otherwise
-from palace.models import EmbeddingSpace, Evidence, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import (
+    DrawerQuerySet,
+    EmbeddingSpace,
+    Evidence,
+    Fact,
+    FactEvent,
+    FactQuerySet,
+    Palace,
+    Statement,
+)
 from palace.storage.indexing.fact_vectors import copy_vectors, store
 
 IN_ORDER = "judged again in the order of saying"
@@ -322,7 +329,7 @@ class Reconciled:
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
     ) -> None:
-        note(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
+        record_event(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
 
     def _add_words(self) -> None:
         rows = [

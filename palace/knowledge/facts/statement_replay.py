@@ -33,9 +33,18 @@ from palace.knowledge.facts.row_conversion import (
     known_fact_of,
     messages_of,
 )
-from palace.models import Drawer, EmbeddingSpace, Entity, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
-from palace.models.statements import SaidOrder, at_moment
+from palace.models import (
+    Drawer,
+    EmbeddingSpace,
+    Entity,
+    Fact,
+    FactEvent,
+    FactQuerySet,
+    Palace,
+    SaidOrder,
+    Statement,
+    at_moment,
+)
 from palace.storage.indexing.fact_vectors import Vector, embed_texts
 
 # Closed so by a statement, a row is held again where that statement counts no longer.

@@ -11,9 +11,16 @@ from pgvector import HalfVector
 
 from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
-from palace.models import Drawer, EmbeddingSpace, EpisodeVector, FactVector, Palace, Passage
-from palace.models.episodes import EpisodeQuerySet
-from palace.models.facts import FactQuerySet
+from palace.models import (
+    Drawer,
+    EmbeddingSpace,
+    EpisodeQuerySet,
+    EpisodeVector,
+    FactQuerySet,
+    FactVector,
+    Palace,
+    Passage,
+)
 from palace.storage.indexing import episode_vectors, fact_vectors, passages
 from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
 

@@ -10,8 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from llm.embedding import embed, forget
 from llm.errors import LLMError
-from palace.models import EmbeddingSpace, Fact, FactVector, Palace
-from palace.models.facts import FactQuerySet
+from palace.models import EmbeddingSpace, Fact, FactQuerySet, FactVector, Palace
 from palace.storage.indexing.spaces import model_of
 from palace.storage.indexing.vector_index import Vector, index_in_use
 

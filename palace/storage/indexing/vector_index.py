@@ -18,8 +18,7 @@ from django.db import connection
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
-from palace.models import EmbeddingSpace, FactVector, Palace
-from palace.models.facts import FactQuerySet
+from palace.models import EmbeddingSpace, FactQuerySet, FactVector, Palace
 
 Vector = npt.NDArray[np.float32]
 

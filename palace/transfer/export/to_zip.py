@@ -13,8 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from language.slugs import slug_of
-from palace.models import Drawer, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, Palace, Room
 from palace.transfer.export import records
 from palace.transfer.export.records import CHUNK, LONG_CHUNK
 from palace.transfer.importers.loci_format import (

@@ -14,9 +14,7 @@ from kombu.exceptions import OperationalError
 
 from palace import tasks
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.dream_input import read_directives
-from palace.knowledge.dreaming.dream_run import is_dreaming
-from palace.knowledge.dreaming.model_passes import Estimate, estimate
+from palace.knowledge.dreaming import Estimate, estimate, is_dreaming, read_directives
 from palace.models import Activity, DreamMark, Palace
 from palace.views.dreams.forms import DreamForm
 from settings_app.access import PageRequest, signed_in_form

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
-from palace.knowledge.facts.fact_queries import relations
-from palace.models import Entity, Fact
-from palace.models.facts import FactQuerySet
+from palace.knowledge.facts import relations
+from palace.models import Entity, Fact, FactQuerySet
 from palace.queries.entities import display_name
 from palace.templatetags.fact_tags import in_words
 from palace.views.entities.graph_layout import (

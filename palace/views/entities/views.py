@@ -15,8 +15,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
 
 from language.storable import storable_label
-from palace.models import Entity, Fact, Mention, Palace
-from palace.models.facts import FactQuerySet
+from palace.models import Entity, Fact, FactQuerySet, Mention, Palace
 from palace.queries.entities import named_like
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import EVER_TRUE, about_entity

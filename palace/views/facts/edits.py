@@ -16,8 +16,8 @@ from palace.curation.deletion import Forgotten, delete_fact
 from palace.curation.deletion import restore_fact as restore_with_words
 from palace.curation.trash import Restored
 from palace.errors import FactConflict, NoSuchFact
+from palace.knowledge.facts import Scope
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Fact, Palace
 from palace.templatetags.palace_tags import counted
 from palace.views.facts.views import LONGEST_TEXT, show_fact

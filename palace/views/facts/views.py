@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from language.predicates import PREDICATES
 from palace.curation.deletion import only_sources_of
-from palace.knowledge.facts.fact_queries import history
-from palace.models import Fact, Palace, Proposal
-from palace.models.facts import FactQuerySet
+from palace.knowledge.facts import history
+from palace.models import Fact, FactQuerySet, Palace, Proposal
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import EVER_TRUE
 from palace.templatetags.fact_tags import TYPES

@@ -9,8 +9,7 @@ from uuid import UUID
 from django.db.models import Case, IntegerField, Q, Value, When
 from django.http import Http404
 
-from palace.models import Activity, Fact, Palace, Proposal
-from palace.models.dreams import ProposalQuerySet
+from palace.models import Activity, Fact, Palace, Proposal, ProposalQuerySet
 from palace.views.shared.query_params import find_by_uuid, get_by_uuid, query_string
 
 Kind = Proposal.Kind

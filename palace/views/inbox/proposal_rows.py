@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from palace.knowledge.dreaming.proposals import After, after_of
+from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.queries.evidence import cut_out, with_quotes
 from palace.templatetags.fact_tags import path

@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.decisions import (
+from palace.knowledge.dreaming import (
     Decided,
     accept,
     accept_all,

@@ -12,8 +12,7 @@ from django.shortcuts import redirect
 from django_htmx.http import HttpResponseClientRedirect
 
 from palace.errors import BadPointer, PalaceError
-from palace.models import Activity, Drawer, Palace
-from palace.models.hierarchy import Pointer
+from palace.models import Activity, Drawer, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest

@@ -12,8 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from palace.errors import PalaceError
-from palace.models import Drawer, Fact, Palace, RecollectionTrace
-from palace.models.hierarchy import Pointer
+from palace.models import Drawer, Fact, Palace, Pointer, RecollectionTrace
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import latest_versions
 from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back

@@ -18,7 +18,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from kombu.exceptions import OperationalError
 
 from palace import tasks
-from palace.curation.purge import PURGE_IN_REQUEST_S, Purge
+from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     Batch,
     Place,

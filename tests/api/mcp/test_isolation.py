@@ -19,7 +19,7 @@ from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
-from palace.knowledge.episodes.episode_store import store
+from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Fact, Palace
 from palace.pipeline.deadline import mine_at_once
 from palace.working.entries import set_entry
@@ -74,7 +74,7 @@ def drawer(owner):
     palace = Palace.objects.create(owner=owner, subject="ada")
     turn = Turn("1", "user", SAID, START)
     [drawer] = mine_at_once(palace, Transcript("plain", "one", "", (turn,)), seconds=30).drawers
-    store(palace, conversation="one", summary=f"About a {WORD}.")
+    store_episode(palace, conversation="one", summary=f"About a {WORD}.")
     set_entry(palace, Namespace.read("session/mcp"), "notes", f"{WORD} notes")
     return Drawer.objects.with_place().get(pk=drawer.pk)
 

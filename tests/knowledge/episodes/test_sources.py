@@ -5,8 +5,12 @@ from __future__ import annotations
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_of, move_to_trash, restore
 from palace.curation.wings import merge_wings
-from palace.knowledge.episodes.episode_store import of_conversation, search, store
-from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.episodes.episode_store import (
+    episodes_of_conversation,
+    search_episodes,
+    store_episode,
+)
+from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.models import Drawer, Episode, EpisodeVector, Room
 from palace.pipeline.mine import mine
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, transcript
@@ -31,14 +35,14 @@ def test_what_quotes_words_in_the_trash_is_found_by_nobody_and_made_anew(palace)
     mine(palace, SAFE)
     assert "Xylophone" in Episode.objects.get().summary
     batch = move_to_trash(first_drawer("secret"))
-    assert search(palace, "the code of the safe") == []
-    assert of_conversation(palace, "secret") == []
-    write_due(palace)
-    [episode] = of_conversation(palace, "secret")
+    assert search_episodes(palace, "the code of the safe") == []
+    assert episodes_of_conversation(palace, "secret") == []
+    write_due_episodes(palace)
+    [episode] = episodes_of_conversation(palace, "secret")
     assert episode.messages == 3
     assert "xylophone" not in str(Episode.objects.values().get()).lower()
     restore(palace, batch_of(palace, batch.at))
-    write_due(palace)
+    write_due_episodes(palace)
     assert "Xylophone" in Episode.objects.get().summary
 
 
@@ -46,11 +50,11 @@ def test_a_conversation_that_comes_back_whole_is_not_summed_up_again(palace, mod
     model.answer(answering("They measured the current."))
     mine(palace, BATTERY)
     batch = move_to_trash(Room.objects.get())
-    write_due(palace)
-    assert of_conversation(palace, "battery") == []
+    write_due_episodes(palace)
+    assert episodes_of_conversation(palace, "battery") == []
     restore(palace, batch_of(palace, batch.at))
-    write_due(palace)
-    [episode] = of_conversation(palace, "battery")
+    write_due_episodes(palace)
+    [episode] = episodes_of_conversation(palace, "battery")
     assert episode.made_by == "model"
     assert len(asked_for_episodes(model)) == 1
 
@@ -60,19 +64,21 @@ def test_purged_words_are_in_no_episode(palace):
     move_to_trash(first_drawer("secret"))
     Purge(palace).run(Drawer.objects.all())
     assert "xylophone" not in words_in_the_database()
-    write_due(palace)
+    write_due_episodes(palace)
     assert Episode.objects.get().messages == 3
     assert "xylophone" not in words_in_the_database()
 
 
 def test_with_the_last_of_a_conversation_all_its_episodes_go(palace):
     mine(palace, SAFE)
-    store(palace, conversation="secret", summary="The code is Xylophone-4711.")
-    kept = store(palace, conversation="elsewhere", summary="Nothing of this was filed here.")
+    store_episode(palace, conversation="secret", summary="The code is Xylophone-4711.")
+    kept = store_episode(
+        palace, conversation="elsewhere", summary="Nothing of this was filed here."
+    )
     move_to_trash(first_drawer("secret"))
     assert Episode.objects.stored().kept().count() == 2
     batch = move_to_trash(Room.objects.get())
-    assert [found for found, _ in search(palace, "code")] == [kept]
+    assert [found for found, _ in search_episodes(palace, "code")] == [kept]
     restore(palace, batch_of(palace, batch.at))
     assert Episode.objects.stored().kept().count() == 2
     move_to_trash(Room.objects.get())
@@ -85,7 +91,7 @@ def test_with_the_last_of_a_conversation_all_its_episodes_go(palace):
 def test_what_was_written_since_stays_when_the_trash_is_emptied(palace):
     mine(palace, SAFE)
     move_to_trash(first_drawer("secret"))
-    write_due(palace)
+    write_due_episodes(palace)
     left = Episode.objects.values().get()
     Purge(palace).run(Drawer.objects.all())
     assert Episode.objects.values().get() == left
@@ -98,5 +104,5 @@ def test_merging_wings_keeps_episodes(palace):
     wings = list({room.wing for room in Room.objects.select_related("wing")})
     for wing in wings[1:]:
         merge_wings(wing, wings[0])
-    write_due(palace)
+    write_due_episodes(palace)
     assert list(Episode.objects.order_by("pk").values()) == before
