@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -218,7 +218,7 @@ def delete_fact(
     memory: UUID,
     scope: Scope,
     *,
-    check: Callable[[Fact], None] = fact_edits.as_it_may_be,
+    check: fact_edits.Check | None = None,
     doors: Collection[str] | None = FACT_DOORS,
 ) -> Forgotten:
     """Delete a fact, and move the drawers that are sources of no other fact to the trash.
@@ -272,7 +272,7 @@ def restore_fact(palace: Palace, fact: Fact, scope: Scope) -> tuple[Fact, Restor
             words = sources_of(palace, [fact.memory])
             trashed_with = batch_of(palace, fact.retired_at).filter(pk__in=words.values("pk"))
         restored = restore_drawers(palace, trashed_with)
-        active = fact_edits.hold_in_order(palace, fact, scope, why=fact_edits.RESTORED)
+        active = fact_edits.reactivate_in_order(palace, fact, scope, why=fact_edits.RESTORED)
     fill_missing(palace, active_space(), [active])
     return active, restored
 

@@ -163,8 +163,8 @@ def forget_changes(palace: Palace, gone: Collection[UUID]) -> None:
 
 def _undo_merge(palace: Palace, keep: Entity, record: dict[str, Any], activity: Activity) -> None:
     described = record["entity"]
-    held = Entity.objects.filter(palace=palace, kind=described["kind"], slug=described["slug"])
-    if held.exists():
+    taken = Entity.objects.filter(palace=palace, kind=described["kind"], slug=described["slug"])
+    if taken.exists():
         raise BadEntity(
             f"There is another “{_short(described['name'])}” now. "
             "Merge that one first, and then split what should be apart."

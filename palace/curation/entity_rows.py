@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from palace.errors import FactConflict
 from palace.knowledge.facts import TOOK_ITS_PLACE, Scope, record_event, retire, take_over_evidence
-from palace.knowledge.facts.fact_edits import hold_again
+from palace.knowledge.facts.fact_edits import reactivate
 from palace.models import Drawer, Entity, Evidence, Fact, FactEvent, Mention, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
 
@@ -326,7 +326,7 @@ def _reactivate(palace: Palace, key: int, valid_to: datetime | None = None) -> N
         return
     superseded = fact.fate == Fact.Fate.SUPERSEDED
     try:
-        new = hold_again(palace, fact, scope_of(fact), why=MERGE_UNDONE)
+        new = reactivate(palace, fact, scope_of(fact), why=MERGE_UNDONE)
     except FactConflict:
         return
     if superseded:

@@ -23,7 +23,7 @@ from palace.knowledge.facts import (
     retire_unsupported,
     scopes_of,
 )
-from palace.knowledge.facts.fact_edits import hold_in_order
+from palace.knowledge.facts.fact_edits import reactivate_in_order
 from palace.models import (
     Activity,
     Closet,
@@ -159,7 +159,7 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
         restored = restore_drawers(palace, drawers)
         for fact in deleted:
             with suppress(FactConflict):
-                hold_in_order(palace, fact, BY_TRASH, why=WORDS_ARE_BACK)
+                reactivate_in_order(palace, fact, BY_TRASH, why=WORDS_ARE_BACK)
     return restored
 
 

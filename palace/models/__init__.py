@@ -1,4 +1,4 @@
-"""Everything the palace keeps. Each table starts from a palace."""
+"""The tables of a palace, and what their callers need: query sets, pointers and constants."""
 
 from palace.models.dreams import (
     ASKS_FIRST,

@@ -46,7 +46,7 @@ class RecollectionTrace(InPalace):
         return self.query[:80]
 
     def cut(self) -> list[dict[str, Any]]:
-        """The best of those that were cut: drawer, score, cut (why), signals, and maybe place."""
+        """The best rejected candidates: drawer, score, cut (why), signals, and place if any."""
         signals = self.candidates["signals"]
         return [
             {
@@ -61,7 +61,7 @@ class RecollectionTrace(InPalace):
 
 
 class RecallCase(InPalace):
-    """A question as it was asked on one day; asked again on another, it is another case."""
+    """A test question, as asked on one day; on another day it is another case."""
 
     query = models.TextField()
     now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
@@ -76,7 +76,7 @@ class RecallCase(InPalace):
         constraints = [
             models.UniqueConstraint(fields=["palace", "id"], name="case_in_palace"),
             models.UniqueConstraint(fields=["palace", "uuid"], name="case_uuid"),
-            # A question may be longer than a key of an index can be.
+            # Hashed, as a question may be too long for an index.
             models.UniqueConstraint("palace", "day", MD5("query"), name="case_question"),
         ]
 
@@ -85,7 +85,7 @@ class RecallCase(InPalace):
 
 
 class ExpectedDrawer(models.Model):
-    """A drawer that should come for a case's question. It leaves the case when it is purged."""
+    """A drawer that recall should find for a case. It leaves the case when it is purged."""
 
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False

@@ -15,6 +15,8 @@ WRITES_KEPT_FOR = timedelta(hours=24)
 
 
 class Activity(InPalace):
+    """What was done for the user: one sentence, with its figures."""
+
     class Kind(models.TextChoices):
         MEMORY_MINED = "memory_mined", "Remembered"
         CHATS_IMPORTED = "chats_imported", "Imported"
@@ -48,7 +50,7 @@ class Activity(InPalace):
 
 
 class ImportJob(InPalace):
-    """Progress and receipt of one file. in = stored + already there + skipped, at every moment."""
+    """The progress of one imported file; read = stored + present + skipped, at every moment."""
 
     class Status(models.TextChoices):
         READY = "ready", "previewed, not started"
@@ -90,7 +92,7 @@ class ImportJob(InPalace):
 
 
 class IdempotentWrite(models.Model):
-    """One `Idempotency-Key` of an owner's programs; without `status` it is under way.
+    """One `Idempotency-Key` of an owner's programs; without `status` it is in progress.
 
     What was answered may hold words of memories: it is deleted whenever any of the owner's are.
     """
@@ -114,7 +116,7 @@ class IdempotentWrite(models.Model):
 
 
 def forget_old_writes() -> int:
-    """Returns how many answers were let go."""
+    """Delete expired answers; returns their number."""
     old = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR)
     count, _ = old.delete()
     return count

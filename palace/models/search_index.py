@@ -14,7 +14,7 @@ from palace.models.palace import Palace
 
 
 class EmbeddingSpace(models.Model):
-    """The vectors of one embedding model. Exactly one space is active: recall searches that one.
+    """The vectors of one embedding model. Recall searches the one active space.
 
     A second space can be built beside it, passage by passage, while recall goes on; switching
     models is then a change of one row.
@@ -43,7 +43,7 @@ class EmbeddingSpace(models.Model):
 
 
 class Passage(models.Model):
-    """A stretch of a drawer small enough to embed. Narrow on purpose: recall scans it whole."""
+    """A stretch of a drawer, small enough to embed. Few columns, as recall scans the table."""
 
     pk = models.CompositePrimaryKey("palace_id", "space_id", "drawer_id", "ordinal")
     palace = models.ForeignKey(
@@ -109,7 +109,7 @@ class Posting(models.Model):
 
     class Meta:
         indexes = [
-            # Numbers of drawers and terms are read from it alone.
+            # Counts of drawers and terms are read by an index-only scan of it.
             models.Index(
                 fields=["palace", "term"],
                 include=["number", "total", "merged"],
@@ -122,11 +122,11 @@ class Posting(models.Model):
 
 
 class Change(models.Model):
-    """One statement that wrote to drawers or passages of a palace, noted by the database itself.
+    """One SQL statement that wrote to drawers or passages of a palace, recorded by a trigger.
 
-    Of each palace the last ones are kept. Revisions of one palace ascend in the order in which
-    they are committed, and none is given twice: whoever has seen one that is still here has
-    missed exactly those above it.
+    Copies of the index in memory follow it. Only the latest changes of a palace are stored.
+    Revisions ascend in the order of commits and are unique: a reader that has seen one that is
+    still stored has missed exactly those above it.
     """
 
     pk = models.CompositePrimaryKey("palace_id", "revision")

@@ -160,10 +160,6 @@ def _merge(closest: ScoredFacts, connected: ScoredFacts, others: ScoredFacts) ->
     return sorted(pairs, key=lambda pair: (-pair[1], pair[0].pk))
 
 
-def as_it_may_be(item: MemoryItem) -> None:
-    """Accept any current state."""
-
-
 def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
     """An active memory, or one that was stated as past; else None."""
     versions = _versions(palaces, memory_id)
@@ -173,7 +169,7 @@ def find(palaces: PalaceQuerySet, memory_id: str) -> MemoryItem | None:
 
 
 def rewrite(
-    palaces: PalaceQuerySet, memory_id: str, new_text: str, check: Check = as_it_may_be
+    palaces: PalaceQuerySet, memory_id: str, new_text: str, check: Check | None = None
 ) -> UpdatedItem:
     """
     Raises:
@@ -182,13 +178,11 @@ def rewrite(
     text, fact = arguments.statement_of(new_text), _active_fact(palaces, memory_id)
     by = _scope_of(fact).writing()
     return shown.updated(
-        fact_edits.rewrite(
-            fact.palace, fact.memory, text, by, check=lambda current: check(_item(current))
-        )
+        fact_edits.rewrite(fact.palace, fact.memory, text, by, check=_checks_row(check))
     )
 
 
-def delete(palaces: PalaceQuerySet, memory_id: str, check: Check = as_it_may_be) -> Deleted:
+def delete(palaces: PalaceQuerySet, memory_id: str, check: Check | None = None) -> Deleted:
     """Delete a memory, and messages sent to the fact API that only it uses.
 
     Raises:
@@ -196,9 +190,11 @@ def delete(palaces: PalaceQuerySet, memory_id: str, check: Check = as_it_may_be)
     """
     fact = _active_fact(palaces, memory_id)
     by = _scope_of(fact).writing()
-    return shown.deleted(
-        delete_fact(fact.palace, fact.memory, by, check=lambda current: check(_item(current)))
-    )
+    return shown.deleted(delete_fact(fact.palace, fact.memory, by, check=_checks_row(check)))
+
+
+def _checks_row(check: Check | None) -> Callable[[Fact], None] | None:
+    return (lambda fact: check(_item(fact))) if check else None
 
 
 def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:

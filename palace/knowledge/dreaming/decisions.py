@@ -1,4 +1,4 @@
-"""Decisions on proposals: accept, reject, undo, one by one or many. Each twice is as once."""
+"""Decide on proposals: accept, reject or undo, one by one or in bulk. All are idempotent."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ NOISE = "it said nothing worth keeping"
 OVER = "it is over"
 ANOTHER_HOLDS = "another fact took its place"
 _SOURCE, _BESIDE, _MADE = ProposalFact.Role.SOURCE, ProposalFact.Role.BESIDE, ProposalFact.Role.MADE
-# What an anti-pattern says of the user; no other predicate means it.
+# The predicate of anti-patterns, used for nothing else.
 AVOIDS = "wants_avoided"
 PERSON, DREAM = "person", "dream"
 Status = Proposal.Status
 
 
 class BadProposal(PalaceError):
-    """What was asked of a proposal cannot be done; the sentence says what to do."""
+    """The decision is not possible; the message says what to do."""
 
     code = "bad_proposal"
 
 
 class StaleProposal(BadProposal):
-    """What it rests on is not so any more."""
+    """The facts or quotes of the proposal have changed."""
 
     code = "stale_proposal"
 
@@ -55,7 +55,7 @@ class StaleProposal(BadProposal):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of many.
+    """The result of a bulk decision.
 
     Attributes:
         done: Those that are as it was wished.
@@ -67,7 +67,7 @@ class Decided:
 
 
 def accept(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
-    """Change what is held as it proposes. Call it outside of a transaction.
+    """Apply the proposed change. Call it outside of a transaction.
 
     Raises:
         StaleProposal: what it rests on has changed; it is marked so.
@@ -96,7 +96,7 @@ def accept(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 @transaction.atomic
 def reject(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
-    """Let everything be as it is. It is not proposed again.
+    """Reject the proposal; it is not proposed again.
 
     Raises:
         BadProposal: it was accepted, which can be undone, or is gone.
@@ -113,7 +113,7 @@ def reject(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 
 def undo(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
-    """Hold again what was held before it was accepted; or wait again, if it was rejected.
+    """Restore the facts from before the acceptance; a rejected proposal is open again.
 
     What was undone is not proposed again. Call it outside of a transaction.
 
@@ -140,17 +140,17 @@ def undo(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 
 def accept_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Accept these one after the other, the oldest first; each is done or not by itself."""
+    """Accept proposals one by one, oldest first; each succeeds or fails independently."""
     return _each(palace, uuids, lambda proposal: accept(palace, proposal, by=by))
 
 
 def reject_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Reject these; see `accept_all`."""
+    """Reject proposals; see `accept_all`."""
     return _each(palace, uuids, lambda proposal: reject(palace, proposal, by=by))
 
 
 def undo_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Undo these, what was decided last first; see `accept_all`."""
+    """Undo decisions, latest first; see `accept_all`."""
     return _each(palace, uuids, lambda proposal: undo(palace, proposal, by=by), last_first=True)
 
 
@@ -172,7 +172,7 @@ def _each(
 
 
 def _present(palace: Palace, proposal: Proposal) -> Proposal:
-    """As it is now."""
+    """The current row, locked."""
     present = Proposal.objects.within(palace).filter(pk=proposal.pk).first()
     if present is None:
         raise BadProposal("This proposal is not here any more: words it rested on were deleted.")
@@ -193,7 +193,7 @@ def _decide(proposal: Proposal, status: Status, by: str) -> None:
 
 
 class ChangedSince(PalaceError):
-    """What a change made has been changed again."""
+    """The fact that a change created has been changed since."""
 
     code = "proposal_changed_since"
 
@@ -207,8 +207,8 @@ class ChangedSince(PalaceError):
 class Applied:
     """
     Attributes:
-        ends: The rows that are held no longer, by key, each with the end it had before.
-        made: The row that came of it, by key.
+        ends: The rows that became inactive, by key, each with its previous end.
+        made: The new row, by key.
     """
 
     ends: dict[int, datetime | None]
@@ -232,7 +232,7 @@ class Applied:
 
 
 def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
-    """Do what it proposes, and note how to undo it; returns the fact that came of it."""
+    """Apply a proposal, and store how to undo it; returns the new fact, if any."""
     kind, after = Kind(proposal.kind), after_of(proposal.payload)
     sources, beside = facts_of(proposal, _SOURCE), facts_of(proposal, _BESIDE)
     ends = {fact.pk: fact.valid_to for fact in sources}
@@ -251,11 +251,11 @@ def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
 
 
 def take_back(palace: Palace, proposal: Proposal) -> list[Fact]:
-    """Hold again what it ended, as it was; returns those facts.
+    """Undo an applied proposal; returns the reactivated facts.
 
     Raises:
         ChangedSince: what came of it is not as it was made.
-        FactConflict: something else is held in the place of what was ended.
+        FactConflict: another fact is active in place of an ended one.
     """
     applied = Applied.read(proposal.applied or {"ends": [], "made": None})
     made = _still_made(palace, applied)
@@ -263,13 +263,13 @@ def take_back(palace: Palace, proposal: Proposal) -> list[Fact]:
         fact_merge.take_back(made)
     rows = Fact.objects.within(palace).select_related("palace").in_bulk(list(applied.ends))
     again = [
-        fact_merge.hold_as_before(palace, rows[key], ended)
+        fact_merge.reactivate_merged(palace, rows[key], ended)
         for key, ended in applied.ends.items()
         if key in rows
     ]
     heir = next((fact for fact in again if made and fact.memory == made.memory), None)
     if made is not None and heir is not None:
-        fact_merge.hand_on_evidence(made, list(rows.values()), heir)
+        fact_merge.pass_on_evidence(made, list(rows.values()), heir)
     return again
 
 
@@ -299,7 +299,7 @@ def _end(kind: Kind, sources: Sequence[Fact], beside: Sequence[Fact]) -> None:
 
 
 def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact | None:
-    """A fact of its own, on the words that are quoted."""
+    """Add a fact with the quoted messages as evidence."""
     quotes = ProposalQuote.objects.filter(palace=palace, proposal=proposal)
     words = sorted(
         quotes.select_related("drawer"), key=lambda one: (one.drawer.said_at, one.drawer_id)

@@ -1,7 +1,7 @@
-"""A dream: what is held put in order, and what was said searched for lasting preferences.
+"""A dream: consolidate facts, and search messages for lasting preferences.
 
-It changes nothing but by proposals, save for kinds that the owner trusts. Killed, repeated, or
-begun twice at once, it ends in the same state: each change is proposed once.
+All changes are proposals, except those of kinds that the owner lets Loci accept. A killed, repeated
+or concurrent dream ends in the same state: each change is proposed once.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 
-# Hours of the owner's clock at which nobody is in the way.
+# Hours of the owner's clock when Loci is hardly used.
 NIGHT = range(2, 6)
-# One dream a night, begun a little earlier or later than the last.
+# One dream per night, with some tolerance for its start.
 REST = timedelta(hours=20)
-# Where the machine sleeps at night as well, a day is as good.
+# After this time dream during the day: the machine may be off at night.
 LONGEST_REST = timedelta(hours=36)
-# Cosines from which two preferences, or two anti-patterns, are one.
+# Minimum cosine of duplicate preferences or anti-patterns.
 SAME_AS_KNOWN = 0.88
 CLOSEST = 3
-# Proposals of a kind that are looked over, the last ones.
+# Latest proposals of a kind to compare with.
 LOOKED_OVER = 200
 
 
@@ -56,10 +56,10 @@ class Night:
 
 
 def palaces_due(now: datetime) -> Iterator[Night]:
-    """Palaces that are to dream now, those that have waited longest first."""
+    """Palaces whose dream is due, longest wait first."""
     marks = dict(DreamMark.objects.values_list("palace_id", "dreamt_at"))
-    holding = Fact.objects.active().order_by().values("palace").distinct()
-    palaces = list(Palace.objects.filter(pk__in=holding))
+    with_facts = Fact.objects.active().order_by().values("palace").distinct()
+    palaces = list(Palace.objects.filter(pk__in=with_facts))
     palaces.sort(key=lambda palace: (marks.get(palace.pk) or palace.created_at, palace.pk))
     for palace in palaces:
         night = is_due(palace, now)
@@ -68,7 +68,7 @@ def palaces_due(now: datetime) -> Iterator[Night]:
 
 
 def is_due(palace: Palace, now: datetime) -> Night | None:
-    """None where it has dreamt lately, is told not to, or has nothing new to dream of."""
+    """None if it has dreamt recently, dreams are off, or nothing is new."""
     chosen = settings_of(palace.owner_id)
     mark = DreamMark.objects.filter(palace=palace).first() or DreamMark(palace=palace)
     if chosen.dreams == MemorySettings.Dreams.OFF or not _has_rested(palace, mark, chosen, now):
@@ -84,22 +84,22 @@ def _has_rested(palace: Palace, mark: DreamMark, chosen: MemorySettings, now: da
 
 
 def _has_news(palace: Palace, mark: DreamMark, *, with_model: bool) -> bool:
-    held = Fact.objects.within(palace).active()
-    if mark.dreamt_at is None or held.filter(recorded_at__gt=mark.dreamt_at).exists():
-        return held.exists()
+    active = Fact.objects.within(palace).active()
+    if mark.dreamt_at is None or active.filter(recorded_at__gt=mark.dreamt_at).exists():
+        return active.exists()
     said = Drawer.objects.within(palace).kept().filter(role="user", pk__gt=mark.drawer)
     return with_model and said.exists()
 
 
 @dataclass(frozen=True, slots=True)
 class Dreamt:
-    """What came of a dream.
+    """The result of a dream.
 
     Attributes:
         activity: Its record; None where nothing was done.
         proposed: How many of each kind.
         applied: How many of them, and of those that waited, were applied by themselves.
-        notes: What was degraded, left out or held back, in sentences.
+        notes: What was degraded or left out, in sentences.
         already: Another dream of this palace was under way, so that nothing was done.
     """
 
@@ -111,7 +111,7 @@ class Dreamt:
 
 
 def dream(palace: Palace, *, with_model: bool = True) -> Dreamt:
-    """Dream over a palace once. Call it outside of a transaction; it may ask a model for minutes.
+    """Dream once. Call it outside of a transaction; calls to a model take minutes.
 
     Args:
         with_model: Whether the owner's model may be asked, where there is one.
@@ -156,7 +156,7 @@ class _Dream:
 
     def run(self) -> Dreamt:
         began = timezone.now()
-        # That it began is known also if it is killed: it is not begun again each hour.
+        # Store the start first, so that a killed dream does not start again each hour.
         DreamMark.objects.update_or_create(palace=self._palace, defaults={"dreamt_at": began})
         self._write(self._consolidated(began))
         if self._passes is not None and self._chosen.dream_preferences:
@@ -166,7 +166,7 @@ class _Dream:
         return Dreamt(self._activity, self._proposed, self._applied, self._all_notes())
 
     def _consolidated(self, now: datetime) -> list[Finding]:
-        """The model's findings first; of what it has not spoken of, those of the rules."""
+        """The model's findings, then those of the rules on other facts."""
         palace, space = self._palace, active_space()
         facts = facts_to_look_at(palace, MOST_FACTS_BY_RULES)
         fill_missing(palace, space, facts)
@@ -195,14 +195,14 @@ class _Dream:
         new = only_new(self._palace, active_space(), found)
         with transaction.atomic():
             self._write(new)
-            # Whatever came of it: what no model can read would be asked about each night.
+            # Advance even if the pass failed, or it would be repeated each night.
             if asked:
                 marks = DreamMark.objects.filter(palace=self._palace, drawer__lt=log.end)
                 marks.update(drawer=log.end)
 
     @transaction.atomic
     def _write(self, findings: Sequence[Finding]) -> None:
-        """What one pass found, and the dream's record so far, as one."""
+        """Store the findings of a pass and the dream's record in one transaction."""
         self._palace.lock()
         mark_stale(self._palace)
         self._save()
@@ -258,7 +258,7 @@ def _counted(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A text of a kind, and its vector; None where it has none."""
+    """A text and its kind, with its vector if there is one."""
 
     kind: str
     text: str
@@ -271,23 +271,23 @@ class _Said:
 
 
 def only_new(palace: Palace, space: EmbeddingSpace, findings: Sequence[Finding]) -> list[Finding]:
-    """Those that add nothing known to what is held, and nothing that was proposed before."""
+    """Drop findings that add what a fact or an earlier proposal says already."""
     adding = [one for one in findings if one.kind in ADDING and one.after is not None]
     if not adding:
         return list(findings)
-    told = [(one.kind.value, one.after.text) for one in adding if one.after]
-    earlier = _proposed(palace, {kind for kind, _ in told})
-    vectors = embed_texts(palace, space, [text for _, text in (*told, *earlier)])
+    added = [(one.kind.value, one.after.text) for one in adding if one.after]
+    earlier = _proposed(palace, {kind for kind, _ in added})
+    vectors = embed_texts(palace, space, [text for _, text in (*added, *earlier)])
     said = [
         _Said(kind, text, vector)
-        for (kind, text), vector in zip((*told, *earlier), vectors, strict=True)
+        for (kind, text), vector in zip((*added, *earlier), vectors, strict=True)
     ]
     known, before = set(), said[len(adding) :]
     for finding, one in zip(adding, said, strict=False):
-        if any(one.is_like(other) for other in before) or _is_held(palace, space, finding, one):
+        if any(one.is_like(other) for other in before) or _is_known(palace, space, finding, one):
             known.add(id(finding))
         else:
-            # Likewise of two that one answer words differently.
+            # Also drop duplicates within one answer.
             before.append(one)
     return [one for one in findings if id(one) not in known]
 
@@ -299,12 +299,12 @@ def _proposed(palace: Palace, kinds: Collection[str]) -> list[tuple[str, str]]:
     return [(kind, text) for kind, text in rows if text]
 
 
-def _is_held(palace: Palace, space: EmbeddingSpace, finding: Finding, one: _Said) -> bool:
+def _is_known(palace: Palace, space: EmbeddingSpace, finding: Finding, one: _Said) -> bool:
     if one.vector is None or finding.after is None:
         return False
     root = finding.after.category.split("/")[0]
-    held = Fact.objects.within(palace).active().filter(agent="", run="")
-    alike = held.filter(type=Fact.Type.PREFERENCE) | held.filter(category__startswith=root)
+    active = Fact.objects.within(palace).active().filter(agent="", run="")
+    alike = active.filter(type=Fact.Type.PREFERENCE) | active.filter(category__startswith=root)
     return any(
         cosine >= SAME_AS_KNOWN or same(fact.text, one.text)
         for fact, cosine in nearest(palace, space, one.vector, alike, limit=CLOSEST)

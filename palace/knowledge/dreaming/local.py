@@ -1,4 +1,4 @@
-"""Dreaming without a model: what says the same, and what cannot both be so."""
+"""Dream without a model: find duplicates and contradictions by rules and vectors."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from palace.storage.indexing.fact_vectors import Vector
 SAYS_THE_SAME = "they say the same"
 AT_ODDS = "both cannot be so at once; the newer one holds"
 
-# Rows of one product of vectors.
+# Rows per matrix product.
 ROWS = 500
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _Pair = tuple[int, int]
 
 
 def find_locally(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> list[Finding]:
-    """Merges and contradictions among these facts, by rules and the vectors there are."""
+    """Find duplicates and contradictions among facts."""
     statements = [Statement(fact) for fact in sorted(facts, key=_age)]
     pairs = _alike(statements, _vectors(palace, space, facts))
     clusters = _clusters(statements, pairs)
@@ -42,7 +42,7 @@ def find_locally(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
     findings = [_merge(cluster) for cluster in clusters]
     seen: set[tuple[int, int]] = set()
     for older, newer in _conflicts(statements, pairs):
-        # Of those that say the same one stands for all: which is merged is not also ended.
+        # One fact represents its duplicates: a merged fact is not ended as well.
         ends = kept.get(older.fact.pk, older), kept.get(newer.fact.pk, newer)
         key = ends[0].fact.pk, ends[1].fact.pk
         if key not in seen and older.fact.pk not in kept:
@@ -52,7 +52,7 @@ def find_locally(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
 
 
 def _merge(cluster: Sequence[Statement]) -> Finding:
-    """Worded as the one that says most; of those, the oldest."""
+    """Merge a cluster; the text is the most detailed one, or the oldest of these."""
     fullest = max(cluster, key=lambda one: len(one.wording.words)).fact
     tags = dict.fromkeys(tag for one in cluster for tag in one.fact.tags)
     category = fullest.category or next(
@@ -86,7 +86,7 @@ def _vectors(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> di
 
 
 def _alike(statements: Sequence[Statement], vectors: Mapping[int, Vector]) -> dict[_Pair, float]:
-    """Pairs worth comparing, by place, each with its cosine; 0 where that is not known."""
+    """Candidate pairs, by position, with their cosine; 0 if unknown."""
     groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for place, one in enumerate(statements):
         groups[one.group].append(place)
@@ -115,7 +115,7 @@ def _near(
 
 
 def _sharing(statements: Sequence[Statement], places: Sequence[int]) -> Iterator[_Pair]:
-    """Those with the same words, the same object, or the same matter of which there is one."""
+    """Pairs with the same words, object, or single-valued key."""
     buckets: defaultdict[tuple[str, object], list[int]] = defaultdict(list)
     diets, foods = [], []
     for place in places:
@@ -132,7 +132,7 @@ def _sharing(statements: Sequence[Statement], places: Sequence[int]) -> Iterator
 
 
 def _shared(one: Statement) -> Iterator[tuple[str, object]]:
-    """What others have to have in common with it to be compared, one of these at least."""
+    """Keys of a statement; pairs that share one are compared."""
     yield "words", one.wording.words
     yield "asserted", one.wording.asserted
     if one.wording.object:
@@ -159,7 +159,7 @@ def _cosine(statements: Sequence[Statement], pair: _Pair, vectors: Mapping[int, 
 def _clusters(
     statements: Sequence[Statement], pairs: Mapping[_Pair, float]
 ) -> list[list[Statement]]:
-    """Statements that say the same, the oldest first; each says the same as the oldest."""
+    """Clusters of duplicates, oldest first; each says the same as the oldest."""
     head: dict[int, int] = {}
     clusters: defaultdict[int, list[int]] = defaultdict(list)
     for (first, second), cosine in sorted(pairs.items()):
@@ -200,5 +200,5 @@ def _against_opinions(statements: Sequence[Statement]) -> Iterator[tuple[Stateme
 
 
 def _age(fact: Fact) -> tuple[datetime, datetime, int]:
-    """Smallest of what has been so for longest; since when nobody knows is longer still."""
+    """Sort key, oldest first; an unknown start counts as oldest."""
     return fact.valid_from or _LONG_AGO, fact.recorded_at, fact.pk

@@ -1,4 +1,4 @@
-"""The calls of a dream: put together within what is left to spend, and estimated beforehand."""
+"""A dream's calls to a model: kept within the budget, and estimated in advance."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from palace.knowledge.facts.model_calls import ask
 from palace.models import Drawer, Fact, Palace
 from settings_app.models import MemorySettings, settings_of
 
-# An answer that does not fit is asked for a second time, with the first one before it.
+# An invalid answer is requested a second time, with the first one in the prompt.
 MOST_CALLS = 2
 Answer = TypeVar("Answer", bound=BaseModel)
 Shown = TypeVar("Shown")
-# Tokens of an answer: a share of what was shown, as most of it stays as it is.
+# Tokens of an answer: a share of the input, as most facts do not change.
 ANSWER_FOR_FORM = 1000
 ANSWER_PER_FACT = 12
 ANSWER_PER_FEEDBACK = 20
 MOST_PREFERENCE_TOKENS = 2000
-# How much longer than other calls these may take: nobody waits, and they are large.
+# Timeout factor beside other calls: these are large, and nobody waits.
 PATIENCE = 5
 RETRIES = 1
 TOO_DEAR = "The limit of what a dream may cost did not allow {what}. Raise it in the settings."
@@ -61,7 +61,7 @@ SHORTENED = "The limit of what a dream may cost left room for {count:,} of {whol
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one dream. Dollars count where the model's price is known, tokens always."""
+    """Limits of one dream. The limit in dollars applies if the model's price is known."""
 
     usd: Decimal
     tokens: int
@@ -75,7 +75,7 @@ class Limits:
 class Cost:
     """
     Attributes:
-        usd: None where the price is not known.
+        usd: None if the price is unknown.
     """
 
     tokens_in: int = 0
@@ -97,7 +97,7 @@ class Cost:
 
 @dataclass(slots=True)
 class Purse:
-    """Keeps a dream within its limits: what would go beyond them at worst is not begun."""
+    """Keep a dream within its limits: calls whose worst case exceeds them are not made."""
 
     endpoint: Endpoint
     limits: Limits
@@ -111,10 +111,10 @@ class Purse:
         return after.usd is None or after.usd <= self.limits.usd
 
     def at_worst(self, messages: Sequence[Message], schema: type[BaseModel], answer: int) -> Cost:
-        """What asking this costs, the second try included.
+        """The cost of a call in the worst case, with the second try.
 
         Args:
-            answer: The most tokens of one answer.
+            answer: Maximum tokens of one answer.
         """
         asked = tokens_of(messages, schema)
         return self.cost(MOST_CALLS * asked + answer, MOST_CALLS * answer)
@@ -133,7 +133,7 @@ class Purse:
 
 
 def tokens_of(messages: Sequence[Message], schema: type[BaseModel]) -> int:
-    """About how many are sent, the form of the answer among them; rather too many."""
+    """Estimate the tokens of a request, with the schema of the answer; errs on the high side."""
     form = json.dumps(schema.model_json_schema(), ensure_ascii=False)
     return count_tokens(form) + sum(count_tokens(message["content"]) for message in messages)
 
@@ -155,7 +155,7 @@ class ModelPasses:
     def consolidate(
         self, facts: Sequence[Fact], feedback: Sequence[Feedback]
     ) -> list[Finding] | None:
-        """None where the model was not asked, or gave no answer that makes sense."""
+        """None if the model was not asked, or its answer is invalid."""
         shown = self._fitting(
             facts,
             "facts",
@@ -174,7 +174,7 @@ class ModelPasses:
         return found
 
     def infer(self, log: Log) -> tuple[list[Finding], bool]:
-        """Findings, and whether the model was asked, whatever came of it."""
+        """Findings, and whether the model was asked."""
         shown = self._fitting(
             log.messages[::-1], "messages", PreferencesAnswer, self.preference_call
         )
@@ -192,13 +192,13 @@ class ModelPasses:
     def consolidation_call(
         self, facts: Sequence[Fact], feedback: Sequence[Feedback]
     ) -> tuple[list[Message], int]:
-        """What is asked about these facts, and the most tokens of the answer."""
+        """The messages about these facts, and the maximum tokens of the answer."""
         messages = consolidation_messages(self.directives.consolidation, facts, feedback)
         most = ANSWER_FOR_FORM + ANSWER_PER_FACT * len(facts) + ANSWER_PER_FEEDBACK * len(feedback)
         return messages, most
 
     def preference_call(self, latest_first: Sequence[Drawer]) -> tuple[list[Message], int]:
-        """Likewise about these messages."""
+        """The messages about this log, and the maximum tokens of the answer."""
         messages = preference_messages(self.directives.preferences, latest_first[::-1])
         return messages, MOST_PREFERENCE_TOKENS
 
@@ -209,7 +209,7 @@ class ModelPasses:
         schema: type[BaseModel],
         put: Callable[[Sequence[Shown]], tuple[list[Message], int]],
     ) -> Sequence[Shown]:
-        """As many of the first ones as may be paid for at worst; none where not even a few may."""
+        """As many of the first items as the budget allows in the worst case, or none."""
         count = len(things)
         while count:
             messages, most = put(things[:count])
@@ -243,7 +243,7 @@ class ModelPasses:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What the next dream would look at and cost.
+    """The input and cost of the next dream.
 
     Attributes:
         model: The model's name; empty where there is none, and local rules serve.
@@ -263,13 +263,13 @@ class Estimate:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing has to be left out to keep within the limits."""
+        """Whether everything fits within the limits."""
         within = self.most.usd is None or self.most.usd <= self.limits.usd
         return within and self.most.tokens <= self.limits.tokens
 
 
 def estimate(palace: Palace) -> Estimate:
-    """Nothing is asked of anybody.
+    """Estimate the next dream, without calling a model.
 
     Raises:
         BadDirective: a file with instructions cannot be used.

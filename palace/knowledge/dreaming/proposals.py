@@ -1,4 +1,4 @@
-"""Writing down what a dream found, each change once."""
+"""What a dream finds, and its proposals to the user; each change is proposed once."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from palace.models import (
 
 MadeBy = Literal["model", "rules"]
 Kind = Proposal.Kind
-# Kinds that change no fact there is, but add one.
+# Kinds that add a fact and change none.
 ADDING = (Kind.ANTI_PATTERN, Kind.PREFERENCE)
-# More in one night nobody would look through; the next dream proposes the rest.
+# Maximum per dream, so that a user can read them; the next dream proposes the rest.
 MOST_PROPOSED = 300
 
 _SOURCE, _BESIDE = ProposalFact.Role.SOURCE, ProposalFact.Role.BESIDE
@@ -35,7 +35,7 @@ _SOURCE, _BESIDE = ProposalFact.Role.SOURCE, ProposalFact.Role.BESIDE
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Characters `start` to `end` (exclusive) of a drawer, which is given by its key."""
+    """Characters `start` to `end` (exclusive) of a drawer, given by its key."""
 
     drawer: int
     start: int
@@ -44,7 +44,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What is to be held instead, or as well."""
+    """The fact after the change."""
 
     text: str
     category: str = ""
@@ -53,7 +53,7 @@ class After:
 
 
 def after_of(payload: Mapping[str, Any]) -> After | None:
-    """What `Finding.payload` wrote of it."""
+    """Read the `after` of a `Finding.payload`."""
     after = payload["after"]
     if after is None:
         return None
@@ -64,11 +64,11 @@ def after_of(payload: Mapping[str, Any]) -> After | None:
 class Finding:
     """
     Attributes:
-        sources: Facts that are held no longer once it is accepted.
-        beside: Facts that stay, and are the reason.
-        quotes: The words it rests on, where it is about no fact.
-        after: None where nothing takes the sources' place.
-        why: A few words for whoever decides.
+        sources: Facts that become inactive when it is accepted.
+        beside: Facts that stay active, and are the reason.
+        quotes: The quoted messages, if it is about no fact.
+        after: None if nothing replaces the sources.
+        why: A few words for the user.
     """
 
     kind: Kind
@@ -80,16 +80,17 @@ class Finding:
     why: str = ""
 
     def fingerprint(self) -> UUID:
-        """The same each time the same change of the same statements is found.
+        """Identify the change: the same for the same change of the same statements.
 
-        However it is worded: a model words it otherwise each night. It gives no word away.
+        It does not depend on the model's wording, which differs each night, and does not reveal
+        any text.
         """
         if self.kind in ADDING and self.after is not None:
             parts = [self.after.category, *sorted(words_of(self.after.text))]
         else:
             parts = sorted(f"{fact.memory} {fact.text}" for fact in (*self.sources, *self.beside))
-        told = "\0".join(f"{len(part)} {part}" for part in (self.kind.value, *parts))
-        return UUID(salted_hmac("proposals", told, algorithm="sha256").hexdigest()[:32])
+        content = "\0".join(f"{len(part)} {part}" for part in (self.kind.value, *parts))
+        return UUID(salted_hmac("proposals", content, algorithm="sha256").hexdigest()[:32])
 
     def payload(self) -> dict[str, Any]:
         return {
@@ -120,15 +121,15 @@ def _described(fact: Fact) -> dict[str, Any]:
 
 
 def same_scope(facts: Sequence[Fact]) -> bool:
-    """Whether they are remembered for the same agent and run."""
+    """Whether all facts have the same agent and run."""
     return len({(fact.agent, fact.run) for fact in facts}) <= 1
 
 
 def propose(palace: Palace, findings: Sequence[Finding], dream: Activity) -> Counter[str]:
-    """Keep those that are new, by kind; call it holding the palace.
+    """Store new findings as proposals; returns their number by kind. The caller locks the palace.
 
-    What was decided on before, or waits to be, is not proposed again; what went stale is, once it
-    is found again. Nor is what rests on facts or words that are gone by now.
+    Skips findings that were decided on or are open, and those whose facts or quotes are gone.
+    Stale proposals are renewed when they are found again.
     """
     made: Counter[str] = Counter()
     known = _known(palace, findings)
@@ -146,14 +147,14 @@ def propose(palace: Palace, findings: Sequence[Finding], dream: Activity) -> Cou
 
 
 def mark_stale(palace: Palace) -> int:
-    """Note which proposals rest on what is not so any more; returns how many."""
+    """Mark proposals whose facts or quotes have changed as stale; returns their number."""
     proposed = Proposal.objects.within(palace).filter(status=Proposal.Status.PROPOSED)
     waiting = Proposal.objects.within(palace).waiting().values("pk")
     return proposed.exclude(pk__in=waiting).update(status=Proposal.Status.STALE)
 
 
 def _known(palace: Palace, findings: Sequence[Finding]) -> set[UUID]:
-    """What waits, or was decided on."""
+    """Fingerprints of proposals that are open or decided."""
     there = Proposal.objects.within(palace).exclude(status=Proposal.Status.STALE)
     fingerprints = [finding.fingerprint() for finding in findings]
     return set(there.filter(fingerprint__in=fingerprints).values_list("fingerprint", flat=True))
@@ -161,14 +162,14 @@ def _known(palace: Palace, findings: Sequence[Finding]) -> set[UUID]:
 
 def _stands(palace: Palace, finding: Finding) -> bool:
     facts = [fact.pk for fact in (*finding.sources, *finding.beside)]
-    held = Fact.objects.within(palace).active().filter(pk__in=facts).count()
+    active = Fact.objects.within(palace).active().filter(pk__in=facts).count()
     drawers = {quote.drawer for quote in finding.quotes}
     kept = Drawer.objects.within(palace).kept().filter(pk__in=drawers).count()
-    return held == len(facts) and kept == len(drawers)
+    return active == len(facts) and kept == len(drawers)
 
 
 def _is_taken(palace: Palace, finding: Finding) -> bool:
-    """Whether something of the kind waits for a decision on one of its facts."""
+    """Whether a proposal of the same kind is open for one of its facts."""
     if not finding.sources:
         return False
     among = ProposalFact.objects.filter(
@@ -180,7 +181,7 @@ def _is_taken(palace: Palace, finding: Finding) -> bool:
 
 
 def _write(palace: Palace, finding: Finding, dream: Activity) -> None:
-    """As a proposal of its own, or in place of the one that went stale."""
+    """Create a proposal, or renew the stale one."""
     fingerprint = finding.fingerprint()
     proposal = Proposal.objects.within(palace).filter(fingerprint=fingerprint).first()
     if proposal is None:
@@ -192,7 +193,7 @@ def _write(palace: Palace, finding: Finding, dream: Activity) -> None:
 
 
 def _write_ground(palace: Palace, proposal: Proposal, finding: Finding) -> None:
-    """What it rests on. Proposed anew, it rests on other rows than before."""
+    """Link facts and quotes, in place of those of a stale proposal."""
     for rows in (ProposalFact, ProposalQuote):
         rows._default_manager.filter(palace=palace, proposal=proposal).delete()
     roles = [(fact, _SOURCE) for fact in finding.sources]

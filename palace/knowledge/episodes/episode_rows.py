@@ -1,4 +1,9 @@
-"""Episodes that were made, into rows that exist once. Call all of it holding the palace."""
+"""Rows of episodes: stored once per conversation, and trashed, restored and deleted with messages.
+
+A derived episode may quote any message of its conversation: it goes to the trash when one of the
+messages does, and is written again from the rest. A stored episode goes to the trash when no
+message of its conversation is left. In all functions the caller locks the palace.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +40,9 @@ _WRITTEN = [
 class Made:
     """
     Attributes:
-        input_hash: Of what it was made from.
-        summary: None: it would be what is there already.
-        vector: None where the summary could not be embedded, or there is none.
+        input_hash: Hash of its material.
+        summary: None if the stored one is up to date.
+        vector: None if the summary could not be embedded, or is None.
     """
 
     key: Key
@@ -48,7 +53,7 @@ class Made:
 
 
 def derived(palace: Palace, keys: Collection[Key]) -> dict[Key, Episode]:
-    """The episodes that mining has written of these conversations."""
+    """The derived episodes of these conversations."""
     rows = Episode.objects.within(palace).derived()
     found = rows.filter(
         source__in={source for source, _ in keys},
@@ -58,8 +63,8 @@ def derived(palace: Palace, keys: Collection[Key]) -> dict[Key, Episode]:
     return {key: by_key[key] for key in keys if key in by_key}
 
 
-def land(palace: Palace, space: EmbeddingSpace, made: Sequence[Made]) -> None:
-    """Write each in the place of the one there is."""
+def store_derived(palace: Palace, space: EmbeddingSpace, made: Sequence[Made]) -> None:
+    """Store episodes, replacing previous versions."""
     there, now = derived(palace, [one.key for one in made]), timezone.now()
     same = [there[one.key].pk for one in made if one.summary is None and one.key in there]
     if same:
@@ -93,8 +98,8 @@ def _written(
     return row
 
 
-def cover(palace: Palace, keys: Iterable[Key]) -> None:
-    """Put away the episodes of conversations whose words are all in the trash."""
+def trash_covered(palace: Palace, keys: Iterable[Key]) -> None:
+    """Trash the episodes of conversations whose messages are all in the trash."""
     rows = [episode.pk for episode in derived(palace, list(keys)).values()]
     if rows:
         covered = Episode.objects.within(palace).kept().filter(pk__in=rows)
@@ -102,7 +107,7 @@ def cover(palace: Palace, keys: Iterable[Key]) -> None:
 
 
 def trash_episodes(palace: Palace, at: datetime) -> None:
-    """Drawers went to the trash at this moment. Call it holding the palace."""
+    """Trash the episodes of drawers that went to the trash at this moment."""
     gone = Drawer.objects.within(palace).filter(trashed_at=at)
     _write_again(palace, gone)
     kept = Episode.objects.within(palace).kept()
@@ -113,9 +118,9 @@ def trash_episodes(palace: Palace, at: datetime) -> None:
 
 
 def restore_episodes(palace: Palace, drawers: Collection[int]) -> None:
-    """Drawers, by their keys, are back from the trash. Call it holding the palace.
+    """Restore stored episodes of drawers, given by key, that returned from the trash.
 
-    What mining wrote comes back when its turn comes, which is now.
+    Derived episodes are marked as due, and written again.
     """
     back = Drawer.objects.within(palace).filter(pk__in=drawers)
     _write_again(palace, back)
@@ -125,7 +130,7 @@ def restore_episodes(palace: Palace, drawers: Collection[int]) -> None:
 
 
 def delete_episodes_of(palace: Palace, purged: Sequence[Drawer]) -> None:
-    """Delete the episodes that may hold words of these drawers, which were just deleted."""
+    """Delete the episodes that may quote these drawers, which were just deleted."""
     gone_at: dict[Key, datetime] = {}
     for drawer in purged:
         if drawer.trashed_at is not None:
@@ -134,7 +139,7 @@ def delete_episodes_of(palace: Palace, purged: Sequence[Drawer]) -> None:
     doomed = [
         episode
         for key, episode in derived(palace, list(gone_at)).items()
-        # Written since without those words, and not put away again, it stays.
+        # An episode written since then does not quote them, and stays.
         if episode.trashed_at is not None or episode.updated_at <= gone_at[key]
     ]
     stored = Episode.objects.within(palace).stored()
@@ -160,5 +165,5 @@ def _write_again(palace: Palace, drawers: DrawerQuerySet) -> None:
 
 
 def _of_conversation(palace: Palace) -> DrawerQuerySet:
-    """What is here of the conversation that a caller has named, whatever its source."""
+    """Drawers of a conversation by its id, from any source."""
     return Drawer.objects.within(palace).filter(conversation=OuterRef("conversation"))

@@ -1,4 +1,4 @@
-"""Episodes that callers store: their own summaries of their own conversations."""
+"""Store summaries that callers write themselves, and find episodes."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def store_episode(
     started_at: datetime | None = None,
     ended_at: datetime | None = None,
 ) -> Episode:
-    """Keep a summary beside those there are; stored twice, it is there twice.
+    """Store a summary as a new episode; repeated calls store it again.
 
-    What cannot be embedded now is kept all the same, and found by search when it has its vector.
+    If it cannot be embedded now, search finds it once it has a vector.
     Call it outside of a transaction.
 
     Args:
-        conversation: The conversation's id; where messages of it are filed here, the episode goes
-            with the last of them.
-        key_decisions, entities, tools: Texts, or whatever JSON can write.
+        conversation: The conversation's id; the episode goes to the trash with the last message
+            of it, if there are any.
+        key_decisions, entities, tools: Texts, or other JSON values.
 
     Raises:
-        BadInput: something cannot be kept; says what.
+        BadInput: an argument cannot be stored; says which.
     """
     text = _text("summary", summary, MOST_SUMMARY_CHARS)
     lists = [
@@ -123,13 +123,13 @@ def search_episodes(
     k: int = FOUND,
     as_of: datetime | None = None,
 ) -> list[tuple[Episode, float]]:
-    """The episodes of a palace closest to a question, best first, each with its cosine.
+    """Search the episodes of a palace by meaning, best first, each with its cosine.
 
-    Of those whose words are in the trash none is found.
+    Episodes in the trash are not found.
 
     Args:
-        agent: Only those of this agent; empty: of all.
-        as_of: Only those of conversations that had begun then.
+        agent: Only episodes of this agent; empty: of all.
+        as_of: Only conversations that had begun by then.
 
     Raises:
         EmptyQuery: the question is blank.
@@ -149,10 +149,10 @@ def search_episodes(
 def episodes_of_conversation(
     palace: Palace, conversation: str, *, source: str = ""
 ) -> list[Episode]:
-    """The episodes of a conversation, the oldest first: what mining wrote, what callers stored.
+    """All episodes of a conversation, derived and stored, oldest first.
 
     Args:
-        source: Of what mining wrote, only that of the conversation there; empty: of any.
+        source: Derived episodes only from this source; empty: from any.
     """
     kept = Episode.objects.within(palace).kept()
     found = kept.filter(conversation=storable_id(conversation))

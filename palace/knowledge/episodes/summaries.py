@@ -1,4 +1,10 @@
-"""Summaries by a language model: one structured call a conversation, checked against it."""
+"""Summarise a conversation: by a language model, or by extracting sentences.
+
+The model answers in one structured call, which is checked against the conversation. Extraction
+takes sentences of the messages closest in meaning to the whole conversation (Rossiello, Basile and
+Semeraro, "Centroid-based text summarization through compositionality of word embeddings", 2017),
+and not too similar to each other (Carbonell and Goldstein, "The use of MMR", 1998).
+"""
 
 from __future__ import annotations
 
@@ -22,20 +28,20 @@ from palace.storage.indexing.vector_index import Vector
 
 MOST_SENTENCES = 3
 MOST_DECISIONS = 8
-# Of a message the first sentences, which say what it is about, are looked at.
+# Only the first sentences of a message are considered.
 _LOOKED_AT_CHARS = 600
 _LOOKED_AT = 4
 _LEAST_CHARS, _MOST_CHARS = 20, 240
-# A message of so many characters says as much as a longer one.
+# Messages of this length or longer have full weight.
 _FULL_CHARS = 160
-# What was asked tells more of what a conversation is about than what was answered.
+# Questions say more about the topic of a conversation than answers.
 _ANSWERED = 0.6
 _OPENING = 1.3
-# How much likeness to what was chosen already counts against a message.
+# Weight of the similarity to sentences chosen before.
 _ALIKE = 0.5
 _CLOSING = re.compile(r"[.!?…]+[\"'”’)]*|[\"'”’)]+")
-# However long a conversation is, about so much of it is shown: its beginning, its end, and
-# messages in even steps between, each with its beginning and its end.
+# The model sees about this much of a conversation: its beginning, its end, and messages in even
+# steps between, each shortened to its beginning and end.
 SHOWN_MESSAGES = 60
 SHOWN_CHARS = 16_000
 _FIRST = 15
@@ -65,7 +71,7 @@ _NAME_CHARS = 80
 
 
 class EpisodeAnswer(BaseModel):
-    """What a conversation came to."""
+    """The summary of a conversation."""
 
     summary: str
     key_decisions: list[str] = Field(default_factory=list)
@@ -81,7 +87,7 @@ class EpisodeAnswer(BaseModel):
 
 
 def summarise_with_model(material: Material, *, endpoint: Endpoint, owner_id: int) -> Summary:
-    """What the model makes of it. The very same question is not paid for twice within an hour.
+    """Summarise with the model; answers are cached for an hour.
 
     Raises:
         LLMError: the model cannot be asked, or answers nonsense.
@@ -98,16 +104,16 @@ def summarise_with_model(material: Material, *, endpoint: Endpoint, owner_id: in
 
 
 def input_hash(material: Material, endpoint: Endpoint | None) -> str:
-    """Of all that the summary depends on: with the same one it would be made again for nothing."""
-    told = [str(endpoint), material.messages, material.title, material.agent, SYSTEM]
-    told += [*material.entities, "", *material.tools, ""]
+    """Hash of all that a summary depends on: if it is the same, there is nothing to do."""
+    inputs = [str(endpoint), material.messages, material.title, material.agent, SYSTEM]
+    inputs += [*material.entities, "", *material.tools, ""]
     for said in material.said:
-        told += [said.role, said.speaker, said.text]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        inputs += [said.role, said.speaker, said.text]
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
 
 
 def _named(names: Sequence[str], material: Material) -> Iterator[str]:
-    """Those that stand in the conversation, as it spells them or not."""
+    """Names that occur in the conversation, in any spelling."""
     texts = [one.text.casefold() for one in material.said]
     for name in _lines(names, _NAME_CHARS):
         if any(name.casefold() in text for text in texts):
@@ -115,13 +121,13 @@ def _named(names: Sequence[str], material: Material) -> Iterator[str]:
 
 
 def _lines(texts: Sequence[str], limit: int) -> dict[str, None]:
-    """Each once, in order."""
+    """Distinct lines, in order."""
     lines = (_line(text, limit) for text in texts)
     return dict.fromkeys(line for line in lines if line)
 
 
 def _line(text: str, limit: int) -> str:
-    """On one line, as much of it as fits and as can be stored."""
+    """A text as one storable line, shortened to the limit."""
     kept = " ".join(text.encode(errors="replace").decode().replace("\0", " ").split())
     return kept if len(kept) <= limit else f"{kept[: limit - 1].rstrip()}…"
 
@@ -159,7 +165,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def summarise(material: Material) -> Summary:
-    """Its most telling sentences, one a line; decisions by the words that announce them.
+    """Extract the most informative sentences, one per line, and decisions by their cue words.
 
     Its vector is the mean of the messages that the sentences are from: they have been embedded.
     """
@@ -176,7 +182,7 @@ def summarise(material: Material) -> Summary:
 
 
 def _chosen(spoken: Sequence[Said]) -> dict[int, str]:
-    """Places of up to three messages, with the sentence that stands for each."""
+    """Positions of up to three messages, with the chosen sentence of each."""
     worth = _worth(spoken)
     likeness = np.zeros(len(spoken), np.float32)
     chosen: dict[int, str] = {}
@@ -191,15 +197,15 @@ def _chosen(spoken: Sequence[Said]) -> dict[int, str]:
 
 
 def _worth(spoken: Sequence[Said]) -> Vector:
-    """How much of the conversation each message says; minus infinity for those not weighed."""
+    """The weight of each message; minus infinity for messages that are not considered."""
     substance = np.array([_substance(said) for said in spoken], np.float32)
-    told = [
+    known = [
         weight * said.vector
         for weight, said in zip(substance, spoken, strict=True)
         if said.vector is not None
     ]
-    if told:
-        substance *= _cosines(spoken, _normalised(np.sum(told, axis=0)))
+    if known:
+        substance *= _cosines(spoken, _normalised(np.sum(known, axis=0)))
         substance[[said.vector is None for said in spoken]] = -np.inf
     opening = next((at for at, said in enumerate(spoken) if _asks(said)), None)
     if opening is not None:
@@ -216,7 +222,7 @@ def _asks(said: Said) -> bool:
 
 
 def _cosines(spoken: Sequence[Said], vector: Vector | None) -> Vector:
-    """Of each message to a vector; 0 where either is not known."""
+    """The cosine of each message to a vector; 0 if either is unknown."""
     if vector is None:
         return np.zeros(len(spoken), np.float32)
     nothing = np.zeros_like(vector)
@@ -229,7 +235,7 @@ def _normalised(vector: Vector) -> Vector:
 
 
 def _telling(said: Said) -> str:
-    """The longest of its first sentences: it has the most to say. Empty where none will do."""
+    """The longest of the first sentences; empty if none is suitable."""
     read = said.text[:_LOOKED_AT_CHARS]
     cut_off = not said.whole or len(read) < len(said.text)
     found: list[str] = []
@@ -237,7 +243,7 @@ def _telling(said: Said) -> str:
         if BLOT in sentence.text or (cut_off and sentence.end >= len(read) - 1):
             continue
         text = _verbatim(said.text, sentence)
-        # In brackets a source says what it had that is no words: a picture, a file.
+        # Sources write attachments, such as pictures, in brackets.
         if _LEAST_CHARS <= len(text) <= _MOST_CHARS and not text.startswith("["):
             found.append(text)
         if len(found) == _LOOKED_AT:
@@ -246,7 +252,7 @@ def _telling(said: Said) -> str:
 
 
 def _verbatim(text: str, sentence: Sentence) -> str:
-    """As it was written, with the signs that end it."""
+    """The sentence as written, with its closing punctuation."""
     closing = _CLOSING.match(text, sentence.end)
     return text[sentence.start : closing.end() if closing else sentence.end]
 
@@ -263,7 +269,7 @@ def _decisions(spoken: Sequence[Said]) -> Iterator[str]:
 
 
 def _beginning(material: Material) -> str:
-    """Where no sentence will do, the first words there are."""
+    """The first words, if no sentence is suitable."""
     for said in material.said:
         line = " ".join(said.text.split())
         if line:

@@ -1,4 +1,4 @@
-"""What a sentence says that somebody wrote for a fact: its statement follows the sentence."""
+"""Update the statement of a fact whose sentence was edited."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SIGNS = re.compile(r"[\W_]+")
 
 
 def follow(palace: Palace, new: Fact, old: Fact, candidates: Sequence[Candidate]) -> bool:
-    """Let the statement of `new`, a copy of `old` with another text, follow its text.
+    """Update the statement of `new`, a copy of `old` with another text, from its text.
 
-    A text that a version of this memory had before brings back that version's statement. One
-    that differs in signs and case only changes nothing. Call it holding the palace.
+    A text of an earlier version restores that version's statement. A text that differs only in
+    punctuation and case changes nothing. The caller locks the palace.
 
     Args:
-        candidates: What the text says, as a reader finds it.
+        candidates: The statements that a reader found in the text.
 
     Returns:
         Whether the text could be read as one statement about the same subject. If not, subject
@@ -88,7 +88,7 @@ def _about_same(palace: Palace, old: Fact, candidates: Sequence[Candidate]) -> C
 def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
     if candidate.predicate == UNRESOLVED:
         return False
-    # The subject of an opinion is its matter: what stays is the person whose opinion it is.
+    # The subject of an opinion is its topic; the person whose opinion it is must stay the same.
     was_opinion, is_opinion = old.type == Fact.Type.OPINION, candidate.type == "opinion"
     if was_opinion and is_opinion:
         return True
@@ -104,7 +104,7 @@ def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
 def _state(palace: Palace, new: Fact, found: Candidate) -> None:
     if found.predicate != new.predicate:
         new.category = (found.category or category_of(found.predicate))[:LABEL_LENGTH]
-    # A denial connects nobody with anything.
+    # A negated statement has no edge.
     thing = None if found.negated else found.thing
     new.type = found.type
     new.subject = entity_for(palace, found.subject)

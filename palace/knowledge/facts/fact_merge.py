@@ -1,6 +1,6 @@
-"""Facts that say the same made one, filed elsewhere, or ended; and all of it put back.
+"""Merge, refile or end facts for accepted proposals, and undo it.
 
-For those who hold the palace. As everywhere, no row is changed but to be closed.
+The caller locks the palace. Rows are never overwritten, only closed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.db.models import Min
 from django.utils import timezone
 
 from language.english.judging.word_overlap import words_of
-from palace.knowledge.facts.fact_edits import copy_of, hold_again
+from palace.knowledge.facts.fact_edits import copy_of, reactivate
 from palace.knowledge.facts.fact_writer import record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Evidence, Fact, FactEvent, Palace
@@ -26,7 +26,7 @@ PUT_BACK = "a dream's change was undone"
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How one fact is to be held in place of others."""
+    """The text and filing of the fact that replaces others."""
 
     text: str
     category: str
@@ -34,10 +34,10 @@ class Wording:
 
 
 def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
-    """Hold one row in place of these, with all their words, since the earliest of them.
+    """Replace facts by one row with all their evidence, valid since the earliest of them.
 
-    It is the next version of the memory that was made first, whose id stays; its structure is
-    that of the fact it is worded most like. Of one fact alone it is another wording or filing.
+    The row is the next version of the oldest memory, whose id stays; its structure is that of
+    the fact with the most similar text. A single fact is reworded or refiled.
     """
     now = timezone.now()
     first, like = _made_first(palace, facts), _worded_most_like(facts, wording.text)
@@ -60,35 +60,35 @@ def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
 
 
 def end(fact: Fact, fate: Fact.Fate, why: str, *, ended_at: datetime | None = None) -> None:
-    """Hold a fact no longer; see `palace.knowledge.facts.fact_writer.retire`."""
+    """Retire a fact, with an event; see `palace.knowledge.facts.fact_writer.retire`."""
     now = timezone.now()
     retire(fact, fate, now, ended_at=ended_at)
     record_event(
-        fact.palace, _told_by(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why,
+        fact.palace, _scope_of(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why,
         at=now,
     )  # fmt: skip
 
 
 def take_back(made: Fact) -> None:
-    """Hold what a merge made no longer: as if it had never been."""
+    """Retire the result of a merge as never true."""
     end(made, Fact.Fate.CORRECTED, PUT_BACK)
 
 
-def hold_as_before(palace: Palace, fact: Fact, valid_to: datetime | None) -> Fact:
-    """Hold a row again that was merged or ended, with the end it had before.
+def reactivate_merged(palace: Palace, fact: Fact, valid_to: datetime | None) -> Fact:
+    """Reactivate a row that was merged or ended, with its previous end.
 
     Raises:
-        FactConflict: something else is held in its place; says what.
+        FactConflict: another fact is active in its place; says which.
     """
-    again = hold_again(palace, fact, _told_by(fact), why=PUT_BACK)
+    again = reactivate(palace, fact, _scope_of(fact), why=PUT_BACK)
     if again.valid_to != valid_to:
         again.valid_to = valid_to
         again.save(update_fields=["valid_to"])
     return again
 
 
-def hand_on_evidence(made: Fact, sources: Sequence[Fact], heir: Fact) -> None:
-    """Words that came to rest on a merged fact since, and on none of its sources, go to `heir`."""
+def pass_on_evidence(made: Fact, sources: Sequence[Fact], heir: Fact) -> None:
+    """Give evidence that a merged fact got since the merge, and no source has, to `heir`."""
     words = Evidence.objects.filter(palace=made.palace_id)
     known = set(words.filter(fact__in=sources).values_list("drawer_id", "start"))
     Evidence.objects.bulk_create(
@@ -108,7 +108,7 @@ def hand_on_evidence(made: Fact, sources: Sequence[Fact], heir: Fact) -> None:
 
 
 def _made_first(palace: Palace, facts: Sequence[Fact]) -> Fact:
-    """The one whose memory, in whichever version, is the oldest."""
+    """The fact whose memory, counting all versions, is the oldest."""
     rows = Fact.objects.within(palace).filter(memory__in=[fact.memory for fact in facts])
     began = dict(rows.order_by().values_list("memory").annotate(Min("recorded_at")))
     return min(facts, key=lambda fact: (began[fact.memory], fact.pk))
@@ -131,7 +131,7 @@ def _note_merged(palace: Palace, facts: Sequence[Fact], first: Fact, new: Fact) 
         else:
             kind, text, why = FactEvent.Kind.DELETE, None, SAID_ONCE
         record_event(
-            palace, _told_by(fact), kind, fact.memory, fact.text, text, why=why, at=new.recorded_at
+            palace, _scope_of(fact), kind, fact.memory, fact.text, text, why=why, at=new.recorded_at
         )
 
 
@@ -141,17 +141,17 @@ def _changed(before: Fact, after: Fact) -> str:
     return "said once for all"
 
 
-def _told_by(fact: Fact) -> Scope:
+def _scope_of(fact: Fact) -> Scope:
     return replace(BY_DREAM, agent=fact.agent, run=fact.run)
 
 
 def _first_of(moments: Sequence[datetime | None]) -> datetime | None:
-    """None, since when nobody knows, comes before any."""
+    """The earliest; None (unknown) comes before any."""
     known = [moment for moment in moments if moment is not None]
     return min(known) if len(known) == len(moments) else None
 
 
 def _last_of(moments: Sequence[datetime | None]) -> datetime | None:
-    """None, which has no end, comes after any."""
+    """The latest; None (no end) comes after any."""
     known = [moment for moment in moments if moment is not None]
     return max(known) if len(known) == len(moments) else None

@@ -12,12 +12,12 @@ from palace.models import Entity, Evidence, Fact, FactEvent, FactQuerySet, Palac
 
 
 def history(palace: Palace, memory: UUID) -> list[FactEvent]:
-    """All that happened to a memory, oldest first."""
+    """All events of a memory, oldest first."""
     return list(FactEvent.objects.filter(palace=palace, memory=memory).order_by("at", "pk"))
 
 
 def versions(palace: Palace, memory: UUID) -> list[Fact]:
-    """All rows of a memory, the one it began with first, each with the words it rests on."""
+    """All versions of a memory, oldest first, each with its evidence."""
     return list(
         with_words(Fact.objects.within(palace).filter(memory=memory)).order_by("recorded_at", "pk")
     )
@@ -30,17 +30,16 @@ def timeline(
     known_at: datetime | None = None,
     among: FactQuerySet | None = None,
 ) -> Sequence[Fact]:
-    """The whole story of an entity, in the order in which things came true.
+    """All facts about an entity, as subject or object, in the order in which they became true.
 
-    Holds all facts about it, those that end at it, and those that are no longer held; what was
-    never true is left out.
+    Includes retired facts, except those that were never true.
 
     Args:
-        known_at: As we knew it then; as we know it today unless given.
+        known_at: As recorded then; by default as recorded today.
         among: Only these facts; None: all.
     """
-    held = Fact.objects.all() if among is None else among
-    facts = held.within(palace).filter(Q(subject=entity) | Q(object_entity=entity))
+    candidates = Fact.objects.all() if among is None else among
+    facts = candidates.within(palace).filter(Q(subject=entity) | Q(object_entity=entity))
     if known_at is None:
         facts = facts.filter(Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE))
     else:
@@ -49,7 +48,7 @@ def timeline(
 
 
 def with_words(facts: FactQuerySet) -> FactQuerySet:
-    """With subject, object and the drawers they rest on at hand."""
+    """Fetch subject, object and evidence with the facts."""
     words = Evidence.objects.select_related("drawer__room__wing", "drawer__closet")
     return facts.select_related("subject", "object_entity").prefetch_related(
         Prefetch("evidence", words.order_by("drawer__said_at", "start"))
@@ -57,10 +56,10 @@ def with_words(facts: FactQuerySet) -> FactQuerySet:
 
 
 def entities(palace: Palace, facts: FactQuerySet | None = None) -> QuerySet[Entity]:
-    """By kind and slug.
+    """The entities of a palace, by kind and slug.
 
     Args:
-        facts: Only those that one of these facts is about, or ends at; None: all.
+        facts: Only subjects and objects of these facts; None: all.
     """
     # All kinds, as the index begins with the kind.
     found = Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values)
@@ -72,7 +71,7 @@ def entities(palace: Palace, facts: FactQuerySet | None = None) -> QuerySet[Enti
 
 
 def relations(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
-    """Those of the facts that connect an entity with another, at either end; the latest first."""
+    """The facts that connect an entity with another, in either direction, latest first."""
     edges = facts.filter(
         Q(subject=entity, object_entity__isnull=False) | Q(object_entity=entity)
     ).exclude(subject=F("object_entity"))

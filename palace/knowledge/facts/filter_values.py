@@ -1,4 +1,4 @@
-"""What callers compare with in filters: checked, and told what is wrong with it."""
+"""Check the values of filters; errors say what is wrong."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def quoted(value: object) -> str:
     if isinstance(value, str):
         printable = "".join(sign for sign in value[:_SHOWN_CHARS] if sign.isprintable())
         return f"“{printable}”"
-    told = repr(value)
-    return told if len(told) <= _SHOWN_CHARS else f"{told[:_SHOWN_CHARS]}…"
+    written = repr(value)
+    return written if len(written) <= _SHOWN_CHARS else f"{written[:_SHOWN_CHARS]}…"
 
 
 def check_field(field: object) -> None:

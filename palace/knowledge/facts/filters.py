@@ -1,4 +1,4 @@
-"""Filters of the fact API into conditions of the database: the only place that knows both.
+"""Translate filters of the fact API to database conditions.
 
 A filter is `{"field": …, "operator": …, "value": …}`, or `{"AND": […]}`, `{"OR": […]}`,
 `{"NOT": …}` of filters. Each condition holds or does not: what has no value is equal to nothing,
@@ -229,12 +229,12 @@ def _kept_text(key: str) -> Func:
 
 def _kept_moment(key: str) -> Case:
     """The time that it is; null where it is none. Nothing else must come to be cast."""
-    told = _kept_text(key)
+    stored = _kept_text(key)
     valid = Func(
-        told, Value("timestamptz"), function="pg_input_is_valid", output_field=BooleanField()
+        stored, Value("timestamptz"), function="pg_input_is_valid", output_field=BooleanField()
     )
-    is_time = _is(_kind(key), "string") & Q(lookups.Regex(told, r"^\d{4}-\d\d-\d\d")) & Q(valid)
-    return Case(When(is_time, then=Cast(told, DateTimeField())), output_field=DateTimeField())
+    is_time = _is(_kind(key), "string") & Q(lookups.Regex(stored, r"^\d{4}-\d\d-\d\d")) & Q(valid)
+    return Case(When(is_time, then=Cast(stored, DateTimeField())), output_field=DateTimeField())
 
 
 def _kind(key: str) -> Func:

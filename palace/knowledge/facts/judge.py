@@ -1,4 +1,4 @@
-"""Judging candidates beside known facts: by the owner's model if there is one, else by rules."""
+"""Judge candidates beside known facts: by the owner's model if there is one, else by rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fac
 from palace.models import EmbeddingSpace, Entity, Fact, FactQuerySet, Palace
 from palace.storage.indexing.fact_vectors import Vector, nearest
 
-# The model is shown up to so many known facts a candidate.
+# Known facts per candidate that the model sees, at most.
 SHOWN = 12
 TEXT_CHARS = 1000
 WHY_CHARS = 160
@@ -45,7 +45,7 @@ place.
 - NONE: it is known already ("fact": which one says so).
 "why": a few words.\
 """
-# How many of the closest by meaning a candidate is judged beside, and how many about its subject.
+# Known facts per candidate: the closest by meaning, and those about its subject.
 CLOSEST = 5
 OF_SUBJECT = 200
 _TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
@@ -75,7 +75,7 @@ class Judge:
         self._ahead: dict[Candidate, tuple[frozenset[int], Judgement]] = {}
 
     def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
-        """Ask the model about all of them; call it outside of a transaction."""
+        """Ask the model about all candidates; call it outside of a transaction."""
         if self._endpoint is None:
             return
         # The rules find the fact that a correction or a pronoun is about.
@@ -117,7 +117,7 @@ class Judge:
         return rows.decision(checked(judgement, known, self._is_tool))
 
     def ahead(self, candidate: Candidate) -> Judgement | None:
-        """The model's judgement, if it was asked."""
+        """The model's judgement, if there is one."""
         return self._ahead.get(candidate, (None, None))[1]
 
     def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
@@ -191,14 +191,14 @@ def judge_with_model(
     owner_id: int,
     prompt: str = "",
 ) -> list[Judgement | None]:
-    """One judgement a candidate; None where the model gave none that makes sense.
+    """Judge candidates in one structured call; None where the answer is invalid.
 
     Args:
-        known: For each candidate the facts it is judged beside, closest first.
-        prompt: Takes the place of our instructions.
+        known: For each candidate the facts to compare with, closest first.
+        prompt: Replaces our instructions.
 
     Raises:
-        LLMError: the model cannot be asked, or answers nonsense.
+        LLMError: the model is not available, or its answer is invalid.
     """
     asked = _messages(candidates, known, prompt)
     answer = ask(asked, JudgementsAnswer, endpoint=endpoint, owner_id=owner_id)

@@ -18,10 +18,10 @@ _TIMES = ("valid_from", "valid_to")
 
 
 def find_entity(palace: Palace, name: str, *, prefer: str = "") -> Entity | None:
-    """The palace's entity of that name, or else one that is called so as well.
+    """The palace's entity with that name, or else with that alias.
 
     Args:
-        prefer: A kind; of several of one name it is the one of this kind, else the oldest.
+        prefer: A kind; of several entities the one of this kind, else the oldest.
     """
     name = storable_label(name)
     # All kinds, as the index begins with the kind.
@@ -35,9 +35,9 @@ def find_entity(palace: Palace, name: str, *, prefer: str = "") -> Entity | None
 
 
 def entity_for(palace: Palace, thing: Thing) -> Entity:
-    """The palace's entity of that name, of that kind if there are several.
+    """Find or create the entity of that name, of that kind if there are several.
 
-    Call it holding the palace: whoever else makes entities waits.
+    The caller locks the palace, so that concurrent writers create it once.
     """
     found = find_entity(palace, thing.name, prefer=thing.kind)
     if found is not None:
@@ -85,7 +85,7 @@ def _thing(entity: Entity) -> Thing:
 
 
 class KnownRows:
-    """The rows that a candidate is judged beside.
+    """The known facts that a candidate is judged beside.
 
     Attributes:
         known: The rows as plain facts, in the order given.
@@ -115,17 +115,17 @@ class KnownRows:
 def record(
     palace: Palace,
     drawers: Sequence[Drawer],
-    told: Sequence[tuple[Candidate, Judgement | None]],
+    judged: Sequence[tuple[Candidate, Judgement | None]],
     scope: Scope,
 ) -> list[Statement]:
-    """Keep candidates, each with what a model decided; call it in the reading's transaction.
+    """Store candidates, each with the model's judgement; call it in the reading's transaction.
 
     Args:
-        drawers: Those of the window, in the order that the candidates' words count them by.
+        drawers: Those of the window, in the order to which the candidates' spans refer.
     """
     counts: dict[int, int] = {}
     rows = []
-    for candidate, judgement in told:
+    for candidate, judgement in judged:
         drawer = drawers[candidate.words[0].turn]
         ordinal = counts.get(drawer.pk, 0)
         counts[drawer.pk] = ordinal + 1
@@ -142,9 +142,11 @@ def record(
                 judged=_decision(judgement) if judgement else None,
             )
         )
-    # What is read twice, after a process has died, is kept once.
-    held = Statement.objects.filter(palace=palace, drawer__in=list(counts)).select_related("drawer")
-    there = {(row.drawer_id, row.ordinal): row for row in held}
+    # Messages read twice, after a process has died, are stored once.
+    stored = Statement.objects.filter(palace=palace, drawer__in=list(counts)).select_related(
+        "drawer"
+    )
+    there = {(row.drawer_id, row.ordinal): row for row in stored}
     Statement.objects.bulk_create(
         [row for row in rows if (row.drawer_id, row.ordinal) not in there]
     )
@@ -152,7 +154,7 @@ def record(
 
 
 def candidate_of(statement: Statement) -> Candidate:
-    """The candidate; its words count messages in the order of `messages_of`."""
+    """The candidate; its spans refer to messages in the order of `messages_of`."""
     content = dict(statement.content)
     names = messages_of(statement)
     words = tuple(Words(names.index(name), *span) for name, *span in content.pop("words"))
@@ -163,12 +165,12 @@ def candidate_of(statement: Statement) -> Candidate:
 
 
 def messages_of(statement: Statement) -> list[str]:
-    """Ids of the messages of its conversation that it rests on."""
+    """Ids of the messages that support it, all of its conversation."""
     return list(dict.fromkeys(name for name, *_ in statement.content["words"]))
 
 
 def decided(statement: Statement, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
-    """What a model decided, if the fact it named is known; None: rules are to judge."""
+    """The model's judgement, if the fact it named is known; None: the rules judge."""
     given: Mapping[str, Any] | None = statement.judged
     if given is None:
         return None
