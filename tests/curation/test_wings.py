@@ -220,7 +220,7 @@ def test_two_merges_at_once_lose_no_room(palace, efoil, derek):
 
     at_once(merge(efoil, derek), merge(derek, efoil))
     assert len(refused) == 1
-    assert "no longer here" in refused[0]
+    assert "no longer exists" in refused[0]
     assert Room.objects.filter(wing=Wing.objects.get()).count() == 2
 
 

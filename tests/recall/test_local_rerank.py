@@ -98,7 +98,7 @@ def test_it_does_not_add_its_time_to_that_of_a_model_that_failed(lived_in, folde
     model_server.answer(Status(500))
     found = recall(lived_in, RecallRequest(QUESTION))
     assert counts(found) == counts(before)
-    assert "in the order of their scores" in found.notes[0]
+    assert "ordered by score" in found.notes[0]
 
 
 def left_as_it_was(palace):

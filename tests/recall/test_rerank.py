@@ -217,7 +217,9 @@ def test_a_model_that_cannot_be_asked_is_a_note(lived_in, model_server):
 
 def test_wanted_where_no_model_is_set_it_is_a_note(lived_in):
     assert recall(lived_in, RecallRequest(QUESTION)).notes == ()
-    assert "because none is set" in recall(lived_in, RecallRequest(QUESTION, rerank=True)).notes[0]
+    assert (
+        "because no model is set" in recall(lived_in, RecallRequest(QUESTION, rerank=True)).notes[0]
+    )
 
 
 @pytest.mark.parametrize("question", ["quantum chromodynamics lattice gauge", "Alfama"])
