@@ -38,7 +38,7 @@ from settings_app.owned_rows import rows_of
 from settings_app.secrets import seal
 from settings_app.sign_in import LinkRefused, one_time_link, redeem
 from tests.conversations import SOURDOUGH, transcript
-from tests.curation.test_palace_deletion import refused
+from tests.curation.test_deletion import refused
 from tests.curation.test_purge import words_in_the_database
 from tests.settings_app.conftest import sign_in, signed_in_as
 
