@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import account, activity, episodes, health, webhooks, working
-from palace.views.dreams import views as dreams
+from palace.views import (
+    account,
+    activity,
+    dreams,
+    episodes,
+    health,
+    imports,
+    memory,
+    places,
+    trash,
+    webhooks,
+    working,
+)
 from palace.views.entities import views as entities
 from palace.views.entities.edits import entity_edit, entity_merge, entity_split, entity_undo
 from palace.views.facts import changes as fact_changes
 from palace.views.facts import edits as fact_edits
 from palace.views.facts import views as facts
-from palace.views.imports import views as imports
 from palace.views.inbox import views as inbox
-from palace.views.memory import views as memory
-from palace.views.places import drawers
-from palace.views.places import views as places
 from palace.views.recalls import cases
 from palace.views.recalls import views as recalls
-from palace.views.trash import views as trash
+from palace.views.shared import drawers
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),

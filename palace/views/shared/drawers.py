@@ -19,7 +19,7 @@ from palace.models import Drawer, Entity, Evidence, Fact, Palace, RecollectionTr
 from palace.models.aaak import Pointer
 from palace.queries.evidence import evidence_in, supported_facts
 from palace.queries.places import find_by_pointer, with_preview
-from palace.views.memory.views import show_memory
+from palace.views.memory import show_memory
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 

@@ -36,9 +36,9 @@ from palace.curation.trash import (
 from palace.models import Closet, Drawer, Palace, Room, Wing
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
+from palace.views.shared.cascade_preview import LostFacts, facts_lost, facts_to_lose
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
-from palace.views.trash.cascade_preview import LostFacts, facts_lost, facts_to_lose
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.rendering import render_page_or_part
 

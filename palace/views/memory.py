@@ -19,8 +19,8 @@ from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.templatetags.palace_tags import counted
 from palace.views.inbox.views import waiting_count
-from palace.views.memory.search_results import explained, hit_rows
 from palace.views.shared.place_counts import totals
+from palace.views.shared.search_results import explained, hit_rows
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
