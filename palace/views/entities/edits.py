@@ -1,4 +1,4 @@
-"""Entities are merged and split here, and either can be undone."""
+"""Merge and split entities, and undo either."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from palace.queries.entities import display_name, named_like
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import about_entity
 from palace.templatetags.fact_tags import KINDS
-from palace.views.entities.mentions import mention_rows, mentions_of
+from palace.views.entities.views import mention_rows, mentions_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
