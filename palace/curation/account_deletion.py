@@ -16,6 +16,7 @@ from llm.embedding import forget
 from palace import retry_backoff
 from palace.curation.purge import Purge, forget_vectors
 from palace.curation.trash import trash_drawers
+from palace.errors import WorkingMemoryAway
 from palace.knowledge.facts.model_calls import forget_answers
 from palace.models import (
     Drawer,
@@ -31,7 +32,6 @@ from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
 from palace.storage.indexing.spaces import model_of
 from palace.storage.indexing.vector_index import index_in_use
-from palace.working.errors import WorkingMemoryAway
 from settings_app import account_closure
 from settings_app.account_closure import Receipt
 

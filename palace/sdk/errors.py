@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from palace.errors import BadFilter, BadInput, EmptyQuery, FactConflict, PalaceError
-from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
+from palace.errors import (
+    BadFilter,
+    BadInput,
+    EmptyQuery,
+    FactConflict,
+    NamespaceFull,
+    NotItsOwn,
+    PalaceError,
+    TooMuch,
+    WorkingMemoryAway,
+)
 
 __all__ = [
     "BadFilter",

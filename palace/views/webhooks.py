@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 from palace.errors import BadInput
 from palace.models import Webhook
 from palace.tasks import deliver_webhooks
-from palace.webhooks import addresses, registration
+from palace.webhooks import http_sender, registration
 from palace.webhooks.delivery import KEPT_FOR
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.palace_choice import ALL, PalaceChoiceForm
@@ -104,7 +104,7 @@ class WebhookForm(PalaceChoiceForm):
 
     url = forms.CharField(
         label="Address",
-        max_length=addresses.MOST_CHARS,
+        max_length=http_sender.MOST_URL_CHARS,
         help_text="Your program's, such as https://example.org/loci. It is sent POST requests.",
         error_messages={"required": "Write the address that the events are sent to."},
         widget=forms.URLInput(attrs={"autocomplete": "off"}),

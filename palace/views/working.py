@@ -19,20 +19,24 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.errors import BadInput
+from palace.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
-from palace.working.entries import Entry, delete_entry, entries_in, entries_under, namespaces
-from palace.working.errors import WorkingMemoryAway
-from palace.working.fields import (
-    MOST_BYTES,
+from palace.working import (
+    MOST_FIELDS_BYTES,
     ConversationFields,
+    Entry,
+    Namespace,
+    delete_entry,
     delete_fields,
+    entries_in,
+    entries_under,
     list_conversations,
+    namespaces,
     peek_conversation,
+    prefix_of,
+    search_entries,
+    time_left,
 )
-from palace.working.inventory import time_left
-from palace.working.names import Namespace, prefix_of
-from palace.working.search import search_entries
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
 # Whose entries a page shows, how many it finds, and of how many conversations.
@@ -88,7 +92,7 @@ def working_memory(request: PageRequest) -> HttpResponse:
     context: dict[str, Any] = {
         **asked,
         "is_narrowed": any(asked.values()),
-        "most_bytes": MOST_BYTES,
+        "most_bytes": MOST_FIELDS_BYTES,
     }
     try:
         return _page(request, {**context, **_found(palace, **asked)})
@@ -162,7 +166,7 @@ def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryRow:
 
 def _notes(noted: ConversationFields, now: datetime, *, whole: bool = False) -> NotesRow:
     fields = [(name, _field(value, whole=whole)) for name, value in noted.fields.items()]
-    share = -(-noted.size * 100 // MOST_BYTES)
+    share = -(-noted.size * 100 // MOST_FIELDS_BYTES)
     return NotesRow(noted, fields, share, time_left(noted.expires_at - now))
 
 

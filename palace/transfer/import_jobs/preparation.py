@@ -256,13 +256,13 @@ def _answer(request: str, name: str, seconds: float) -> str:
     except subprocess.TimeoutExpired:
         raise BadImport(
             f"{name} takes longer than {settings.READ_UPLOAD_S:g} seconds to read, so nothing of "
-            "it was imported. Whoever runs this Loci can import it with `manage.py import_chats`, "
-            "or raise LOCI_READ_UPLOAD_S."
+            "it was imported. The operator of this server can import it with "
+            "`manage.py import_chats`, or raise LOCI_READ_UPLOAD_S."
         ) from None
     if done.returncode:
         raise BadImport(
             f"{name} could not be read: the program that reads it stopped. It may be too large for "
-            "this machine’s memory; whoever runs this Loci finds more in its log."
+            "this machine’s memory; its operator finds more in the log."
         )
     answer = json.loads(done.stdout)
     if "refused" in answer:
