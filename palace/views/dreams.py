@@ -14,10 +14,10 @@ from kombu.exceptions import OperationalError
 
 from palace import tasks
 from palace.errors import PalaceError
+from palace.knowledge.dreaming import DreamForm
 from palace.knowledge.dreaming.directives import read_directives
 from palace.knowledge.dreaming.dream import is_dreaming
 from palace.knowledge.dreaming.passes import Estimate, estimate
-from palace.knowledge.dreaming.settings_form import DreamForm
 from palace.models import Activity, DreamMark, Palace
 from settings_app.access import PageRequest, signed_in_form
 from settings_app.models import MemorySettings, settings_for_update, settings_of
@@ -36,11 +36,11 @@ class DreamStatus:
     """
     Attributes:
         state: `idle`, `queued` or `dreaming`.
-        last: The record of the last dream that came to its end, or to an end.
-        since: Which dream was the last before the one that was asked for.
-        has_come: Whether the one that was asked for is over.
-        estimate: What one would look at and cost; None while one is under way.
-        error: What keeps the palace from dreaming.
+        last: The record of the last dream that ended.
+        since: When the last dream before the requested one ended.
+        has_come: Whether the requested dream has ended.
+        estimate: The size and cost of a dream; None while one runs.
+        error: Why no dream can start.
     """
 
     state: str
@@ -84,7 +84,7 @@ def dream_now(request: PageRequest) -> HttpResponse:
         if request.htmx and seen.is_moving and request.GET.get("seen") == seen.state:
             return HttpResponse(status=204)
         return _show(request, seen)
-    # One that is under way has its mark already.
+    # A running dream has its mark already.
     since = "" if is_dreaming(palace) else _mark(palace)
     wrong = _begin(palace, with_model=request.POST.get("with") == "model")
     if wrong:
@@ -100,7 +100,7 @@ def _show(request: PageRequest, seen: DreamStatus, *, status: int = 200) -> Http
 
 
 def _begin(palace: Palace, *, with_model: bool) -> str:
-    """Queue a dream unless one is under way; returns an error message, or nothing."""
+    """Queue a dream unless one runs; returns an error message, or nothing."""
     if is_dreaming(palace):
         return ""
     try:
@@ -149,6 +149,6 @@ def dream_settings(request: PageRequest) -> HttpResponse:
 
 
 def _page(request: PageRequest, form: DreamForm, *, status: int = 200) -> HttpResponse:
-    # What was saved, not what is in the form.
+    # The saved model, not the one in the form.
     in_use = settings_of(request.user.pk).chat_model()
     return render(request, TEMPLATE, {"form": form, "in_use": in_use}, status=status)

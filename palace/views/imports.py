@@ -26,16 +26,15 @@ from palace.mining.rooms import GROUP
 from palace.models import ImportJob, Palace, Wing
 from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
-from palace.transfer.importers.formats import LOCI
-from palace.transfer.importers.uploads import largest_file, largest_request
+from palace.transfer.import_jobs.spools import largest_file, largest_request
 from palace.views.shared.pagination import CountedPage
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.models import settings_of
 from settings_app.rendering import render_page_or_part
 
-# Between two slices nobody is at a job; only after this long does the page call it waiting.
+# Between two slices no process runs a job; only after this pause does the page call it waiting.
 PAUSE_BETWEEN_SLICES = timedelta(seconds=5)
-# The periodic task has taken a job up long before, if a worker runs at all.
+# If a worker runs, the periodic task has resumed a job by then.
 TOO_LONG = timedelta(minutes=5)
 WINGS_SHOWN = 8
 # A group and the conversation that filled it.
@@ -53,7 +52,7 @@ _QUARTERS = ("", "A quarter is imported.", "Half is imported.", "Three quarters 
 
 @signed_in_form
 def imports(request: PageRequest) -> HttpResponse:
-    """The field for a file, and the imports there were; with a file, the way to its preview."""
+    """The upload form and earlier imports; POST reads a file and leads to its preview."""
     palace = Palace.objects.own(request.user)
     if request.method != "POST":
         return _show_imports(request, palace)
@@ -69,7 +68,7 @@ def imports(request: PageRequest) -> HttpResponse:
 
 @signed_in_page
 def import_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Preview, progress or receipt; a page that polls for progress gets the end as well."""
+    """Preview, progress or receipt; a page that polls for progress also gets the receipt."""
     shown = JobProgress(_own_job(request, uuid))
     part = "progress" if shown.is_moving else "job"
     response = render_page_or_part(request, "palace/import_detail.html", part, {"shown": shown})
@@ -81,7 +80,7 @@ def import_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 @signed_in_action
 def import_start(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """Start or resume the import; one that runs or has ended stays as it is."""
+    """Start or resume the import, unless it runs or has ended."""
     job = _own_job(request, uuid)
     if import_jobs.start(job):
         _queue(request, job)
@@ -116,7 +115,7 @@ def _queue(request: PageRequest, job: ImportJob) -> None:
     try:
         tasks.import_chats.delay(job.pk, job.spool_offset)
     except OperationalError:
-        # It is marked as running, so the periodic task takes it up.
+        # It is marked as running, so the periodic task resumes it.
         messages.warning(
             request,
             "The queue (Redis) does not answer at the moment. The import is marked to run and "
@@ -148,12 +147,12 @@ def _look_into(request: PageRequest, palace: Palace) -> ImportJob:
     """The job of the uploaded file, ready to start.
 
     Raises:
-        BadImport: There is none, it did not arrive whole, or it is no export. Nothing is kept.
+        BadImport: there is no file, it arrived incomplete, or it is not an export.
     """
     upload = request.FILES.get("file")
     if not isinstance(upload, TemporaryUploadedFile):
         raise BadImport(_why_no_file(request))
-    with upload:  # Left by an error or not, it is deleted now and not when memory is tidied.
+    with upload:  # Delete it now, also after an error, and not at garbage collection.
         name = upload.name or "The file"
         if (upload.size or 0) > largest_file():
             raise BadImport(_too_large(name))
@@ -223,7 +222,7 @@ class JobProgress:
 
     @property
     def counted_in(self) -> str:
-        """What the bar counts; an export may hold conversations without any message."""
+        """The unit of the progress bar; an export may have conversations without messages."""
         return "message" if self.receipt["in"] else "conversation"
 
     @property
@@ -238,14 +237,14 @@ class JobProgress:
 
     @property
     def percent(self) -> int:
-        """0 to 100, and 100 only when nothing is left."""
+        """0 to 100; 100 only when nothing waits."""
         return self.done * 100 // self.total if self.total else 0
 
     @cached_property
     def unmined(self) -> int:
-        """Messages of this kind of export that are filed, but cannot be found by all means yet.
+        """Messages from this source that are filed but not mined.
 
-        Not worth a word, and 0 here, while it is the few that are filed and mined together.
+        0 while only the usual batch waits, whose messages are mined together.
         """
         if self.state in {PREVIEW, FAILED}:
             return 0
@@ -258,29 +257,29 @@ class JobProgress:
 
     @cached_property
     def whole(self) -> list[str]:
-        """What comes back with the messages of a palace that is put back as a whole, in words."""
+        """Records besides messages that restoring a whole palace brings, in words."""
         return import_jobs.whole_in_words(self.job)
 
     @property
     def is_messages_alone(self) -> bool:
-        """Whether the file holds more than is taken of it, as the palace is not empty."""
-        return self.job.format == LOCI.source and not self.whole
+        """Whether only the messages of a Loci export are imported, as the palace is not empty."""
+        return import_jobs.is_loci_export(self.job) and not self.whole
 
     @property
     def reader(self) -> Endpoint | None:
-        """The model that is going to read what is new, which its provider charges for."""
+        """The model that will read new messages, which costs money; None without one."""
         return settings_of(self.job.palace.owner_id).chat_model().endpoint
 
     @property
     def title(self) -> str:
-        """Also for the tab of a browser that shows something else meanwhile."""
+        """The title, with the progress first, which a background tab shows."""
         how_far = {WORKING: f"{self.percent}%", WAITING: f"{self.percent}%", DONE: "Done"}
         words = [how_far.get(self.state, ""), self.job.file_name, "Import", "Loci"]
         return " – ".join(filter(None, words))
 
     @property
     def said(self) -> str:
-        """For people who hear the page: changes with the state, and four times on the way."""
+        """For screen readers: changes with the state, and with each quarter."""
         match self.state:
             case "working":
                 return _QUARTERS[min(self.percent // 25, 3)] or "The import is running."
@@ -302,9 +301,9 @@ class JobProgress:
 
     @cached_property
     def shares(self) -> list[WingShare]:
-        """The wings that hold what was filed from this source meanwhile, the fullest first."""
+        """The wings with the messages this import filed, the fullest first."""
         filed = import_jobs.filed_by(self.job).kept()
-        if not self.whole:  # What is put back was filed long before.
+        if not self.whole:  # Restored messages were filed long before.
             until = self.job.finished_at or timezone.now()
             filed = filed.filter(filed_at__range=(self.job.created_at, until))
         counts = (
