@@ -29,10 +29,10 @@ from palace.views.shared.snippets import snippet_of
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
-# Smaller shares would be drawn as nothing and written as 0.00.
+# Smaller shares have no visible bar, and a figure of 0.00.
 SMALLEST_SHARE = 0.005
 LINES = 6
-# How far back runs are followed, and how many of a run's activities are unfolded.
+# The number of activities searched for runs, and the most that a run unfolds.
 LOOKED_AT = 2000
 UNFOLDED = 10
 _LINES = """
@@ -103,7 +103,7 @@ class ActivityLine:
 
     Attributes:
         folded: The summaries of the run, newest first and at most `UNFOLDED`; empty for one alone.
-        more: How many of the run are not among them.
+        more: The number of other activities in the run.
     """
 
     summary: str
@@ -125,14 +125,14 @@ def _line(
 ) -> ActivityLine:
     if count == 1:
         return ActivityLine(summaries[0], at)
-    # A conversation that goes on is mined again and again.
+    # Each addition to a conversation is mined again.
     said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
     return ActivityLine(said, at, tuple(summaries), count - len(summaries))
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One signal's share, drawn on a scale of 0 to 100 that all hits of a recall have in common."""
+    """One signal's share, drawn on a scale of 0 to 100 that all hits of a recall share."""
 
     label: str
     share: float
@@ -165,7 +165,7 @@ class HitRow:
 
 
 def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
-    """In the order of `hits`, each as the page shows it."""
+    """The hits as rows, in their order."""
     terms = set(analyze(query))
     shares = [0.0, *chain.from_iterable(hit.signals.values() for hit in hits)]
     low, high = min(shares), max(shares)

@@ -50,7 +50,7 @@ from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_form, signed_in_page
 from settings_app.rendering import render_page_or_part
 
-# How many of the latest recalls are looked through, and how many of those that had it are named.
+# The number of recent recalls searched, and of those shown that had the drawer.
 TRACES_SEARCHED = 200
 TRACES_SHOWN = 5
 MENTIONS_SHOWN = 30
@@ -74,7 +74,7 @@ def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     room = get_object_or_404(Room.objects.within(palace).select_related("wing"), uuid=uuid)
     closets = CountedPage(closets_of(room), request.GET.get("page"))
     loose = CountedPage(loose_drawers_of(room), request.GET.get("loose"))
-    # As a branch of the tree a room shows closed closets, as a page what is in them.
+    # A branch of the tree shows closed closets; the page shows their contents.
     rows = closet_rows(room, closets.rows, at_most=0 if request.htmx else PAGE_SIZE)
     context = {
         "room": room,
@@ -176,8 +176,8 @@ class TextRun:
     """A run of a drawer's text that leads to one place.
 
     Attributes:
-        url: Of the fact it supports, or of the list of facts if there are several; else empty.
-        name: The facts, for the link's title.
+        url: The fact it supports, or the list of facts if there are several; else empty.
+        name: The facts, as the link's title.
     """
 
     url: str
@@ -262,7 +262,7 @@ def _traces(drawer: Drawer) -> list[RecollectionTrace]:
 
 
 def text_runs(text: str, quotes: Sequence[Evidence], passage: tuple[int, int]) -> list[TextRun]:
-    """The text, cut where quotes and the passage begin and end; joined, it is the text."""
+    """Cut the text where quotes and the passage begin and end; the runs joined are the text."""
     edges = {0, len(text), *passage, *(edge for one in quotes for edge in (one.start, one.end))}
     cuts = sorted(edge for edge in edges if 0 <= edge <= len(text))
     linked = [(_link(quotes, span), _piece(text, span, passage)) for span in pairwise(cuts)]

@@ -56,9 +56,9 @@ class BatchRow:
     """The drawers of a batch that are on this page of the trash.
 
     Attributes:
-        total: How many of the batch are in the trash, on this page and others.
-        days_left: Until they are purged, counted up; 0 when that is due.
-        lost: The facts that went with them; None where there were none.
+        total: The drawers of the batch in the trash, on all pages.
+        days_left: Days until the purge, rounded up; 0 when it is due.
+        lost: The facts that went with them; None without any.
     """
 
     at: datetime
@@ -146,7 +146,7 @@ def purge_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
 def empty_trash(request: PageRequest, key: int) -> HttpResponse:
     """Confirm, then delete for good what went to the trash up to a batch.
 
-    What goes there after the question was shown stays.
+    Later batches stay.
     """
     palace = Palace.objects.own(request.user)
     at = moment_of(key)
@@ -233,7 +233,7 @@ def _leaf_is_back(request: PageRequest, drawer: Drawer | None, restored: Restore
 
 def _offer_undo(request: PageRequest, batch: Batch, place: Place) -> None:
     context = {"batch": batch, "next": _way_back(request) or place.get_absolute_url()}
-    # Marked as safe by having been rendered; it holds figures and addresses only.
+    # Rendering has marked the text as safe; it has figures and addresses only.
     messages.success(request, render_to_string("palace/_undo.html", context, request))
 
 
@@ -268,7 +268,7 @@ def _way_back(request: PageRequest) -> str:
 
 
 def _nearest(place: Place) -> str:
-    """The closest place around that is not empty, else the whole palace."""
+    """The closest containing place that is not empty, else the whole palace."""
     around: list[Place] = []
     if isinstance(place, Drawer):
         around += [place.closet] if place.closet else []
@@ -289,8 +289,8 @@ class LostFacts:
     """The facts that lose their last evidence with some drawers.
 
     Attributes:
-        named: The first of them.
-        total: How many there are.
+        named: The first facts.
+        total: The number of all.
     """
 
     named: list[Fact]
@@ -339,6 +339,6 @@ def _latest(palace: Palace, memories: Collection[str]) -> dict[UUID, Fact]:
 
 
 def _went_in(fact: Fact, at: datetime | None) -> bool:
-    """Whether it lost its evidence, or was deleted together with the drawers of this batch."""
+    """Whether it lost its evidence with the drawers of this batch, or was deleted with them."""
     deleted_too = fact.fate == Fact.Fate.DELETED and fact.retired_at == at
     return fact.fate == Fact.Fate.UNFOUNDED or deleted_too

@@ -20,7 +20,7 @@ from settings_app.access import PageRequest, signed_in_action, signed_in_form, s
 from settings_app.palace_choice import ALL, PalaceChoiceForm
 from settings_app.reports import no_variables_in_reports
 
-# Of the latest deliveries, so many are shown.
+# The number of deliveries shown.
 LATEST = 50
 
 
@@ -35,7 +35,7 @@ def webhooks(request: PageRequest) -> HttpResponse:
     if made is None:
         return _page(request, form, status=400)
     webhook, secret = made
-    # In this answer, and nowhere else: it is stored sealed, and not even kept by the browser.
+    # The only response that shows the secret: it is stored encrypted, and browsers do not cache it.
     context = {"webhook": webhook, "secret": secret}
     return render(request, "palace/webhook_made.html", context)
 

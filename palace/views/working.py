@@ -39,20 +39,20 @@ from palace.working import (
 )
 from settings_app.access import PageRequest, signed_in_action, signed_in_page
 
-# Whose entries a page shows, how many it finds, and of how many conversations.
+# The most namespaces on a page, entries found, and conversations.
 NAMESPACES_SHOWN, FOUND_SHOWN, CONVERSATIONS_SHOWN = 20, 50, 20
-# Of a value in a list; alone, it is shown whole.
+# Characters of a value in a list; its own page shows it whole.
 CHARS_SHOWN = 600
-# JSON that is no longer stands on one line.
+# JSON up to this length stays on one line.
 ON_ONE_LINE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ShortText:
-    """A value with what is left of its time.
+    """A value and the time left until it expires.
 
     Attributes:
-        more: How many of its characters are not shown.
+        more: The number of characters that are not shown.
     """
 
     text: str
@@ -75,7 +75,7 @@ class EntryRow:
 class NotesRow:
     """
     Attributes:
-        share: Of what a conversation's fields may take up, in per cent.
+        share: The used share of the size limit, in per cent.
     """
 
     noted: ConversationFields
@@ -171,7 +171,7 @@ def _notes(noted: ConversationFields, now: datetime, *, whole: bool = False) -> 
 
 
 def _field(value: object, *, whole: bool) -> ShortText:
-    """A text as it is, all else as JSON."""
+    """A text as it is, other values as JSON."""
     if isinstance(value, str):
         return ShortText.of(value, whole=whole)
     text = json.dumps(value, ensure_ascii=False)

@@ -19,14 +19,14 @@ WIDTH = 344
 ROW = 44
 HUB_WIDTH = 76
 HUB_HEIGHT = 40
-# A node's dot is so far from the middle, and its name begins so far behind the dot.
+# The distance from the middle to a node's dot, and from the dot to its name.
 REACH = 64
 GAP = 9
-# As many signs as fit beside a dot, and into the hub.
+# The characters that fit beside a dot, and into the hub.
 NAME_SIGNS = 12
 HUB_SIGNS = 9
 Key = TypeVar("Key", bound=Hashable)
-# So many are drawn, and so many facts are read to find them.
+# How many neighbours are drawn, and how many facts are read to find them.
 NEIGHBOURS_SHOWN = 25
 EDGES_READ = 600
 LINKS_SHOWN = 60
@@ -37,9 +37,9 @@ FACTS_SHOWN = 3
 class Neighbour:
     """
     Attributes:
-        facts: What is said of the two of them, latest first.
-        node: Where it stands in the drawing.
-        spoke: The path to it, in the direction of what is said.
+        facts: The facts about both entities, latest first.
+        node: Its position in the drawing.
+        spoke: The path between hub and node, from subject to object.
     """
 
     entity: Entity
@@ -78,7 +78,7 @@ class Link:
 class Connections:
     """
     Attributes:
-        has_more: Whether there are others that are not drawn.
+        has_more: Whether the drawing leaves out other neighbours.
     """
 
     entity: Entity
@@ -122,7 +122,7 @@ def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
 
 
 def _said(entity: Entity, facts: FactQuerySet) -> dict[int, list[Fact]]:
-    """By the neighbour's key, the facts about both, latest first."""
+    """The facts about both entities by the neighbour's key, latest first."""
     said: defaultdict[int, list[Fact]] = defaultdict(list)
     for fact in relations(entity, facts)[:EDGES_READ]:
         said[_other(entity, fact).pk].append(fact)
@@ -166,8 +166,8 @@ def _cut(text: str, signs: int) -> str:
 class Node(Generic[Key]):
     """
     Attributes:
-        is_left: Whether it stands in the column on the left.
-        x, y: Where its dot is.
+        is_left: Whether it is in the left column.
+        x, y: The position of its dot.
     """
 
     key: Key
@@ -181,7 +181,7 @@ class Node(Generic[Key]):
 
     @property
     def box_x(self) -> int:
-        """Where the clickable area begins; it is as wide as its column."""
+        """The left edge of the clickable area, which is as wide as its column."""
         return 0 if self.is_left else self.x - GAP
 
     @property
@@ -221,7 +221,7 @@ class Layout(Generic[Key]):
 
 
 def _edge_of_hub(distance: int) -> int:
-    """How far from the middle of the hub a spoke begins: at its side, or above or below it."""
+    """The distance from the middle of the hub to the start of a spoke: beside, above or below."""
     return HUB_WIDTH // 2 if abs(distance) <= ROW else HUB_WIDTH // 4
 
 
@@ -232,7 +232,7 @@ def _side_of_hub(distance: int) -> int:
 
 
 def laid_out(keys: Sequence[Key]) -> Layout[Key]:
-    """Half of them on each side, from the top, in the order given; the odd one on the right."""
+    """Two columns from the top, in the order given; the right one may be longer by one."""
     half = len(keys) // 2
     right, left = keys[: len(keys) - half], keys[len(keys) - half :]
     height = max(len(right), 2) * ROW

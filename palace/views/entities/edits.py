@@ -27,7 +27,7 @@ from settings_app.access import PageRequest, signed_in_action, signed_in_page
 OTHERS_SHOWN = 20
 FACTS_SHOWN = 60
 MENTIONS_SHOWN = 40
-# Shorter words than this are in too many names to tell who is alike.
+# Shorter words occur in too many names to find similar ones.
 TELLING = 3
 
 
@@ -154,5 +154,5 @@ def _uuids(texts: Sequence[str]) -> list[UUID]:
 
 def _offer_undo(request: PageRequest, said: str, activity: Activity) -> None:
     context = {"said": said, "activity": activity}
-    # Marked as safe by having been rendered, which escapes the names.
+    # Rendering has escaped the names and marked the text as safe.
     messages.success(request, render_to_string("palace/_undo_entity.html", context, request))

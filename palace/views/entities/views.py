@@ -28,10 +28,10 @@ from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
-# How much is shown before the name, and of all from there on.
+# Characters shown before the name, and in all.
 LEAD = 90
 AROUND = 300
-# Of each kind, on the page that shows all kinds.
+# How many entities of each kind the page of all kinds shows.
 OF_A_KIND = 12
 KNOWN_SHOWN = 16
 STORY_SIZE = 30
@@ -44,7 +44,7 @@ class EntityRow:
     """
     Attributes:
         facts: How many active facts have it as subject or object.
-        mentions: How often it is named.
+        mentions: The number of mentions.
     """
 
     entity: Entity
@@ -82,7 +82,7 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     lists = {"story": _story, "mentions": _mentions}
     wanted = next((name for name in lists if name in request.GET), "about")
     if request.htmx and not request.htmx.history_restore_request and wanted in lists:
-        # The next rows of one list need nothing of the rest of the page.
+        # The next rows of one list need no other part of the page.
         context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
         return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
     context = _about(palace, entity, request.GET.get("as_of", ""))
@@ -153,7 +153,7 @@ def _overview(palace: Palace) -> list[KindGroup]:
 
 
 def _rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
-    """With their counts, in three queries for all of them."""
+    """The entities with their counts, in three queries."""
     facts = Fact.objects.within(palace).active().order_by()
     about = _counts(facts.filter(subject__in=listed).values_list("subject"))
     ending = _counts(

@@ -78,7 +78,7 @@ def fact_detail(request: PageRequest, memory: UUID) -> HttpResponse:
 
 
 def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
-    """The page with the outcome of a form, if there was one: `error`, or `conflict`.
+    """The page of a fact; after a refused form with its `error` or `conflict`.
 
     Raises:
         Http404: there is no such memory in this palace.
@@ -128,7 +128,7 @@ def _tabs(asked: FactFilter) -> list[tuple[str, str, bool]]:
 
 
 def _versions(palace: Palace, memory: UUID) -> list[Fact]:
-    """The latest of them, oldest first.
+    """The latest versions, oldest first.
 
     Raises:
         Http404: there is no such memory in this palace.
@@ -141,7 +141,7 @@ def _versions(palace: Palace, memory: UUID) -> list[Fact]:
 
 
 def _arc(palace: Palace, fact: Fact) -> OpinionTimeline | None:
-    """For an opinion with others on the same subject: all of them that were ever true."""
+    """All opinions on the subject that were ever true; None unless there are several."""
     if fact.type != Fact.Type.OPINION:
         return None
     matter = Fact.objects.within(palace).filter(
@@ -214,7 +214,7 @@ def retire_fact(request: PageRequest, memory: UUID) -> HttpResponse:
 
 @signed_in_action
 def restore_fact(request: PageRequest, memory: UUID) -> HttpResponse:
-    """Restore a memory: the version named, else its latest."""
+    """Restore a memory, in the given version or its latest."""
     palace = Palace.objects.own(request.user)
     version = _version(palace, memory, request.POST.get("version", ""))
     try:
@@ -286,5 +286,5 @@ def _offer(
     request: PageRequest, said: str, undo: str, fact: Fact, *, text: str = "", words: bool = False
 ) -> None:
     context = {"said": said, "undo": undo, "fact": fact, "text": text, "words": words}
-    # Marked as safe by having been rendered, which escapes the fact's own words.
+    # Rendering has escaped the fact's words and marked the text as safe.
     messages.success(request, render_to_string("palace/_undo_fact.html", context, request))

@@ -15,12 +15,12 @@ from palace.templatetags.fact_tags import path
 from palace.templatetags.palace_tags import counted
 
 _WORD = re.compile(r"\S+\s*")
-# What stays is looked for among so many pairs of equal words, and so many words: it takes time by
-# their product. Of longer wordings only what they begin and end with stays.
+# The most pairs of equal words and the most words that are compared: the time grows with their
+# product. Of longer texts only a common beginning and end count as unchanged.
 MOST_PAIRS = 200_000
 MOST_WORDS = 4_000
 Kind, Status = Proposal.Kind, Proposal.Status
-# Stretches of words that a fact is shown with.
+# The most quotes shown with a fact.
 WORDS_SHOWN = 2
 BY_RULES = "the local rules"
 _TITLES = {
@@ -44,8 +44,8 @@ class Line:
     """A fact that a proposal is about.
 
     Attributes:
-        text: As it was when this was proposed, with what goes of it marked.
-        stays: Whether it is the reason, and stays as it is.
+        text: The text when this was proposed, with deletions marked.
+        stays: Whether it is only the reason and does not change.
     """
 
     fact: Fact
@@ -57,13 +57,13 @@ class Line:
 class ProposalRow:
     """
     Attributes:
-        state: The status, save that what cannot be decided on any more is stale.
+        state: The status; stale if it can no longer be decided.
         lines: The facts before, sources first.
         after: The fact after, with new words marked; empty if no fact stays.
-        category: The one before and the one after, where they differ.
-        tags: Those that come or go, and those that stay.
-        quotes: The words that were said, where it is about no fact.
-        error: Why what was asked of it was not done.
+        category: The old and the new one, if they differ.
+        tags: Added, removed and unchanged ones.
+        quotes: The source messages, for a proposal without a fact.
+        error: Why the last action failed.
     """
 
     proposal: Proposal
@@ -194,7 +194,7 @@ def _source(fact: Fact, after: After | None) -> Line:
 
 
 def _after(sources: Sequence[Fact], after: After | None) -> list[Piece]:
-    """Compared with the most similar source."""
+    """The fact after, compared with the most similar source."""
     if after is None:
         return []
     if not sources:
@@ -212,7 +212,7 @@ def _category(sources: Sequence[Fact], after: After | None) -> tuple[str, str] |
 
 
 def _tags(sources: Sequence[Fact], after: After | None) -> list[tuple[str, str]]:
-    """Each with `stays`, `comes` or `goes`; none where nothing changes."""
+    """Each tag with `stays`, `comes` or `goes`; none if nothing changes."""
     before = list(dict.fromkeys(tag for fact in sources for tag in fact.tags))
     if after is None or set(before) == set(after.tags):
         return []
@@ -222,7 +222,7 @@ def _tags(sources: Sequence[Fact], after: After | None) -> list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive words that are all in both texts, or all in one of them."""
+    """Consecutive words of both texts, or of one text only."""
 
     text: str
     changed: bool
@@ -231,7 +231,7 @@ class Piece:
 def changes(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
     """The old text with deletions marked, and the new one with insertions marked.
 
-    The pieces of either, put together, are that wording to the byte.
+    Joined, the pieces of either give its text to the byte.
     """
     before, after = _WORD.findall(old), _WORD.findall(new)
     gone: list[Piece] = [*_leading(old)]
@@ -243,7 +243,7 @@ def changes(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
 
 
 def likeness(one: str, other: str) -> float:
-    """The similarity of two texts, 0 to 1; of long ones, regardless of word order."""
+    """The similarity of two texts, 0 to 1; for long texts regardless of word order."""
     words = _stripped(_WORD.findall(one)), _stripped(_WORD.findall(other))
     matcher = SequenceMatcher(None, *words, autojunk=False)
     return matcher.ratio() if _are_few(*words) else matcher.quick_ratio()
@@ -256,7 +256,7 @@ def _are_few(old: Sequence[str], new: Sequence[str]) -> bool:
 
 
 def _stretches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
-    """Whether it is the same, from where to where in the old words, and in the new ones."""
+    """(is the same, span of the old words, span of the new words) of each stretch."""
     if _are_few(old, new):
         matcher = SequenceMatcher(None, old, new, autojunk=False)
         for kind, start, end, new_start, new_end in matcher.get_opcodes():
@@ -286,7 +286,7 @@ def _leading(text: str) -> Iterator[Piece]:
 
 
 def _pieces(words: Sequence[str], *, changed: bool) -> Iterator[Piece]:
-    """Space after the last word is not part of a change."""
+    """Pieces of a text; space after the last word is not part of a change."""
     text = "".join(words)
     kept = text.rstrip()
     if kept:

@@ -28,18 +28,18 @@ from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 
-# A request tries so many cases by itself, and begins none after so many seconds.
+# The most cases that a request tries, and the seconds after which it begins no other.
 TRIED_AT_ONCE, TRYING_S = 20, 8
-# Among so many first ones a drawer counts as found.
+# A drawer counts as found among the first five.
 FIRST = 5
-# The measures, as people may read them.
+# The measures in words.
 IN_WORDS = {
     "any@5": "have a right drawer in the first five",
     "all@5": "have all of them there",
     "recall@10": "of the right ones are in the first ten",
     "mrr": "is one over the first right one’s place, on average",
 }
-# A longer question is no heading.
+# A longer question is not shown as the heading.
 HEADING_LENGTH = 140
 
 
@@ -51,7 +51,7 @@ class NoSuchDrawer(PalaceError):
 def recall_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     """The page of a recall; POST adds or removes an expected drawer.
 
-    That is named by `drawer`, its id, as the buttons do, or by `pointer`, as people do.
+    Buttons send its id as `drawer`, people write its `pointer`.
     """
     palace = Palace.objects.own(request.user)
     traces = RecollectionTrace.objects.select_related("palace")
@@ -102,7 +102,7 @@ def _by_pointer(palace: Palace, text: str) -> Drawer:
     """
     Raises:
         BadPointer: `text` is not a pointer.
-        NoSuchDrawer: nothing is kept there.
+        NoSuchDrawer: there is no drawer of this pointer.
     """
     wanted = Pointer.parse(text)
     drawers = Drawer.objects.within(palace).with_place()
@@ -121,7 +121,7 @@ def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpRe
     context = {
         "trace": trace,
         "is_heading": len(trace.query) <= HEADING_LENGTH,
-        # Asked of another moment than the one it was asked at.
+        # The question asked about another time.
         "is_then": abs((trace.created_at - trace.now).total_seconds()) > 60,
         "shown": rows,
         "known": given_facts(trace),
@@ -140,7 +140,7 @@ class GivenFacts:
     """
     Attributes:
         facts: Best first.
-        gone: How many more there were, which are deleted for good by now.
+        gone: The number of others, which were purged since.
     """
 
     facts: list[Fact]
@@ -152,7 +152,7 @@ class GivenFacts:
 
 
 def given_facts(trace: RecollectionTrace) -> GivenFacts:
-    """Each in the version that was known at the time of the recall."""
+    """The given facts, each in the version known at the time of the recall."""
     memories = [given["memory"] for given in trace.facts]
     if not memories:
         return GivenFacts([], 0)
@@ -167,8 +167,8 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
 class ExpectedRow:
     """
     Attributes:
-        came: What the last try made of it, in words; empty where there was none.
-        is_found: Whether that was among the first five.
+        came: The outcome of the last try, in words; empty without one.
+        is_found: Whether it was among the first five.
     """
 
     drawer: Drawer
@@ -234,7 +234,7 @@ def delete_case(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 def _figure(name: str, value: float) -> str:
-    """A share in per cent; a mean of one over the place as it is."""
+    """A share in per cent; the mean reciprocal rank as it is."""
     return f"{value:.2f}" if name == "mrr" else f"{value:.0%}".replace("%", " %")
 
 
