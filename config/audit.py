@@ -13,8 +13,8 @@ from palace.audit.finding import Finding
 from palace.audit.orphans import files_have_their_imports
 from palace.audit.references import Named, read_ledgers
 from palace.audit.run import audit_palace, snapshot
+from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
-from palace.working.errors import WorkingMemoryAway
 
 REDIS_AWAY = "Redis does not answer, so the ledgers were not checked."
 

@@ -27,7 +27,7 @@ from api.rest.problems import Problem, as_json, problem_of
 from config.addresses import is_programs
 from config.asgi_types import Application, Message, Receive, Scope, Send
 from config.uploads import is_signed_in, shortened
-from palace.transfer.importers.uploads import BESIDES_THE_FILE
+from palace.transfer.import_jobs.spools import BESIDES_THE_FILE
 from settings_app.headers import POLICY
 
 UPLOADS = "imports"

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
 
 from config.asgi_types import Message, Receive, Scope
-from palace.transfer.importers.uploads import BESIDES_THE_FILE, largest_request
+from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
 from settings_app.sessions import SessionStore
 
 # An upload has two copies at once, the raw body and the extracted file, and a third when

@@ -36,7 +36,7 @@ from palace.pipeline.mine import mine_room as mine_room_now
 from palace.storage.indexing import backfill, postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
-from palace.working import cleanup
+from palace.working import redis_store
 
 logger = logging.getLogger(__name__)
 
@@ -230,7 +230,7 @@ def forget_answered_writes() -> None:
 @shared_task
 def forget_deleted_palaces() -> None:
     """Delete working memory of deleted palaces."""
-    cleanup.forget_deleted_palaces()
+    redis_store.forget_deleted_palaces()
 
 
 @shared_task(reject_on_worker_lost=False)

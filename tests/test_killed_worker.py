@@ -30,9 +30,9 @@ from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.storage.filing.file import file_transcript
 from palace.storage.indexing import postings
-from palace.transfer.export.to_zip import stream
+from palace.transfer.export import stream
 from palace.transfer.import_jobs import preview, receipt, start
-from palace.transfer.importers.loci_format import FILES
+from palace.transfer.importers.loci import FILES
 from tests.conversations import BATTERY
 from tests.hypothesis_profiles import is_thorough
 from tests.polling import until, wait_until

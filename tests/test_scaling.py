@@ -41,7 +41,7 @@ from palace.storage.filing.injected import without_injected_memory
 from palace.storage.indexing.passages import split
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
-from palace.views.inbox.word_diff import changes
+from palace.views.inbox.proposal_rows import changes
 from palace.views.shared.snippets import snippet_of
 from tests.slow_texts import texts, times_slower
 from tests.transfer.importers.exports import (

@@ -9,11 +9,11 @@ from api.openai.message_filing import Place
 from api.openai.message_text import History
 from chat.reply_writer import CONTEXT_TOKENS
 from language.storable import digest
+from palace.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
 from palace.recall.request import RecallRequest
-from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)
 

@@ -25,9 +25,9 @@ from chat.views.message_form import AWAY, agent_of, chosen_agent, key_of, place_
 from chat.views.message_rows import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
+from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Palace, Room
 from palace.templatetags.palace_tags import counted
-from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Ledger
 from settings_app.access import (
     PageRequest,

@@ -14,9 +14,9 @@ from django.shortcuts import redirect, render
 from chat.models import Conversation, Message
 from chat.prompt import window
 from chat.views.conversations import the_conversation
+from palace.errors import WorkingMemoryAway
 from palace.recall.carried_context import DRAWER, FACT, Carried, load_carried
 from palace.templatetags.palace_tags import counted
-from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Entry, Ledger, within
 from settings_app.access import PageRequest, signed_in_form
 

@@ -21,7 +21,7 @@ from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, unpack
 from config.backup.errors import BackupError
 from config.backup.tools import Server, failure, find_tool, output_of
 from palace.transfer.import_jobs.spools import private_folder
-from palace.working.cleanup import forget_every_palace
+from palace.working.redis_store import forget_every_palace
 
 Say = Callable[[str], None]
 

@@ -26,6 +26,7 @@ from palace.curation.trash import (
     restore_drawers,
     trash_drawers,
 )
+from palace.errors import WorkingMemoryAway
 from palace.knowledge.facts import Scope, fact_edits, forget_model_answers
 from palace.models import (
     Drawer,
@@ -44,7 +45,6 @@ from palace.models.locks import held_if_free
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
 from palace.storage.indexing.vector_index import index_in_use
-from palace.working.errors import WorkingMemoryAway
 from settings_app import account_closure
 from settings_app.account_closure import Receipt
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from palace.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.recall.carried_context import (
     Carried,
@@ -23,7 +24,6 @@ from palace.recall.carried_context import (
 from palace.recall.context_builder import Packed, pack
 from palace.recall.context_format import Packable, PackableTurn
 from palace.recall.facts import KnownFact
-from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Entry, Ledger, within
 
 logger = logging.getLogger(__name__)

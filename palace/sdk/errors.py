@@ -14,8 +14,18 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import InterfaceError, OperationalError, connection
 
 from llm.errors import LLMError as ModelFailed
-from palace.errors import BadFilter, BadInput, EmptyQuery, FactConflict, NoSuchFact, PalaceError
-from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
+from palace.errors import (
+    BadFilter,
+    BadInput,
+    EmptyQuery,
+    FactConflict,
+    NamespaceFull,
+    NoSuchFact,
+    NotItsOwn,
+    PalaceError,
+    TooMuch,
+    WorkingMemoryAway,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")

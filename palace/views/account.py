@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError as QueueAway
 from palace import tasks
 from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
-from palace.transfer.export.download import download
+from palace.transfer.export import download
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.account_closure import Receipt
 from settings_app.account_forms import LeavingForm, too_many_attempts
@@ -27,7 +27,7 @@ from settings_app.reports import no_variables_in_reports
 from settings_app.secrets import Unreadable
 
 logger = logging.getLogger(__name__)
-# Drawers that are deleted while one waits; of more the account is closed, and the rest follows.
+# Up to so many drawers are deleted within the request; the worker deletes larger palaces.
 AT_ONCE = 5000
 
 
@@ -79,7 +79,7 @@ def _deleted(user_id: int) -> bool:
     try:
         return deletion.delete_account(user_id)
     except DatabaseError:
-        # The account is closed; that it is not gone yet is on the receipt.
+        # The account is closed; the receipt says that its deletion is not finished.
         logger.exception("The closed account %s is left to the worker.", user_id)
         return False
 
@@ -92,7 +92,7 @@ def _queue() -> None:
 
 
 def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
-    """The largest count first, without the one account itself."""
+    """The largest count first, without the account itself."""
     return sorted(
         ((kind, count) for kind, count in rows.items() if kind != "users"),
         key=lambda pair: (-pair[1], pair[0]),

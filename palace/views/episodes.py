@@ -23,9 +23,9 @@ class EpisodeRow:
     """An episode as pages show it.
 
     Attributes:
-        lines: Of its summary.
-        room: Where its words are; None where none are here.
-        cosine: How close it is to the question, where there is one.
+        lines: The lines of its summary.
+        room: The room of its conversation; None without one here.
+        cosine: Its similarity to the question; None without a question.
     """
 
     episode: Episode
@@ -67,7 +67,7 @@ def episodes(request: PageRequest) -> HttpResponse:
 
 
 def episodes_of(palace: Palace, room: Room) -> list[EpisodeRow]:
-    """Those of a room's conversation, the oldest first."""
+    """The episodes of a room's conversation, the oldest first."""
     found = episodes_of_conversation(palace, room.external_id, source=room.source)
     return [EpisodeRow(episode, episode.summary.splitlines()) for episode in found]
 
@@ -92,7 +92,7 @@ def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -
 
 
 def _named(entry: object) -> str:
-    """An entry of a caller's list as text: of an object its name."""
+    """An entry of a caller's list as text; an object as its name."""
     if isinstance(entry, dict):
         entry = entry.get("name") or entry.get("title") or entry.get("id") or entry
     return str(entry)

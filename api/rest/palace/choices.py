@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from api.rest import etags
 from api.rest.palace import owner_shapes
 from api.rest.palace.base import PalaceApiView
-from palace.views.dreams.forms import DreamForm
+from palace.knowledge.dreaming import DreamForm
 from settings_app.account_forms import TimeZoneForm
 from settings_app.forms import MODEL_FIELDS, MemoryForm
 from settings_app.models import MemorySettings, settings_for_update, settings_of

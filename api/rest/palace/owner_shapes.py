@@ -7,8 +7,8 @@ from rest_framework import serializers
 from api.rest.palace.shapes import Shape
 from llm.models import Usage
 from llm.providers import PRESETS
+from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD
 from palace.models import Proposal
-from palace.views.dreams.forms import MOST_TOKENS, MOST_USD
 from settings_app.choices import NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER
 from settings_app.models import MOST_TOP_K, MemorySettings
 

@@ -15,11 +15,10 @@ from api.rest.problems import not_found
 from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import WorkingMemory
-from palace.working.names import KINDS
-from palace.working.search import LIMIT
+from palace.working import DEFAULT_LIMIT, NAMESPACE_KINDS
 
 TAG = ["working memory"]
-KIND = OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=KINDS)
+KIND = OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=NAMESPACE_KINDS)
 PREFIX = "A path prefix, in whole parts; empty: all entries. By default this namespace."
 
 
@@ -40,7 +39,7 @@ class EntriesSearched(EntriesRequest):
         child=ExactText(), required=False, default=list, help_text="Entries must have all of them."
     )
     limit = serializers.IntegerField(
-        required=False, default=LIMIT, min_value=1, max_value=MOST_RESULTS
+        required=False, default=DEFAULT_LIMIT, min_value=1, max_value=MOST_RESULTS
     )
 
 

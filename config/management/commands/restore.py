@@ -20,10 +20,9 @@ from config.backup.errors import BackupError
 from config.backup.restore import restore
 from config.backup.tools import server_of
 from config.management.commands.audit import in_words
-from palace.errors import EmbeddingMismatch
+from palace.errors import EmbeddingMismatch, WorkingMemoryAway
 from palace.models import Palace
 from palace.storage.indexing import spaces
-from palace.working.errors import WorkingMemoryAway
 
 
 class Command(BaseCommand):

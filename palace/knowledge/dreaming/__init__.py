@@ -13,10 +13,14 @@ from palace.knowledge.dreaming.dream_input import read_directives
 from palace.knowledge.dreaming.dream_run import Dreamt, dream, is_dreaming, is_due, palaces_due
 from palace.knowledge.dreaming.model_passes import Estimate, estimate
 from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, after_of, propose
+from palace.knowledge.dreaming.settings_form import MOST_TOKENS, MOST_USD, DreamForm
 
 __all__ = [
+    "MOST_TOKENS",
+    "MOST_USD",
     "After",
     "Decided",
+    "DreamForm",
     "Dreamt",
     "Estimate",
     "Finding",

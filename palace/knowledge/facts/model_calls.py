@@ -13,7 +13,7 @@ from llm import chat
 from llm.chat import Message
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.working.connection import answering
+from palace.working.redis_store import answering
 
 Answer = TypeVar("Answer", bound=BaseModel)
 

@@ -45,7 +45,7 @@ class Group:
     """Proposals of one kind, listed together.
 
     Attributes:
-        count: How many of the kind there are, on this page or not.
+        count: The number of this kind, on all pages.
     """
 
     kind: Proposal.Kind
@@ -58,9 +58,9 @@ class DecisionReport:
     """The result of deciding on several.
 
     Attributes:
-        said: What was done; empty where nothing was.
-        undo: The proposals that an Undo takes back.
-        refused: What was wrong with others, each sentence once, with how many it is about.
+        said: What was done; empty if nothing was.
+        undo: The proposals that an undo reverts.
+        refused: (error message, number of proposals) of those that failed.
     """
 
     said: str
@@ -153,7 +153,7 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
 
 
 def _counts(rows: Any) -> dict[str, int]:
-    """How many of each kind."""
+    """The number of each kind."""
     found = rows.order_by().values("kind").annotate(count=Count("pk", distinct=True))
     return {row["kind"]: row["count"] for row in found}
 
@@ -197,7 +197,7 @@ def _decide(
 def _in_place(
     request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: Proposal, error: str
 ) -> HttpResponse:
-    """The row as it is now, and the counts of those that wait."""
+    """The current row, and the counts of waiting proposals."""
     every = Proposal.objects.within(palace).select_related("dream")
     rows = proposal_rows(palace, list(every.filter(pk=proposal.pk)), error=error)
     context = {
@@ -215,7 +215,7 @@ def _say(request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: 
     proposal.refresh_from_db()
     row = proposal_rows(palace, [proposal])[0]
     context = {"row": row, "asked": asked}
-    # Marked as safe by having been rendered, which escapes the proposal's own words.
+    # Rendering has escaped the proposal's words and marked the text as safe.
     messages.success(request, render_to_string("palace/_undo_proposal.html", context, request))
 
 
@@ -223,7 +223,7 @@ def _chosen(palace: Palace, sent: Sequence[str]) -> list[UUID]:
     """The chosen proposals of this palace; a value may have several ids, separated by spaces.
 
     Raises:
-        Http404: what was sent is none of them.
+        Http404: the value has no id of such a proposal.
     """
     texts = [text for value in sent for text in value.split()]
     try:

@@ -14,9 +14,8 @@ from kombu.exceptions import OperationalError
 
 from palace import tasks
 from palace.errors import PalaceError
-from palace.knowledge.dreaming import Estimate, estimate, is_dreaming, read_directives
+from palace.knowledge.dreaming import DreamForm, Estimate, estimate, is_dreaming, read_directives
 from palace.models import Activity, DreamMark, Palace
-from palace.views.dreams.forms import DreamForm
 from settings_app.access import PageRequest, signed_in_form
 from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.rendering import render_page_or_part
@@ -34,11 +33,11 @@ class DreamStatus:
     """
     Attributes:
         state: `idle`, `queued` or `dreaming`.
-        last: The record of the last dream that came to its end, or to an end.
-        since: Which dream was the last before the one that was asked for.
-        has_come: Whether the one that was asked for is over.
-        estimate: What one would look at and cost; None while one is under way.
-        error: What keeps the palace from dreaming.
+        last: The record of the last dream that ended.
+        since: When the last dream before the requested one ended.
+        has_come: Whether the requested dream has ended.
+        estimate: The size and cost of a dream; None while one runs.
+        error: Why no dream can start.
     """
 
     state: str
@@ -82,7 +81,7 @@ def dream_now(request: PageRequest) -> HttpResponse:
         if request.htmx and seen.is_moving and request.GET.get("seen") == seen.state:
             return HttpResponse(status=204)
         return _show(request, seen)
-    # One that is under way has its mark already.
+    # A running dream has its mark already.
     since = "" if is_dreaming(palace) else _mark(palace)
     wrong = _begin(palace, with_model=request.POST.get("with") == "model")
     if wrong:
@@ -98,7 +97,7 @@ def _show(request: PageRequest, seen: DreamStatus, *, status: int = 200) -> Http
 
 
 def _begin(palace: Palace, *, with_model: bool) -> str:
-    """Queue a dream unless one is under way; returns an error message, or nothing."""
+    """Queue a dream unless one runs; returns an error message, or nothing."""
     if is_dreaming(palace):
         return ""
     try:
@@ -147,6 +146,6 @@ def dream_settings(request: PageRequest) -> HttpResponse:
 
 
 def _page(request: PageRequest, form: DreamForm, *, status: int = 200) -> HttpResponse:
-    # What was saved, not what is in the form.
+    # The saved model, not the one in the form.
     in_use = settings_of(request.user.pk).chat_model()
     return render(request, TEMPLATE, {"form": form, "in_use": in_use}, status=status)

@@ -14,7 +14,7 @@ from django.db import connections
 from django.urls import reverse
 
 from palace.models import Drawer, Palace
-from palace.transfer.export.download import download
+from palace.transfer.export import download
 from tests.api.rest.conftest import client_of
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 from tests.transfer.palaces import lines_of

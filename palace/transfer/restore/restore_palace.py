@@ -11,15 +11,14 @@ from django.db import DatabaseError, transaction
 
 from palace.errors import BadImport
 from palace.models import Entity, Episode, Fact, Palace, Room, Wing, WingAlias
-from palace.transfer.importers.loci_whole import Record
+from palace.transfer.importers.loci import Record
 from palace.transfer.restore import knowledge, places
-from palace.transfer.restore.fields import Fields
-from palace.transfer.restore.restored_keys import Placed
+from palace.transfer.restore.record_fields import Fields, RestoredKeys
 
 # Records in memory at once; messages can be long.
 CHUNK = 200
 
-Writer = Callable[[Placed, Sequence[Fields]], None]
+Writer = Callable[[RestoredKeys, Sequence[Fields]], None]
 
 WRITERS: dict[str, Writer] = {
     "palace": places.put_palace,
@@ -53,9 +52,8 @@ def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[
     """Restore all records of an export; returns the number per file.
 
     Numbers and ids are retained. But if another palace of this owner has these memories, all
-    ids are new: programs address a memory without its palace. Mined drawers have
-    their closets and tags, but no passages: `index_placed` makes those, and nothing reads them
-    again.
+    ids are new: programs address a memory without its palace. Mined drawers have their closets and
+    tags, but no passages: `index_rooms` creates those, without mining again.
 
     Args:
         records: Returns an iterator over the records in order; called twice.
@@ -71,7 +69,7 @@ def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[
         # Remove what is unused, such as an unsorted wing.
         WingAlias.objects.filter(palace=palace).delete()
         Wing.objects.within(palace).delete()
-        placed = Placed(palace, renames=_has_known_ids(palace, records()))
+        placed = RestoredKeys(palace, renames=_has_known_ids(palace, records()))
         counts: Counter[str] = Counter()
         for file, chunk in _chunks(records()):
             with _translate_errors(file, chunk):

@@ -1,9 +1,11 @@
-"""The palace at a glance, and the search box."""
+"""The palace at a glance, and its search: hits with a snippet and a bar for each signal."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.db import connection
@@ -11,20 +13,25 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django_htmx.http import HttpResponseClientRedirect
 
+from language.analyzer import analyze
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
-from palace.recall.recall import recall
+from palace.queries.signals import SIGNALS, label_of
+from palace.recall.recall import Hit, recall
 from palace.recall.request import RecallRequest
+from palace.recall.rerank import describe_move
 from palace.templatetags.palace_tags import counted
 from palace.views.inbox.views import waiting_count
-from palace.views.memory.search_results import explained, hit_rows
 from palace.views.shared.place_counts import totals
+from palace.views.shared.snippets import snippet_of
 from settings_app.access import PageRequest, signed_in_page
 from settings_app.rendering import render_page_or_part
 
+# Smaller shares have no visible bar, and a figure of 0.00.
+SMALLEST_SHARE = 0.005
 LINES = 6
-# How far back runs are followed, and how many of a run's activities are unfolded.
+# The number of activities searched for runs, and the most that a run unfolds.
 LOOKED_AT = 2000
 UNFOLDED = 10
 _LINES = """
@@ -95,7 +102,7 @@ class ActivityLine:
 
     Attributes:
         folded: The summaries of the run, newest first and at most `UNFOLDED`; empty for one alone.
-        more: How many of the run are not among them.
+        more: The number of other activities in the run.
     """
 
     summary: str
@@ -117,6 +124,81 @@ def _line(
 ) -> ActivityLine:
     if count == 1:
         return ActivityLine(summaries[0], at)
-    # A conversation that goes on is mined again and again.
+    # Each addition to a conversation is mined again.
     said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
     return ActivityLine(said, at, tuple(summaries), count - len(summaries))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One signal's share, drawn on a scale of 0 to 100 that all hits of a recall share."""
+
+    label: str
+    share: float
+    zero: float
+    start: float
+    width: float
+
+    @property
+    def figure(self) -> str:
+        return f"{self.share:+.2f}".replace("-", "−")
+
+
+@dataclass(frozen=True, slots=True)
+class HitRow:
+    hit: Hit
+    place: int
+    snippet: tuple[tuple[str, bool], ...]
+    bars: tuple[Bar, ...]
+
+    @property
+    def url(self) -> str:
+        start, end = self.hit.passage
+        return f"{self.hit.drawer.get_absolute_url()}?passage={start}-{end}"
+
+    @property
+    def moved(self) -> str:
+        """How a reranking model moved it, in a sentence; empty without one."""
+        before = self.hit.place_before
+        return "" if before is None else describe_move(before, self.place)
+
+
+def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
+    """The hits as rows, in their order."""
+    terms = set(analyze(query))
+    shares = [0.0, *chain.from_iterable(hit.signals.values() for hit in hits)]
+    low, high = min(shares), max(shares)
+    return [
+        HitRow(
+            hit,
+            place,
+            snippet_of(hit.drawer.text, hit.passage, terms),
+            _bars(hit.signals, low, high),
+        )
+        for place, hit in enumerate(hits, start=1)
+    ]
+
+
+def explained(hits: Sequence[Hit]) -> list[tuple[str, str]]:
+    """Label and explanation of every signal that has a bar somewhere in `hits`."""
+    drawn = {name for hit in hits for name, share in hit.signals.items() if _is_drawn(share)}
+    return [words for name, words in SIGNALS.items() if name in drawn]
+
+
+def _is_drawn(share: float) -> bool:
+    return abs(share) >= SMALLEST_SHARE
+
+
+def _bars(signals: Mapping[str, float], low: float, high: float) -> tuple[Bar, ...]:
+    scale = 100 / ((high - low) or 1)
+    return tuple(
+        Bar(
+            label=label_of(name),
+            share=share,
+            zero=round(-low * scale, 1),
+            start=round((min(share, 0) - low) * scale, 1),
+            width=round(abs(share) * scale, 1),
+        )
+        for name, share in signals.items()
+        if _is_drawn(share)
+    )

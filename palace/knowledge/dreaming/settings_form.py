@@ -1,4 +1,4 @@
-"""The form of the settings of dreams."""
+"""The form of the settings of dreams: pages show it, the API validates by it."""
 
 from __future__ import annotations
 

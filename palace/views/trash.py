@@ -1,8 +1,8 @@
-"""The trash: move drawers there, list them, restore them, delete them for good."""
+"""The trash: move drawers there, with a preview of what goes along, restore or purge them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -33,15 +33,18 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
-from palace.models import Closet, Drawer, Palace, Room, Wing
+from palace.models import Activity, Closet, Drawer, Fact, Palace, Room, Wing
+from palace.queries.evidence import facts_supported_only_by
+from palace.queries.facts import latest_versions
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
-from palace.views.trash.cascade_preview import LostFacts, facts_lost, facts_to_lose
 from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.rendering import render_page_or_part
 
+# The most facts named; the others are counted.
+NAMED = 12
 NOTHING_TO_UNDO = (
     "There is nothing left to undo: what went to the trash then was restored already, "
     "or deleted for good."
@@ -53,9 +56,9 @@ class BatchRow:
     """The drawers of a batch that are on this page of the trash.
 
     Attributes:
-        total: How many of the batch are in the trash, on this page and others.
-        days_left: Until they are purged, counted up; 0 when that is due.
-        lost: The facts that went with them; None where there were none.
+        total: The drawers of the batch in the trash, on all pages.
+        days_left: Days until the purge, rounded up; 0 when it is due.
+        lost: The facts that went with them; None without any.
     """
 
     at: datetime
@@ -143,7 +146,7 @@ def purge_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
 def empty_trash(request: PageRequest, key: int) -> HttpResponse:
     """Confirm, then delete for good what went to the trash up to a batch.
 
-    What goes there after the question was shown stays.
+    Later batches stay.
     """
     palace = Palace.objects.own(request.user)
     at = moment_of(key)
@@ -230,7 +233,7 @@ def _leaf_is_back(request: PageRequest, drawer: Drawer | None, restored: Restore
 
 def _offer_undo(request: PageRequest, batch: Batch, place: Place) -> None:
     context = {"batch": batch, "next": _way_back(request) or place.get_absolute_url()}
-    # Marked as safe by having been rendered; it holds figures and addresses only.
+    # Rendering has marked the text as safe; it has figures and addresses only.
     messages.success(request, render_to_string("palace/_undo.html", context, request))
 
 
@@ -265,7 +268,7 @@ def _way_back(request: PageRequest) -> str:
 
 
 def _nearest(place: Place) -> str:
-    """The closest place around that is not empty, else the whole palace."""
+    """The closest containing place that is not empty, else the whole palace."""
     around: list[Place] = []
     if isinstance(place, Drawer):
         around += [place.closet] if place.closet else []
@@ -279,3 +282,63 @@ def _nearest(place: Place) -> str:
         if drawers_in(each).kept().exists():
             return each.get_absolute_url()
     return "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class LostFacts:
+    """The facts that lose their last evidence with some drawers.
+
+    Attributes:
+        named: The first facts.
+        total: The number of all.
+    """
+
+    named: list[Fact]
+    total: int
+
+    @property
+    def others(self) -> int:
+        return self.total - len(self.named)
+
+
+def facts_to_lose(place: Place) -> LostFacts:
+    """Active facts with evidence in this place alone, the newest first."""
+    palace = place.palace
+    facts = facts_supported_only_by(palace, drawers_in(place).kept()).order_by(
+        "-recorded_at", "-pk"
+    )
+    named = list(facts[: NAMED + 1])
+    return LostFacts(named[:NAMED], facts.count() if len(named) > NAMED else len(named))
+
+
+def facts_lost(palace: Palace, batches: Collection[int]) -> dict[int, LostFacts]:
+    """By the key of a batch, the facts that went with it and are still inactive."""
+    noted = Activity.objects.filter(
+        palace=palace, kind=Activity.Kind.DRAWERS_TRASHED, detail__batch__in=list(batches)
+    )
+    memories: Mapping[int, list[str]] = {
+        detail["batch"]: detail["facts"]
+        for detail in noted.values_list("detail", flat=True)
+        if "facts" in detail
+    }
+    latest = _latest(palace, [memory for each in memories.values() for memory in each])
+    found = {
+        key: [
+            fact
+            for memory in each
+            if (fact := latest.get(UUID(memory))) and _went_in(fact, moment_of(key))
+        ]
+        for key, each in memories.items()
+    }
+    return {key: LostFacts(facts[:NAMED], len(facts)) for key, facts in found.items() if facts}
+
+
+def _latest(palace: Palace, memories: Collection[str]) -> dict[UUID, Fact]:
+    """The latest version by memory."""
+    return {fact.memory: fact for fact in latest_versions(palace, memories)}
+
+
+def _went_in(fact: Fact, at: datetime | None) -> bool:
+    """Whether it lost its evidence with the drawers of this batch, or was deleted with them."""
+    deleted_too = fact.fate == Fact.Fate.DELETED and fact.retired_at == at
+    return fact.fate == Fact.Fate.UNFOUNDED or deleted_too

@@ -1,31 +1,34 @@
-"""Write the export; `stream` is the only entry point."""
+"""Export a palace as a zip, which Loci can restore (docs/export-format.md).
+
+`stream` generates it, `download` sends it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+from django.core.handlers.asgi import ASGIRequest
 from django.db import connection, transaction
+from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
 from language.slugs import slug_of
 from palace.models import Drawer, DrawerQuerySet, Palace, Room
-from palace.transfer.export import records
-from palace.transfer.export.records import CHUNK, LONG_CHUNK
-from palace.transfer.importers.loci_format import (
-    DATA,
-    FILES,
-    FORMAT,
-    MANIFEST,
-    PALACE,
-    VERSION,
-    file_of,
-)
+from palace.transfer import export_records
+from palace.transfer.export_records import CHUNK, LONG_CHUNK
+from palace.transfer.importers.loci import DATA, FILES, FORMAT, MANIFEST, PALACE, VERSION, file_of
 
+MEDIA_TYPE = "application/zip"
+
+# Each uses a database connection for the duration of the download.
+_AT_ONCE = asyncio.Semaphore(4)
 # Characters of the title in a file name.
 NAME_LENGTH = 60
 READ_ME = """\
@@ -44,17 +47,17 @@ It is not encrypted: keep it as you would keep a diary.
 """
 # The chunk size in bytes.
 PIECE_BYTES = 1 << 16
-Records = Callable[[Palace], Iterator[records.Record]]
+Records = Callable[[Palace], Iterator[export_records.Record]]
 READERS: dict[str, Records] = {
-    "wings": records.wings,
-    "entities": records.entities,
-    "rooms": records.rooms,
-    "closets": records.closets,
-    "drawers": records.drawers,
-    "facts": records.facts,
-    "fact_events": records.fact_events,
-    "episodes": records.episodes,
-    "activities": records.activities,
+    "wings": export_records.wings,
+    "entities": export_records.entities,
+    "rooms": export_records.rooms,
+    "closets": export_records.closets,
+    "drawers": export_records.drawers,
+    "facts": export_records.facts,
+    "fact_events": export_records.fact_events,
+    "episodes": export_records.episodes,
+    "activities": export_records.activities,
 }
 
 
@@ -66,8 +69,10 @@ def stream(palace: Palace) -> Iterator[bytes]:
     archive = Archive()
     with _one_moment():
         yield from archive.add("README.md", READ_ME.splitlines())
-        yield from archive.add(PALACE, [as_line(records.palace_record(palace))])
-        yield from archive.add(f"{DATA}settings.json", [as_line(records.settings_record(palace))])
+        yield from archive.add(PALACE, [as_line(export_records.palace_record(palace))])
+        yield from archive.add(
+            f"{DATA}settings.json", [as_line(export_records.settings_record(palace))]
+        )
         for name in FILES:
             yield from archive.add(file_of(name), map(as_line, READERS[name](palace)))
         for name, lines in pages(palace):
@@ -194,3 +199,36 @@ def _lines(room: Room, drawers: DrawerQuerySet) -> Iterator[str]:
 def _days(room: Room) -> str:
     first, last = f"{room.started_at:%Y-%m-%d}", f"{room.ended_at:%Y-%m-%d}"
     return first if first == last else f"{first} to {last}"
+
+
+def download(request: HttpRequest, palace: Palace) -> StreamingHttpResponse:
+    """The zip as an attachment. Generation stops when the client disconnects."""
+    # Django would collect a sync iterator completely under ASGI.
+    is_async = isinstance(request, ASGIRequest)
+    response = StreamingHttpResponse(
+        _pieces(palace) if is_async else stream(palace), content_type=MEDIA_TYPE
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name()}"'
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"  # Some proxies buffer whole responses.
+    return response
+
+
+async def _pieces(palace: Palace) -> AsyncIterator[bytes]:
+    """One thread generates everything: database cursors belong to its connection."""
+    async with _AT_ONCE:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
+        loop = asyncio.get_running_loop()
+        made = cast(Generator[bytes], stream(palace))
+        try:
+            while piece := await loop.run_in_executor(thread, next, made, b""):
+                yield piece
+        finally:
+            # Do not wait: the client may have disconnected.
+            thread.submit(_close, made)
+            thread.shutdown(wait=False)
+
+
+def _close(made: Generator[bytes]) -> None:
+    made.close()
+    connection.close()

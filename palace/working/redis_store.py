@@ -1,4 +1,4 @@
-"""Delete a palace's Redis keys with the palace.
+"""Redis: the client, the names of a palace's keys, and their deletion with the palace.
 
 A deleted palace leaves no reference to its keys. If Redis is down then, or a writer is late, a
 daily task finds them.
@@ -8,23 +8,57 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from functools import partial
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
 import redis
+from django.conf import settings
 from django.db import transaction
 from django.db.models.signals import post_delete
 
+from palace.errors import WorkingMemoryAway
 from palace.models import Palace
-from palace.working.connection import answering
-from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)
 
+# Seconds for one Redis call.
+TIMEOUT_S = 3
 ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
+# Keys deleted at once.
 BATCH = 500
+
+
+@contextmanager
+def answering() -> Iterator[redis.Redis]:
+    """A Redis client that decodes text; translates its errors.
+
+    Raises:
+        WorkingMemoryAway: Redis does not respond, or is full.
+    """
+    try:
+        yield _client(settings.REDIS_URL)
+    except redis.RedisError as error:
+        logger.warning("Working memory is unavailable: Redis does not respond (%s).", error)
+        raise WorkingMemoryAway from error
+
+
+def key(palace: Palace, kind: str, name: str = "") -> str:
+    """The key, unique by palace, kind and name: a kind has no colon."""
+    return f"{palace.uuid}:{kind}:{name}"
+
+
+def now_ms(client: redis.Redis) -> int:
+    """The time by Redis's clock, which determines expiry."""
+    seconds, micros = client.time()
+    return seconds * 1000 + micros // 1000
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, decode_responses=True, socket_timeout=TIMEOUT_S)
 
 
 def forget_with_palaces() -> None:
@@ -43,10 +77,10 @@ def forget_palace(palace_uuid: UUID) -> None:
 
 
 def forget_every_palace() -> None:
-    """Delete all that is kept beside palaces: after a restore it is of another time.
+    """Delete the keys of all palaces: after a restore they belong to another time.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer; some keys may be left.
+        WorkingMemoryAway: Redis does not respond; some keys may be left.
     """
     with answering() as client:
         for names in _batches(client, f"{ANY_UUID}:*"):
