@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.charts import by_what_they_give, fraction, milliseconds, points
-from palace.recall.adapter import FOLDER
+from palace.recall.query import FOLDER
 
 Report = Mapping[str, Any]
 

@@ -21,9 +21,9 @@ from llm.models import Usage
 from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.proposal_writer import propose
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
+from palace.pipeline import mine_many
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000

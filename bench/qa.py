@@ -17,8 +17,8 @@ from llm import chat
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Palace
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,11 @@ from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
 from language.storable import storable_id
 from palace.models import Drawer, Palace
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
+from palace.pipeline import mine_many
 from palace.recall.recipes import recipe_named
-from palace.recall.recollection import Hit
-from palace.recall.request import RecallRequest
-from palace.storage.indexing.backfill import fill_missing
+from palace.recall.request import Hit, RecallRequest
+from palace.recall.retrieval import recall
+from palace.storage.indexing.rebuild import fill_missing
 from settings_app.models import MemorySettings
 
 # Sessions take the place of their best turn, so more turns than the deepest cut are needed.

@@ -18,9 +18,9 @@ from language.analyzer import analyze
 from language.english.preference import preference_strength
 from llm.embedding import max_passage_chars
 from palace.models import Closet, EmbeddingSpace, Palace, Room
-from palace.storage.filing.file import unsorted_wing
 from palace.storage.indexing import passages, postings
 from palace.storage.indexing.spaces import model_of
+from palace.storage.transcript_filing import unsorted_wing
 
 BATCH = 10_000
 BEGAN = datetime(2015, 1, 1, 9, tzinfo=UTC)

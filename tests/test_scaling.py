@@ -36,9 +36,8 @@ from llm.answers import parse
 from llm.messages import Completion
 from palace.errors import BadPointer
 from palace.models.aaak import Pointer
-from palace.storage.filing.block_markers import BLOCK_START
-from palace.storage.filing.injected import without_injected_memory
 from palace.storage.indexing.passages import split
+from palace.storage.own_output import BLOCK_START, without_injected_memory
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
 from palace.views.inbox.word_diff import changes

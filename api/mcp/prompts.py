@@ -13,8 +13,8 @@ from api.rest.problems import Problem
 from language.storable import is_storable
 from palace.models import Episode
 from palace.recall.context_escaping import on_one_line, quoted
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 
 CONTEXT_TOKENS = 2_000
 EPISODES = 10

@@ -11,8 +11,8 @@ from chat.reply_writer import CONTEXT_TOKENS
 from language.storable import digest
 from palace.models import Palace
 from palace.recall.deduplication import ConversationState
-from palace.recall.recall import Recollection, recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import Recollection, recall
 from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)

@@ -16,16 +16,15 @@ from bench.floor.reading import Answerable, Person
 from bench.runs import palace_of
 from language.transcripts import Transcript
 from palace.models import Drawer, Evidence, Fact, Palace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.facts import fact_floor, facts_for
-from palace.recall.fusion import ranking
 from palace.recall.recipes import recipe_named
 from palace.recall.relevance import INSTRUCTION
-from palace.recall.request import RecallRequest
-from palace.recall.request_context import read_request_context
+from palace.recall.request import RecallRequest, read_request_context
 from palace.recall.retrieval import Found, search
+from palace.recall.scoring import ranking
 from palace.storage.indexing import fact_vectors
-from palace.storage.indexing.backfill import fill_missing
+from palace.storage.indexing.rebuild import fill_missing
 from palace.storage.indexing.spaces import active_space
 
 RECIPE = "default"

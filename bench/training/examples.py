@@ -16,8 +16,8 @@ from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import fetch_rows
+from palace.recall.scoring import features
 from palace.recall.semantic import by_meaning
-from palace.recall.signals import features
 from palace.storage.indexing.spaces import active_space
 
 Floats = npt.NDArray[np.float32]

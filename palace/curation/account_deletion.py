@@ -29,8 +29,8 @@ from palace.models import (
 )
 from palace.models.hierarchy import DrawerQuerySet
 from palace.models.locks import held_if_free
+from palace.storage.indexing.fact_vectors import index_in_use
 from palace.storage.indexing.spaces import model_of
-from palace.storage.indexing.vector_index import index_in_use
 from palace.working.errors import WorkingMemoryAway
 from settings_app import account_closure
 from settings_app.account_closure import Receipt

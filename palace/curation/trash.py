@@ -27,7 +27,7 @@ from palace.knowledge.facts.reconciliation import scopes_of
 from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
-from palace.queries.evidence import facts_supported_only_by
+from palace.queries.facts import facts_supported_only_by
 
 KEPT_DAYS = 30
 

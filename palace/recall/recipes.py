@@ -9,11 +9,12 @@ from functools import cache
 from typing import Any
 
 from palace.errors import UnknownRecipe
-from palace.recall.adapter import FOLDER
 from palace.recall.context_builder import TIERS
-from palace.recall.signals import UNINFORMATIVE
+from palace.recall.query import FOLDER
 
 Weights = Mapping[str, float]
+# The feature of messages that only ask or quote.
+UNINFORMATIVE = "statement.silent"
 
 
 @dataclass(frozen=True, slots=True)

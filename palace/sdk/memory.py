@@ -33,9 +33,8 @@ from palace.sdk.results import (
 )
 from palace.sdk.scope import CallScope
 from palace.sdk.working import ConversationMemory, WorkingMemory
-from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.fact_vectors import PgVectorIndex, VectorIndex, fill_missing, using
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex, using
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from bench.schema import drop_schema, schemas
 from bench.training.examples import Example
 from bench.training.fitting import List, Pair, fit_adapter, fit_weights
 from bench.training.learning import FOLDS, KINDS, Learnt, figures, folds, learn_weights
-from palace.recall.adapter import FOLDER, apply_map
+from palace.recall.query import FOLDER, apply_map
 from tests.bench.conversations import LOCOMO
 
 

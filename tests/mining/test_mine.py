@@ -19,10 +19,10 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.pipeline.mine import mine, mine_many, mine_room, mine_rooms
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine, mine_many, mine_room, mine_rooms
 from palace.storage.indexing import postings
 from palace.storage.indexing.passages import split
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, EVERYTHING, long_transcript, transcript
 
 

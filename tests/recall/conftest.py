@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palace.pipeline.mine import mine
-from palace.recall.index.index_cache import INDEX_CACHE
+from palace.pipeline import mine
+from palace.recall.index.index_loader import INDEX_CACHE
 from tests.conversations import EVERYTHING, long_transcript
 from tests.furnished_palaces import furnish
 

@@ -12,16 +12,15 @@ from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
-from palace.recall.index.index_cache import INDEX_CACHE, index_of
+from palace.recall.index.index_loader import INDEX_CACHE, index_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MOST_PASSAGES, by_meaning
-from palace.storage.indexing.backfill import fill_missing
-from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
+from palace.storage.indexing.rebuild import fill_missing, rebuild_passages, rebuild_postings
 from palace.storage.indexing.spaces import active_space, model_of, space_for
 from tests.conversations import BATTERY, START, long_transcript, transcript
 from tests.recall.indexes import held, is_as_read_anew, place_of

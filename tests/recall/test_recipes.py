@@ -9,15 +9,15 @@ import pytest
 
 from bench.training.learning import KINDS, OF_MEANING
 from palace.models import RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.recall import recall
 from palace.recall.recipes import FOLDER, RECIPES, Recipe, trained_weights
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
+from palace.recall.scoring import features
 from palace.recall.semantic import by_meaning
-from palace.recall.signals import features
 from palace.storage.indexing.spaces import active_space
 from settings_app import choices
 from settings_app.models import MemorySettings, settings_of

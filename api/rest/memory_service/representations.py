@@ -9,9 +9,9 @@ from django.db.models import Prefetch
 from api.rest.memory_service.turn_ids import turn_of
 from palace.models import Drawer, Evidence, Palace
 from palace.models.facts import Fact, FactQuerySet
-from palace.pipeline.deadline import AtOnce
+from palace.pipeline import AtOnce
 from palace.recall.context_builder import Citation
-from palace.recall.recollection import Recollection
+from palace.recall.request import Recollection
 
 SNIPPET_CHARS = 160
 NOTHING_RECALLED: dict[str, Any] = {

@@ -23,10 +23,10 @@ from language.transcripts import Transcript, Turn
 from palace.curation.account_deletion import delete_drawers, delete_palace
 from palace.models import Drawer, Fact, Palace
 from palace.models.hierarchy import DrawerQuerySet
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.context_format import PackableTurn
-from palace.recall.recall import recall
+from palace.pipeline import mine_at_once
+from palace.recall.context_builder import PackableTurn
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_post_mining
 

@@ -22,7 +22,7 @@ from bench.runs import palace_of
 from bench.schema import alone_in, drop_schema, own_schema, schemas
 from bench.training.material import SETS, add_sets
 from palace.models import Drawer
-from palace.recall.floor import PATH, load_weights
+from palace.recall.relevance import PATH, load_weights
 
 SCHEMA = "bench_floor"
 KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)

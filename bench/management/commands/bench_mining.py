@@ -23,7 +23,7 @@ from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
 from palace.mining.rooms import GROUP
 from palace.models import Palace
-from palace.pipeline.mine import mine, mine_many
+from palace.pipeline import mine, mine_many
 from palace.storage.indexing.passages import split
 
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}

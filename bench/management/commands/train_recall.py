@@ -14,7 +14,7 @@ from bench.datasets.base import BadData
 from bench.training.fitting import SEED
 from bench.training.learning import OF_MEANING, Learnt, figures, learn_adapter, learn_weights
 from bench.training.material import Material, add_sets, gather, named_sets
-from palace.recall.adapter import FOLDER
+from palace.recall.query import FOLDER
 
 
 class Command(BaseCommand):

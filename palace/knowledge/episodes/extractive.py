@@ -15,7 +15,7 @@ import numpy as np
 from language.english.facts.sentences import BLOT, Sentence, sentences_of
 from language.english.message_cues import decides, may_decide
 from palace.knowledge.episodes.material import Material, Said, Summary
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.fact_vectors import Vector
 
 MOST_SENTENCES = 3
 MOST_DECISIONS = 8

@@ -15,7 +15,7 @@ from django.db.models.functions import Left
 
 from palace.models import Drawer, EmbeddingSpace, Episode, Mention, Palace, Room
 from palace.models.hierarchy import DrawerQuerySet
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.fact_vectors import Vector
 
 Key = tuple[str, str]  # A conversation's source, and its id there.
 # Of a longer conversation so many messages from its beginning and from its end are read, and of a

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from django.db import connection
 
 from palace.models import Evidence, Fact, FactEvent, Palace, Statement
-from palace.storage.indexing.fact_vectors import forget_texts
-from palace.storage.indexing.vector_index import index_in_use
+from palace.storage.indexing.fact_vectors import forget_texts, index_in_use
 
 
 def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from palace.errors import PalaceError
 from palace.management.people import add_user_argument, palace_of
-from palace.recall.recall import Hit, Recollection, recall
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import describe_move
+from palace.recall.retrieval import Hit, Recollection, recall
 
 SNIPPET = 160
 # A full bar stands for this share of the score.

@@ -11,7 +11,7 @@ from django.db.models import F
 from palace.knowledge.facts.graph import relations
 from palace.models import Entity, Fact
 from palace.models.facts import FactQuerySet
-from palace.queries.entities import display_name
+from palace.queries.facts import display_name
 from palace.templatetags.fact_tags import in_words
 from palace.views.entities.graph_layout import (
     HUB_HEIGHT,

@@ -14,8 +14,7 @@ from palace.curation.fact_deletion import only_sources_of
 from palace.knowledge.facts.history import history
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import EVER_TRUE
+from palace.queries.facts import EVER_TRUE, with_quotes
 from palace.templatetags.fact_tags import TYPES
 from palace.views.facts.filters import CLOCKS, STATES, FactFilter
 from palace.views.facts.opinion_timeline import OpinionTimeline, timeline_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from palace.knowledge.dreaming.findings import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
-from palace.queries.evidence import cut_out, with_quotes
+from palace.queries.facts import cut_out, with_quotes
 from palace.templatetags.fact_tags import path
 from palace.templatetags.palace_tags import counted
 from palace.views.inbox.word_diff import Piece, all_changed, changes, likeness

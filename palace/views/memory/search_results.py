@@ -8,8 +8,8 @@ from itertools import chain
 
 from language.analyzer import analyze
 from palace.queries.signals import SIGNALS, label_of
-from palace.recall.recall import Hit
 from palace.recall.rerank import describe_move
+from palace.recall.retrieval import Hit
 from palace.views.shared.snippets import snippet_of
 
 # Smaller shares would be drawn as nothing and written as 0.00.

@@ -17,7 +17,7 @@ from palace.curation.trash import days_left
 from palace.errors import BadPointer
 from palace.models import Drawer, Entity, Evidence, Fact, Palace, RecollectionTrace
 from palace.models.aaak import Pointer
-from palace.queries.evidence import evidence_in, supported_facts
+from palace.queries.facts import evidence_in, supported_facts
 from palace.queries.places import find_by_pointer, with_preview
 from palace.views.memory.views import show_memory
 from settings_app.access import PageRequest, signed_in_page

@@ -14,9 +14,8 @@ from django.urls import reverse
 from palace.errors import PalaceError
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
 from palace.models.aaak import Pointer
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import latest_versions
-from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back
+from palace.queries.facts import latest_versions, with_quotes
+from palace.recall.evaluation import NotACase, case_of, expect, take_back
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.query_params import get_by_uuid

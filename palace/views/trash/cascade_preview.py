@@ -9,8 +9,7 @@ from uuid import UUID
 
 from palace.curation.trash import Place, drawers_in, moment_of
 from palace.models import Activity, Fact, Palace
-from palace.queries.evidence import facts_supported_only_by
-from palace.queries.facts import latest_versions
+from palace.queries.facts import facts_supported_only_by, latest_versions
 
 # The most facts named; the others are counted.
 NAMED = 12

@@ -9,7 +9,7 @@ from palace.knowledge.episodes.episode_search import of_conversation, search
 from palace.knowledge.episodes.episode_store import store
 from palace.knowledge.episodes.episode_writer import write_due
 from palace.models import Drawer, Episode, EpisodeVector, Room
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, transcript
 from tests.curation.test_purge import words_in_the_database
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palace.models import Drawer, Passage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.indexing import backfill
+from palace.recall.retrieval import recall
+from palace.storage.indexing import rebuild
 from palace.storage.indexing.passages import MAX_PASSAGES, split
 from tests.conversations import BATTERY
 from tests.model_server import EMBEDDINGS, Status
@@ -60,6 +60,6 @@ def test_a_failed_embedding_leaves_the_drawer_and_is_made_up_for_later(palace, b
 
     broken_embedder.recover(EMBEDDINGS)
     episode = 1
-    assert backfill.fill_missing() == 4 + episode
+    assert rebuild.fill_missing() == 4 + episode
     assert not Passage.objects.filter(embedding=None).exists()
     assert "meaning" in recall(palace, RecallRequest("silicone wire overheated")).hits[0].signals

@@ -11,12 +11,12 @@ from bench.floor.reading import read_off_topic, read_people
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.remember import remember
 from palace.models import Drawer, Fact, RecollectionTrace
-from palace.pipeline.mine import mine, mine_many
+from palace.pipeline import mine, mine_many
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS
-from palace.recall.floor import load_weights
-from palace.recall.recall import recall
+from palace.recall.relevance import load_weights
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from tests.conversations import EVERYTHING, long_transcript
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)

@@ -13,10 +13,10 @@ from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Drawer, Palace, Passage
-from palace.pipeline.mine import mine
-from palace.recall.index.index_cache import INDEX_CACHE
+from palace.pipeline import mine
+from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.semantic import by_meaning
-from palace.storage.indexing.backfill import fill_missing
+from palace.storage.indexing.rebuild import fill_missing
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.conversations import LISBON, long_transcript
 from tests.hypothesis_profiles import examples
