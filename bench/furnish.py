@@ -22,8 +22,7 @@ from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.proposal_writer import propose
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
 from palace.pipeline import mine_many
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall
+from palace.recall import RecallRequest, recall
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000

@@ -18,10 +18,9 @@ from bench.logs import BadRun, Log
 from language.storable import storable_id
 from palace.models import Drawer, Palace
 from palace.pipeline import mine_many
+from palace.recall import Hit, RecallRequest, recall
 from palace.recall.recipes import recipe_named
-from palace.recall.request import Hit, RecallRequest
-from palace.recall.retrieval import recall
-from palace.storage.indexing.rebuild import fill_missing
+from palace.storage import fill_missing_vectors
 from settings_app.models import MemorySettings
 
 # Sessions take the place of their best turn, so more turns than the deepest cut are needed.
@@ -41,7 +40,7 @@ def take_in(case: Case, log: Log) -> Palace:
     new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
     mine_many(palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None))
     # What an embedder at fault has left; elsewhere a task sees to it.
-    while fill_missing():
+    while fill_missing_vectors():
         pass
     if new or not _is_logged(palace, case, log):
         log.append(

@@ -17,9 +17,7 @@ from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
 from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.pipeline import mine_many
-from palace.recall.raw_sql import fetch_rows
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall
+from palace.recall import RecallRequest, fetch_rows, recall
 from palace.storage.indexing.spaces import model_of
 
 # Warm-up questions.

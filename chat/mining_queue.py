@@ -22,7 +22,7 @@ from language.transcripts import Role, Transcript, Turn
 from palace.mining.batches import WINDOW
 from palace.models import Room
 from palace.pipeline import mine_room
-from palace.storage.transcript_filing import file_transcript
+from palace.storage import file_transcript
 from settings_app.models import settings_of
 
 SOURCE = "chat"

@@ -30,9 +30,7 @@ from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Drawer
-from palace.recall.deduplication import ConversationState
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import Recollection, recall
+from palace.recall import ConversationState, RecallRequest, Recollection, recall
 from palace.working.errors import WorkingMemoryAway
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named

@@ -17,7 +17,7 @@ from palace.knowledge.facts.ingestion_options import have_options
 from palace.mining import rooms as mining
 from palace.mining.rooms import Found, Mined
 from palace.models import Drawer, Palace, Room
-from palace.storage.transcript_filing import Filed, file_transcript, file_transcripts
+from palace.storage import Filed, file_transcript, file_transcripts
 
 # Messages per transaction when no user waits for the first ones; they are mined in full batches.
 LARGE_GROUP = 768

@@ -35,7 +35,8 @@ from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
 from palace.models.writes import forget_old_writes
 from palace.pipeline import mine_room as mine_room_now
-from palace.storage.indexing import postings, rebuild
+from palace.storage import build_space, fill_missing_vectors, switch_to_space
+from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
 from palace.working import cleanup
@@ -181,7 +182,7 @@ def embed_missing() -> None:
     deadline = time.monotonic() + EMBED_MISSING_S
     try:
         with held_if_free("embed what is missing") as ours:
-            while ours and rebuild.fill_missing() and time.monotonic() < deadline:
+            while ours and fill_missing_vectors() and time.monotonic() < deadline:
                 pass
     except LLMError as error:
         logger.warning("Passages could not be embedded yet: %s", error)
@@ -277,8 +278,8 @@ def prune_embedding_cache() -> None:
 def reembed(space_id: int) -> None:
     """Embed some batches in a new space, then queue the rest; at the end, activate the space."""
     space = EmbeddingSpace.objects.get(pk=space_id)
-    for batches, _ in enumerate(rebuild.build_space(space), start=1):
+    for batches, _ in enumerate(build_space(space), start=1):
         if batches == REEMBED_BATCHES:
             reembed.delay(space_id)
             return
-    rebuild.switch_to(space)
+    switch_to_space(space)

@@ -10,9 +10,7 @@ from api.openai.message_text import History
 from chat.reply_writer import CONTEXT_TOKENS
 from language.storable import digest
 from palace.models import Palace
-from palace.recall.deduplication import ConversationState
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import Recollection, recall
+from palace.recall import ConversationState, RecallRequest, Recollection, recall
 from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)

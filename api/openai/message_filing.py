@@ -24,7 +24,7 @@ from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.mining.batches import WINDOW
 from palace.models import Drawer, Palace, Room
-from palace.storage.transcript_filing import file_transcript
+from palace.storage import file_transcript
 
 SOURCE = "proxy"
 # How many candidate conversations are compared, and how many messages of each.

@@ -11,7 +11,7 @@ from chat.extractive import NO_MODEL
 from language.storable import digest
 from language.transcripts import Role
 from palace.models import Palace
-from palace.storage.own_output import loci_answers, own_words
+from palace.storage import loci_answers, own_words
 
 # System prompts belong to the program; nobody said them.
 _ROLES: dict[str, Role] = {

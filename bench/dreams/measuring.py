@@ -14,9 +14,9 @@ from language.slugs import slug_of
 from language.transcripts import Transcript, Turn
 from palace.knowledge.dreaming.dream import dream
 from palace.models import Drawer, Entity, Evidence, Fact, Palace, Proposal
+from palace.storage import file_transcript
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.storage.transcript_filing import file_transcript
 
 BEGAN = datetime(2025, 1, 6, 9, 0, tzinfo=UTC)
 LATER = timedelta(days=90)

@@ -13,8 +13,7 @@ from bench.peers.adapters.memory import peak_memory
 from bench.peers.systems import Found, Weight
 from palace.models import Palace
 from palace.pipeline import mine_many
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall
+from palace.recall import RecallRequest, recall
 from settings_app.models import MemorySettings
 
 

@@ -18,7 +18,7 @@ from bench.schema import own_schema
 from bench.training.examples import Example, Floats, TrainingQuestion, asked, examples
 from bench.training.learning import FOLDS, figures, folds, learn_adapter, learn_weights
 from palace.pipeline import mine_many
-from palace.recall.query import apply_map
+from palace.recall import apply_map
 
 
 @dataclass(frozen=True, slots=True)

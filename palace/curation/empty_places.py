@@ -13,8 +13,8 @@ from language.slugs import slug_of
 from palace.curation.entities import forget_changes
 from palace.mining.rooms import summary_of
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
+from palace.storage import UNTITLED
 from palace.storage.indexing import postings
-from palace.storage.transcript_filing import UNTITLED
 
 UNTITLED_TOPIC = "Untitled topic"
 # Length of a rebuilt slug, so that a number can be appended.

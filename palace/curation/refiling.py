@@ -17,7 +17,7 @@ from palace.curation.empty_places import remove_empty_closets, remove_empty_wing
 from palace.errors import PalaceError
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
 from palace.models.hierarchy import DrawerQuerySet
-from palace.storage.transcript_filing import next_room_number
+from palace.storage import next_room_number
 
 UNSORTED = (
     "Nothing can be moved to the unsorted wing: conversations wait there until they are mined. "

@@ -18,7 +18,7 @@ from palace.mining.room_linker import Landed, link
 from palace.mining.window_reader import Reading, WindowReader
 from palace.models import Activity, Drawer, Palace, Room
 from palace.models.locks import held_where_free
-from palace.storage.indexing.passages import Embedded
+from palace.storage import EmbeddedPassages
 from palace.storage.indexing.spaces import active_space, stays_active
 
 # Messages mined together: a full embedder batch.
@@ -105,7 +105,7 @@ def _with_unmined(rooms: Sequence[Room]) -> list[Room]:
 def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn) -> None:
     drawers = [drawer for part in batch for drawer in part.drawers]
     palace, space = batch[0].room.palace, active_space()
-    embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
+    embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
     reader = WindowReader(palace, space)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]
@@ -134,8 +134,8 @@ def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[Found]
 def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
     """The parts whose drawers are all still unmined and in their room; the drawers are locked."""
     wanted = [drawer.pk for part in batch for drawer in part.drawers]
-    held = Drawer.objects.within(palace).unmined().filter(pk__in=wanted).order_by("pk")
-    rooms = dict(held.select_for_update().values_list("pk", "room_id"))
+    locked = Drawer.objects.within(palace).unmined().filter(pk__in=wanted).order_by("pk")
+    rooms = dict(locked.select_for_update().values_list("pk", "room_id"))
     return [part for part in batch if all(rooms.get(d.pk) == part.room.pk for d in part.drawers)]
 
 

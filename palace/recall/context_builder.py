@@ -17,7 +17,7 @@ from llm.tokens import count_tokens
 from palace.models import Drawer
 from palace.models.aaak import Pointer
 from palace.recall.context_escaping import label, on_one_line, quoted
-from palace.storage.own_output import (
+from palace.storage import (
     BLOCK_END,
     BLOCK_START,
     SEAL_LENGTH,

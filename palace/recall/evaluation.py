@@ -62,12 +62,12 @@ def expect(trace: RecollectionTrace, drawer: Drawer) -> RecallCase:
     trace.refresh_from_db()
     if not trace.query:
         raise NotACase(QUESTION_GONE)
-    held = Drawer.objects.within(palace).with_place().filter(pk=drawer.pk).first()
-    if held is None:
+    expected = Drawer.objects.within(palace).with_place().filter(pk=drawer.pk).first()
+    if expected is None:
         raise NotACase(DRAWER_GONE)
-    if held.trashed_at:
+    if expected.trashed_at:
         raise NotACase(
-            f"{held.pointer} is in the trash, where nothing can find it; restore it first."
+            f"{expected.pointer} is in the trash, where nothing can find it; restore it first."
         )
     case, _ = RecallCase.objects.get_or_create(
         palace=palace,
@@ -75,7 +75,7 @@ def expect(trace: RecollectionTrace, drawer: Drawer) -> RecallCase:
         day=owners_time(palace, trace.now).date(),
         defaults={"now": trace.now},
     )
-    _, is_new = ExpectedDrawer.objects.get_or_create(palace=palace, case=case, drawer=held)
+    _, is_new = ExpectedDrawer.objects.get_or_create(palace=palace, case=case, drawer=expected)
     if is_new and case.tried_at:  # The last trial did not expect this drawer.
         case.tried_at = None
         case.save(update_fields=["tried_at"])
@@ -130,9 +130,9 @@ def try_case(case: RecallCase, recipe: str = "default") -> Trial:
     """Recall the case's question as of its time. A model reranks only if the recipe does."""
     expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
     drawers = Drawer.objects.within(case.palace).with_place()
-    held = list(drawers.filter(pk__in=expected.values("drawer")).order_by("pk"))
-    wanted = tuple(drawer for drawer in held if drawer.trashed_at is None)
-    trashed = len(held) - len(wanted)
+    present = list(drawers.filter(pk__in=expected.values("drawer")).order_by("pk"))
+    wanted = tuple(drawer for drawer in present if drawer.trashed_at is None)
+    trashed = len(present) - len(wanted)
     if not wanted:
         return Trial(case, (), (), trashed)
     found = recall(

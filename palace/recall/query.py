@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 # Longer questions are truncated: a pasted page is no question.
 MAX_CHARS = 4000
 # What training wrote: maps of the adapter, weights of the recipes, and models of the floor.
-FOLDER = Path(__file__).parent / "learnt"
+LEARNT_FOLDER = Path(__file__).parent / "learnt"
 # One set of weights serves both precisions of the model.
 _WEIGHTS_OF = {"all-MiniLM-L6-v2": "all-MiniLM-L6-v2", "all-MiniLM-L6-v2-int8": "all-MiniLM-L6-v2"}
 Vector = npt.NDArray[np.float32]
@@ -138,5 +138,5 @@ def apply_map(vector: Vector, matrix: npt.NDArray[np.float32]) -> Vector:
 
 @cache
 def _matrix(name: str) -> npt.NDArray[np.float32] | None:
-    path = FOLDER / f"{name}.npy"
+    path = LEARNT_FOLDER / f"{name}.npy"
     return np.load(path).astype(np.float32) if path.exists() else None

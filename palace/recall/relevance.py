@@ -19,11 +19,11 @@ import numpy.typing as npt
 from language.english.question_subject import asks_for_all, is_personal, subject_of
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
-from palace.recall.query import FOLDER, Query
+from palace.recall.query import LEARNT_FOLDER, Query
 from palace.recall.raw_sql import isin_sorted
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
 
-PATH = FOLDER / "floor.json"
+FLOOR_PATH = LEARNT_FOLDER / "floor.json"
 # In a larger palace the closest drawer is closer by chance, and more of the question's words occur
 # by chance. These are subtracted for each e-fold above FEW drawers.
 FEW = 60
@@ -231,12 +231,12 @@ def floor_for(query: Query, closeness: Closeness) -> Floor:
 
 @cache
 def floor_named(name: str) -> Floor:
-    model = load_weights()["models"][name]
+    model = load_floor_weights()["models"][name]
     return Floor(model["weights"], model["least"])
 
 
 @cache
-def load_weights() -> dict[str, Any]:
+def load_floor_weights() -> dict[str, Any]:
     """Models written by `manage.py bench_floor --write`, with their training data."""
-    found: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(FLOOR_PATH.read_text(encoding="utf-8"))
     return found

@@ -19,7 +19,7 @@ from django.db import connection, models
 
 from language.english.question_subject import is_plain, subject_of
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
-from palace.recall.candidates import find_candidates
+from palace.recall.candidates import Candidates, find_candidates
 from palace.recall.deduplication import (
     Composed,
     ConversationState,
@@ -39,12 +39,11 @@ from palace.recall.request import (
     read_request_context,
 )
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
-from palace.recall.scoring import Scored, score
-from palace.recall.semantic import Ids, Meaning, by_meaning
+from palace.recall.scoring import Scored, features, score
+from palace.recall.semantic import Ids, Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
-__all__ = ["Hit", "RecallRequest", "Recollection", "recall"]
 NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
     ("d", Drawer),
@@ -217,6 +216,17 @@ def _read_question(
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning
         space = active_space()
+
+
+def candidate_features(
+    palace: Palace, space: EmbeddingSpace, question: Query
+) -> tuple[Candidates, dict[str, Scores]]:
+    """The candidates of a parsed question and their features, to which training fits weights."""
+    meaning = by_meaning(palace, space, question.adapted)
+    words = by_words(palace, question.terms, uninformative=meaning.uninformative)
+    candidates = find_candidates(palace, question, meaning, words)
+    meaning = meaning.with_all(candidates.with_neighbours())
+    return candidates, features(question, candidates, meaning, words)
 
 
 def _hits(

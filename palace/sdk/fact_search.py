@@ -8,8 +8,7 @@ from llm.embedding import embed
 from palace.errors import EmptyQuery
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
-from palace.recall.graph import named_entities, walk
-from palace.recall.query import normalize_query
+from palace.recall import named_entities, normalize_query, walk
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 

@@ -16,7 +16,7 @@ from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
-from palace.recall.query import normalize_query
+from palace.recall import normalize_query
 from palace.sdk import arguments, by_id, ingestion, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import translate_errors

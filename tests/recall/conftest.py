@@ -11,7 +11,7 @@ from tests.furnished_palaces import furnish
 
 
 @pytest.fixture
-def empty_shelf():
+def empty_index_cache():
     INDEX_CACHE.clear()
     yield
     INDEX_CACHE.clear()

@@ -18,7 +18,7 @@ from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.indexing.rebuild import (
     build_space,
-    fill_missing,
+    fill_missing_vectors,
     rebuild_passages,
     rebuild_postings,
 )
@@ -27,7 +27,7 @@ from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, long_transcript, transcript
 from tests.recall.indexes import contents, held, is_as_read_anew
 
-pytestmark = pytest.mark.usefixtures("empty_shelf")
+pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -103,9 +103,9 @@ def test_of_many_who_ask_at_once_one_reads(lived_in, monkeypatch):
             connection.close()
 
     with ThreadPoolExecutor(8) as threads:
-        atlases = list(threads.map(ask, range(8)))
+        indexes = list(threads.map(ask, range(8)))
     assert len(read) == 1
-    assert len(set(map(id, atlases))) == 1
+    assert len(set(map(id, indexes))) == 1
 
 
 def trash_and_restore(palace):
@@ -118,7 +118,7 @@ def embed_again(palace):
     with transaction.atomic():
         palace.lock()
         Passage.objects.filter(drawer__conversation="long").update(embedding=None)
-    fill_missing()
+    fill_missing_vectors()
 
 
 def mine_more(palace):

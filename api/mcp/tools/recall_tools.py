@@ -25,8 +25,8 @@ from api.rest.memory_service import representations
 from language.transcripts import Role, Transcript, Turn
 from palace.models import Drawer, Fact, Palace
 from palace.pipeline import AtOnce, mine_at_once
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall as recall_from
+from palace.recall import RecallRequest
+from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_post_mining
 

@@ -10,8 +10,7 @@ from api.rest.memory_service.turn_ids import turn_of
 from palace.models import Drawer, Evidence, Palace
 from palace.models.facts import Fact, FactQuerySet
 from palace.pipeline import AtOnce
-from palace.recall.context_builder import Citation
-from palace.recall.request import Recollection
+from palace.recall import Citation, Recollection
 
 SNIPPET_CHARS = 160
 NOTHING_RECALLED: dict[str, Any] = {

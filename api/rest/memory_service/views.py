@@ -24,9 +24,7 @@ from palace.curation.account_deletion import delete_drawers, delete_palace
 from palace.models import Drawer, Fact, Palace
 from palace.models.hierarchy import DrawerQuerySet
 from palace.pipeline import mine_at_once
-from palace.recall.context_builder import PackableTurn
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall
+from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_post_mining
 

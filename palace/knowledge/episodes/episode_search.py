@@ -8,7 +8,7 @@ from language.storable import storable_id
 from llm.embedding import embed
 from palace.errors import EmptyQuery
 from palace.models import Episode, Palace
-from palace.recall.query import normalize_query
+from palace.recall import normalize_query
 from palace.storage.indexing.episode_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 

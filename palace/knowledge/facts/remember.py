@@ -16,7 +16,7 @@ from palace.knowledge.facts.fact_writer import Remembered
 from palace.knowledge.facts.ingestion_options import keep
 from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import Drawer, Palace
-from palace.storage.transcript_filing import file_transcript
+from palace.storage import file_transcript
 
 __all__ = ["Remembered", "remember"]
 

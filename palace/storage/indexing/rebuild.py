@@ -29,7 +29,8 @@ from palace.models import (
 )
 from palace.models.episodes import EpisodeQuerySet
 from palace.models.facts import FactQuerySet
-from palace.storage.indexing import episode_vectors, fact_vectors, passages, postings
+from palace.storage.indexing import episode_vectors, fact_vectors, postings
+from palace.storage.indexing.passages import EmbeddedPassages, store_passages
 from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
 
 BATCH = 128
@@ -82,7 +83,7 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
         .exclude(mined_at=None)
         .order_by("pk")[:BATCH]
     ):
-        embedded = passages.Embedded(palace, space, [drawer.text for drawer in drawers])
+        embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
         if embedded.vectors is None:
             raise EmbedderUnavailable(embedded.note)
         keys = [drawer.pk for drawer in drawers]
@@ -94,12 +95,12 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
             locked = locked.select_for_update(no_key=True)
             present = set(locked.values_list("pk", flat=True))
             Passage.objects.filter(palace=palace, space=space, drawer__in=keys).delete()
-            passages.store(palace, keys, embedded, only=present)
+            store_passages(palace, keys, embedded, only=present)
         last = keys[-1]
         yield len(drawers)
 
 
-def fill_missing(*, limit: int = 256) -> int:
+def fill_missing_vectors(*, limit: int = 256) -> int:
     """Embed texts without a vector, in any palace. Returns how many were processed.
 
     Safe to run concurrently and to kill at any time.
@@ -172,7 +173,7 @@ def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator
 
 def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> None:
     texts = [drawer.text for drawer in drawers]
-    embedded = passages.Embedded(palace, space, texts)
+    embedded = EmbeddedPassages(palace, space, texts)
     if embedded.vectors is None:
         raise EmbedderUnavailable(embedded.note)
     keys = [drawer.pk for drawer in drawers]
@@ -186,10 +187,10 @@ def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> 
         lacking = set(
             _lacking(space).filter(palace=palace, pk__in=keys).values_list("pk", flat=True)
         )
-        passages.store(palace, keys, embedded, only=lacking)
+        store_passages(palace, keys, embedded, only=lacking)
 
 
-def switch_to(space: EmbeddingSpace) -> None:
+def switch_to_space(space: EmbeddingSpace) -> None:
     """Activate `space`, and delete the passages of all other spaces.
 
     Raises:
@@ -212,7 +213,7 @@ def switch_to(space: EmbeddingSpace) -> None:
             EpisodeVector.objects.exclude(space=space).delete()
 
 
-def lacking(space: EmbeddingSpace) -> int:
+def drawers_lacking(space: EmbeddingSpace) -> int:
     """Number of mined drawers without a passage in this space."""
     return _lacking(space).count()
 

@@ -21,7 +21,7 @@ from palace.mining.rooms import GROUP
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free, is_held
 from palace.pipeline import mine_rooms
-from palace.storage.transcript_filing import file_transcript
+from palace.storage import file_transcript
 from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
 from palace.transfer.import_jobs.progress import Overtaken, move_on, save
 from palace.transfer.import_jobs.spools import spool_path

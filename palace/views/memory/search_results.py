@@ -8,8 +8,7 @@ from itertools import chain
 
 from language.analyzer import analyze
 from palace.queries.signals import SIGNALS, label_of
-from palace.recall.rerank import describe_move
-from palace.recall.retrieval import Hit
+from palace.recall import Hit, describe_move
 from palace.views.shared.snippets import snippet_of
 
 # Smaller shares would be drawn as nothing and written as 0.00.

@@ -15,8 +15,7 @@ from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace
 from palace.models.aaak import Pointer
 from palace.queries.places import find_by_pointer, wing_rows
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall
+from palace.recall import RecallRequest, recall
 from palace.templatetags.palace_tags import counted
 from palace.views.inbox.views import waiting_count
 from palace.views.memory.search_results import explained, hit_rows

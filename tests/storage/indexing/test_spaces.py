@@ -73,7 +73,7 @@ def test_reembedding_goes_on_where_it_was_stopped(palace, other_model):
     assert next(steps) == 3
     steps.close()
     assert active_space() == old
-    assert rebuild.lacking(space) == 1
+    assert rebuild.drawers_lacking(space) == 1
     assert sum(rebuild.build_space(space, batch=3)) == 1
     assert list(rebuild.build_space(space, batch=3)) == []
 
@@ -158,7 +158,7 @@ def test_what_was_mined_last_into_the_old_space_is_taken_along(palace, other_mod
     space = space_for(deployment_model())
     list(rebuild.build_space(space))
     mine(palace, SOURDOUGH)
-    rebuild.switch_to(space)
+    rebuild.switch_to_space(space)
     assert Passage.objects.filter(space=space).count() == Passage.objects.count() == 8
 
 
