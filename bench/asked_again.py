@@ -24,8 +24,7 @@ from chat.extractive import NO_MODEL, QUOTED, extractive_reply
 from chat.mining_queue import SOURCE
 from language.transcripts import Transcript, Turn
 from palace.models import Palace
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.recall import RecallRequest, recall
 
 _CHAT = "asked before: "
 _QUESTION, _REPLY = "question", "reply"

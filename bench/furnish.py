@@ -20,9 +20,8 @@ from language.transcripts import Transcript
 from llm.models import Usage
 from palace.knowledge.dreaming import After, Finding, Kind, Quote, propose
 from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, RecollectionTrace
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.pipeline import mine_many
+from palace.recall import RecallRequest, recall
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000

@@ -17,8 +17,7 @@ from llm import chat
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.models import Palace
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.recall import RecallRequest, recall
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,10 @@ from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
 from language.storable import storable_id
 from palace.models import Drawer, Palace
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
+from palace.pipeline import mine_many
+from palace.recall import Hit, RecallRequest, recall
 from palace.recall.recipes import recipe_named
-from palace.recall.recollection import Hit
-from palace.recall.request import RecallRequest
-from palace.storage.indexing.backfill import fill_missing
+from palace.storage import fill_missing_vectors
 from settings_app.models import MemorySettings
 
 # Sessions take the place of their best turn, so more turns than the deepest cut are needed.
@@ -42,7 +40,7 @@ def take_in(case: Case, log: Log) -> Palace:
     new = [each for each in case.transcripts if storable_id(each.external_id) not in here]
     mine_many(palace, tqdm(new, desc=f"{case.id} in", leave=False, disable=None))
     # What an embedder at fault has left; elsewhere a task sees to it.
-    while fill_missing():
+    while fill_missing_vectors():
         pass
     if new or not _is_logged(palace, case, log):
         log.append(

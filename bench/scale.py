@@ -16,10 +16,8 @@ from bench.sample import conversations
 from llm.embedding import deployment_model, embed
 from llm.embedding.local import embedder
 from palace.models import Drawer, EmbeddingSpace, Palace
-from palace.pipeline.mine import mine_many
-from palace.recall.raw_sql import fetch_rows
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.pipeline import mine_many
+from palace.recall import RecallRequest, fetch_rows, recall
 from palace.storage.indexing.spaces import model_of
 
 # Warm-up questions.

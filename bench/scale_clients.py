@@ -13,8 +13,7 @@ from django.db import connection
 from bench.scale_worker import start
 from llm.embedding import embed
 from palace.models import Palace
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.recall import RecallRequest, recall
 from palace.storage.indexing.spaces import active_space, model_of
 
 Ask = Callable[[int, Sequence[str]], None]

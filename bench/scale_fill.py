@@ -18,8 +18,8 @@ from language.analyzer import analyze
 from language.english.preference import preference_strength
 from llm.embedding import max_passage_chars
 from palace.models import Closet, EmbeddingSpace, Palace, Room
-from palace.storage.filing.file import unsorted_wing
-from palace.storage.indexing import passages, postings
+from palace.storage import EmbeddedPassages, split_text, store_passages, unsorted_wing
+from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import model_of
 
 BATCH = 10_000
@@ -28,13 +28,13 @@ BETWEEN_CONVERSATIONS = timedelta(hours=3)
 ROLES = ("user", "assistant")
 
 
-class MadeUp(passages.Embedded):
+class MadeUp(EmbeddedPassages):
     """Messages that fit one passage each, with vectors that nobody had to compute."""
 
     def __init__(self, space: EmbeddingSpace, texts: Sequence[str], vectors: Vectors) -> None:
         limit = max_passage_chars(model_of(space))
         self.space, self.vectors, self.note = space, vectors, ""
-        self.spans = [passages.split(text, limit)[:1] for text in texts]
+        self.spans = [split_text(text, limit)[:1] for text in texts]
 
 
 def palace_named(name: str) -> Palace:
@@ -56,7 +56,7 @@ def fill(palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, dra
             terms = dict(zip(keys, map(analyze, messages.texts), strict=True))
             _drawers(messages, closets, terms)
             embedded = MadeUp(space, messages.texts, messages.vectors)
-            passages.store(palace, keys, embedded, only=terms)
+            store_passages(palace, keys, embedded, only=terms)
             said |= terms
         # As many batches leave them once they are merged, without the room that merging leaves.
         postings.append(palace, said)

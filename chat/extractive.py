@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from palace.recall.recall import Hit
+from palace.recall import Hit
 
 NO_MODEL = "No language model is set, so I can only quote what is in your palace."
 FAILED = "The model could not answer, so I quote what is in your palace."

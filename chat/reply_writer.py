@@ -31,9 +31,7 @@ from llm.models import Usage
 from llm.providers import Endpoint
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer
-from palace.recall.deduplication import ConversationState
-from palace.recall.recall import Recollection, recall
-from palace.recall.request import RecallRequest
+from palace.recall import ConversationState, RecallRequest, Recollection, recall
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 

@@ -32,8 +32,9 @@ from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
 from palace.models.locks import held_if_free
-from palace.pipeline.mine import mine_room as mine_room_now
-from palace.storage.indexing import backfill, postings
+from palace.pipeline import mine_room as mine_room_now
+from palace.storage import build_space, fill_missing_vectors, switch_to_space
+from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
 from palace.working import redis_store
@@ -187,7 +188,7 @@ def embed_missing() -> None:
     deadline = time.monotonic() + EMBED_MISSING_S
     try:
         with held_if_free("embed what is missing") as ours:
-            while ours and backfill.fill_missing() and time.monotonic() < deadline:
+            while ours and fill_missing_vectors() and time.monotonic() < deadline:
                 pass
     except LLMError as error:
         logger.warning("Passages could not be embedded yet: %s", error)
@@ -283,8 +284,8 @@ def prune_embedding_cache() -> None:
 def reembed(space_id: int) -> None:
     """Embed some batches in a new space, then queue the rest; at the end, activate the space."""
     space = EmbeddingSpace.objects.get(pk=space_id)
-    for batches, _ in enumerate(backfill.build_space(space), start=1):
+    for batches, _ in enumerate(build_space(space), start=1):
         if batches == REEMBED_BATCHES:
             reembed.delay(space_id)
             return
-    backfill.switch_to(space)
+    switch_to_space(space)

@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 
 from llm import dialects
 from palace.models import Palace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests import database_reset, hypothesis_profiles, static_files
 from tests.conversations import EVERYTHING
 from tests.furnished_palaces import furnish

@@ -25,11 +25,11 @@ from palace import tasks
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
+from palace.pipeline import mine_many
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
 from palace.storage.indexing import postings
+from palace.storage.transcript_filing import file_transcript
 from palace.transfer.export import stream
 from palace.transfer.import_jobs import preview, receipt, start
 from palace.transfer.importers.loci import FILES

@@ -36,9 +36,8 @@ from llm.answers import parse
 from llm.messages import Completion
 from palace.errors import BadPointer
 from palace.models.hierarchy import Pointer
-from palace.storage.filing.block_markers import BLOCK_START
-from palace.storage.filing.injected import without_injected_memory
-from palace.storage.indexing.passages import split
+from palace.storage.indexing.passages import split_text
+from palace.storage.own_output import BLOCK_START, without_injected_memory
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
 from palace.views.inbox.proposal_rows import changes
@@ -97,7 +96,7 @@ READERS = {
     "phrases": lambda text: list(candidate_phrases(text)),
     "times": times,
     "a title of an export": is_real_title,
-    "passages": lambda text: split(text, 900),
+    "passages": lambda text: split_text(text, 900),
     "words": analyze,
     "preferences": lambda text: preference_strength(text, "user"),
     "traits": read_traits,

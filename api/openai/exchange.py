@@ -23,7 +23,7 @@ from llm.models import Usage
 from llm.providers import Endpoint
 from llm.request_forwarding import fill_meter
 from palace.models import Palace
-from palace.recall.recall import Recollection
+from palace.recall import Recollection
 
 logger = logging.getLogger(__name__)
 

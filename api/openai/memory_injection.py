@@ -11,9 +11,7 @@ from chat.reply_writer import CONTEXT_TOKENS
 from language.storable import digest
 from palace.errors import WorkingMemoryAway
 from palace.models import Palace
-from palace.recall.deduplication import ConversationState
-from palace.recall.recall import Recollection, recall
-from palace.recall.request import RecallRequest
+from palace.recall import ConversationState, RecallRequest, Recollection, recall
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from api.openai.message_text import History, Said
 from chat.titles import title_of
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
-from palace.mining.windows import WINDOW
+from palace.mining.batches import WINDOW
 from palace.models import Drawer, Palace, Room
-from palace.storage.filing.file import file_transcript
+from palace.storage import file_transcript
 
 SOURCE = "proxy"
 # How many candidate conversations are compared, and how many messages of each.

@@ -11,8 +11,7 @@ from chat.extractive import NO_MODEL
 from language.storable import digest
 from language.transcripts import Role
 from palace.models import Palace
-from palace.storage.filing.answers import loci_answers
-from palace.storage.filing.injected import own_words
+from palace.storage import loci_answers, own_words
 
 # System prompts belong to the program; nobody said them.
 _ROLES: dict[str, Role] = {

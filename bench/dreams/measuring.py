@@ -14,7 +14,7 @@ from language.slugs import slug_of
 from language.transcripts import Transcript, Turn
 from palace.knowledge.dreaming import dream
 from palace.models import Drawer, Entity, Evidence, Fact, Palace, Proposal
-from palace.storage.filing.file import file_transcript
+from palace.storage import file_transcript
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 

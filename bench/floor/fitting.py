@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.floor.reading import FOLDER
-from palace.recall.floor import BY_WORDS, LEARNT, OTHER, Closeness
+from palace.recall.relevance import BY_WORDS, LEARNT, OTHER, Closeness
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,16 +16,20 @@ from bench.floor.reading import Answerable, Person
 from bench.runs import palace_of
 from language.transcripts import Transcript
 from palace.models import Drawer, Evidence, Fact, Palace
-from palace.pipeline.mine import mine
-from palace.recall.facts import fact_floor, facts_for
-from palace.recall.fusion import ranking
+from palace.pipeline import mine
+from palace.recall import (
+    Found,
+    RecallRequest,
+    fact_floor,
+    facts_for,
+    ranking,
+    read_request_context,
+    search,
+)
 from palace.recall.recipes import recipe_named
 from palace.recall.relevance import INSTRUCTION
-from palace.recall.request import RecallRequest
-from palace.recall.request_context import read_request_context
-from palace.recall.retrieval import Found, search
+from palace.storage import fill_missing_vectors
 from palace.storage.indexing import fact_vectors
-from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space
 
 RECIPE = "default"
@@ -42,7 +46,7 @@ def take_in(people: Sequence[Person]) -> dict[str, Palace]:
     palaces = {EVERYBODY: _palace(EVERYBODY, [t for each in people for t in each.transcripts])}
     for each in tqdm(people, desc="in", unit="person", disable=None):
         palaces[each.id] = _palace(each.id, each.transcripts)
-    while fill_missing():
+    while fill_missing_vectors():
         pass
     return palaces
 

@@ -12,9 +12,8 @@ from bench.datasets.base import Case, Question
 from bench.peers.adapters.memory import peak_memory
 from bench.peers.systems import Found, Weight
 from palace.models import Palace
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.pipeline import mine_many
+from palace.recall import RecallRequest, recall
 from settings_app.models import MemorySettings
 
 

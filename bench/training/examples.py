@@ -12,12 +12,7 @@ from django.utils import timezone
 from bench.datasets.base import Case, Question
 from bench.runs import palace_of
 from palace.models import Drawer, EmbeddingSpace, Palace
-from palace.recall.candidates import find_candidates
-from palace.recall.keyword import by_words
-from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import fetch_rows
-from palace.recall.semantic import by_meaning
-from palace.recall.signals import features
+from palace.recall import Query, candidate_features, fetch_rows, read_query
 from palace.storage.indexing.spaces import active_space
 
 Floats = npt.NDArray[np.float32]
@@ -113,11 +108,7 @@ def examples(asked: Sequence[TrainingQuestion], palace: Palace, adapted: Aim) ->
     names = {key: (conversation, turn) for key, conversation, turn in _messages(palace)}
     for each in asked:
         query = replace(each.query, adapted=adapted(each.vector))
-        meaning = by_meaning(palace, space, query.adapted)
-        words = by_words(palace, query.terms, uninformative=meaning.uninformative)
-        candidates = find_candidates(palace, query, meaning, words)
-        meaning = meaning.with_all(candidates.with_neighbours())
-        values = features(query, candidates, meaning, words)
+        candidates, values = candidate_features(palace, space, query)
         places = [names[key] for key in candidates.drawers.tolist()]
         sessions = tuple(conversation for conversation, _ in places)
         turns = tuple(f"{conversation}/{turn}" for conversation, turn in places)

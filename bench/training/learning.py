@@ -11,7 +11,7 @@ import numpy as np
 from bench.metrics import all_at, any_at, mean, recall_at
 from bench.training.examples import Example, Floats, TrainingQuestion
 from bench.training.fitting import List, Pair, fit_adapter, fit_weights
-from palace.recall.fusion import ranking
+from palace.recall import ranking
 from palace.recall.recipes import FIXED_WEIGHTS
 
 FOLDS = 5

@@ -17,8 +17,8 @@ from bench.runs import palace_of
 from bench.schema import own_schema
 from bench.training.examples import Example, Floats, TrainingQuestion, asked, examples
 from bench.training.learning import FOLDS, figures, folds, learn_adapter, learn_weights
-from palace.pipeline.mine import mine_many
-from palace.recall.adapter import apply_map
+from palace.pipeline import mine_many
+from palace.recall import apply_map
 
 
 @dataclass(frozen=True, slots=True)

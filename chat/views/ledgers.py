@@ -15,7 +15,7 @@ from chat.models import Conversation, Message
 from chat.prompt import window
 from chat.views.conversations import the_conversation
 from palace.errors import WorkingMemoryAway
-from palace.recall.carried_context import DRAWER, FACT, Carried, load_carried
+from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Entry, Ledger, within
 from settings_app.access import PageRequest, signed_in_form
@@ -45,7 +45,7 @@ class Shown:
 
     @property
     def is_fact(self) -> bool:
-        return self.entry.item.startswith(FACT)
+        return self.entry.item.startswith(FACT_ITEM)
 
 
 @signed_in_form
@@ -82,7 +82,9 @@ def _shown(conversation: Conversation, entries: dict[str, Entry]) -> list[Shown]
     read = window(latest[: settings.CHAT_TURNS - 1]) if settings.CHAT_TURNS > 1 else []
     visible = within(entries, read[0].position if read else turn, turn)
     carried = load_carried(conversation.palace, visible)
-    others = [entry for entry in visible.values() if not entry.item.startswith((DRAWER, FACT))]
+    others = [
+        entry for entry in visible.values() if not entry.item.startswith((DRAWER_ITEM, FACT_ITEM))
+    ]
     rows: list[tuple[Entry, Carried | None]] = [(each.entry, each) for each in carried]
     rows += [(entry, None) for entry in sorted(others, key=lambda entry: entry.item)]
     return _rows(rows, latest, turn)

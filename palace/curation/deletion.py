@@ -42,9 +42,8 @@ from palace.models import (
     Room,
 )
 from palace.models.locks import held_if_free
-from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.fact_vectors import fill_missing, index_in_use
 from palace.storage.indexing.spaces import active_space, model_of
-from palace.storage.indexing.vector_index import index_in_use
 from settings_app import account_closure
 from settings_app.account_closure import Receipt
 

@@ -31,10 +31,9 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
-from palace.recall.context_builder import remove_hits
-from palace.recall.query import normalize_query
+from palace.recall import normalize_query, remove_hits
+from palace.storage import split_text
 from palace.storage.indexing import postings
-from palace.storage.indexing.passages import split
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
@@ -144,7 +143,7 @@ def forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
     for space in EmbeddingSpace.objects.order_by("pk"):
         model = model_of(space)
         most = max_passage_chars(model)
-        passages = {text[a:b] for text in texts.values() for a, b in split(text, most)}
+        passages = {text[a:b] for text in texts.values() for a, b in split_text(text, most)}
         passages |= {texts[key][a:b] for of, key, a, b in cut if of == space.pk}
         forget(passages, model)
 

@@ -36,7 +36,7 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.queries.evidence import facts_supported_only_by
+from palace.queries.facts import facts_supported_only_by
 
 KEPT_DAYS = 30
 

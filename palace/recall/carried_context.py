@@ -12,7 +12,7 @@ from palace.recall.facts import KnownFact, citations_of
 from palace.working.ledger import Entry
 
 # Prefixes of ledger items, by kind.
-DRAWER, FACT = "drawer:", "fact:"
+DRAWER_ITEM, FACT_ITEM = "drawer:", "fact:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ _Line = tuple[UUID | None, Excerpt | KnownFact]
 
 
 def drawer_entry(drawer: Drawer, turn: int | None) -> Entry:
-    return Entry(f"{DRAWER}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
+    return Entry(f"{DRAWER_ITEM}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
 
 
 def fact_entry(fact: Fact, turn: int | None, dates: str) -> Entry:
     """The entry's version contains the fact's fate and the end of its validity."""
     until = fact.valid_to.isoformat() if fact.valid_to else ""
     return Entry(
-        f"{FACT}{fact.uuid}",
+        f"{FACT_ITEM}{fact.uuid}",
         digest=digest(fact.text),
         version=f"{fact.fate} {until}".strip(),
         turn=turn,
@@ -83,7 +83,7 @@ def _age(entry: Entry) -> int:
 
 def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
     """By item."""
-    wanted = _ids(entries, DRAWER)
+    wanted = _ids(entries, DRAWER_ITEM)
     if not wanted:
         return {}
     lines: dict[str, _Line] = {}
@@ -97,7 +97,7 @@ def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
 
 def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
     """By item; facts whose evidence is gone are left out."""
-    wanted = _ids(entries, FACT)
+    wanted = _ids(entries, FACT_ITEM)
     if not wanted:
         return {}
     facts = {fact.pk: fact for fact in Fact.objects.within(palace).filter(uuid__in=wanted)}

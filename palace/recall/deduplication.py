@@ -21,8 +21,7 @@ from palace.recall.carried_context import (
     is_unchanged,
     load_carried,
 )
-from palace.recall.context_builder import Packed, pack
-from palace.recall.context_format import Packable, PackableTurn
+from palace.recall.context_builder import Packable, PackableTurn, Packed, pack
 from palace.recall.facts import KnownFact
 from palace.working.ledger import Entry, Ledger, within
 

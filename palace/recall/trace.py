@@ -21,8 +21,8 @@ from palace.recall.facts import KnownFact
 from palace.recall.query import Query
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.recipes import Recipe
-from palace.recall.recollection import Hit, Recollection
 from palace.recall.relevance import Relevance
+from palace.recall.request import Hit, Recollection
 from palace.recall.scoring import Scored
 
 # How many rejected candidates a trace stores, and at most how many of those already in the prompt

@@ -14,7 +14,7 @@ from palace.errors import EmptyQuery
 from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, FactQuerySet, Palace, PalaceQuerySet
-from palace.recall.query import normalize_query
+from palace.recall import normalize_query
 from palace.sdk import arguments, operations, process, shown
 from palace.sdk.arguments import DEFAULT_RESULTS, Messages, Moment
 from palace.sdk.episodes import EpisodicMemory
@@ -29,9 +29,8 @@ from palace.sdk.results import (
 )
 from palace.sdk.scope import CallScope, account_of
 from palace.sdk.working import ConversationMemory, WorkingMemory
-from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.fact_vectors import PgVectorIndex, VectorIndex, fill_missing, using
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex, using
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -16,8 +16,7 @@ from palace.curation.deletion import delete_fact
 from palace.errors import EmptyQuery, NoSuchFact
 from palace.knowledge.facts import ExtractionOptions, fact_edits, remember
 from palace.models import Drawer, Fact, FactEvent, FactQuerySet, Palace, PalaceQuerySet, about_any
-from palace.recall.graph import named_entities, walk
-from palace.recall.query import normalize_query
+from palace.recall import named_entities, normalize_query, walk
 from palace.sdk import arguments, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.errors import translate_errors

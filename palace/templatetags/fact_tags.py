@@ -10,7 +10,7 @@ from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
 from palace.models import Entity, Fact, FactEvent
-from palace.queries.entities import display_name
+from palace.queries.facts import display_name
 
 register = template.Library()
 

@@ -18,9 +18,7 @@ from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.queries.signals import SIGNALS, label_of
-from palace.recall.recall import Hit, recall
-from palace.recall.request import RecallRequest
-from palace.recall.rerank import describe_move
+from palace.recall import Hit, RecallRequest, describe_move, recall
 from palace.templatetags.palace_tags import counted
 from palace.views.inbox.views import waiting_count
 from palace.views.shared.place_counts import totals

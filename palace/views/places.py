@@ -32,7 +32,7 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.queries.evidence import evidence_in, supported_facts
+from palace.queries.facts import evidence_in, supported_facts
 from palace.queries.places import (
     closet_rows,
     closets_of,

@@ -34,8 +34,7 @@ from palace.curation.trash import (
     was_batch,
 )
 from palace.models import Activity, Closet, Drawer, Fact, Palace, Room, Wing
-from palace.queries.evidence import facts_supported_only_by
-from palace.queries.facts import latest_versions
+from palace.queries.facts import facts_supported_only_by, latest_versions
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage

@@ -22,10 +22,10 @@ from palace.curation.trash import trash_drawers
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, ImportJob, Palace, Passage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
+from palace.storage.transcript_filing import file_transcript
 from palace.transfer.import_jobs.spools import private_folder
 from palace.working.ledger import Entry, Ledger
 from tests.conversations import BATTERY, transcript

@@ -17,7 +17,7 @@ from bench.schema import drop_schema, schemas
 from bench.training.examples import Example
 from bench.training.fitting import List, Pair, fit_adapter, fit_weights
 from bench.training.learning import FOLDS, KINDS, Learnt, figures, folds, learn_weights
-from palace.recall.adapter import FOLDER, apply_map
+from palace.recall.query import LEARNT_FOLDER, apply_map
 from tests.bench.conversations import LOCOMO
 
 
@@ -234,7 +234,7 @@ def train(transactional_db, capsys):
 
 
 def shipped():
-    return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(LEARNT_FOLDER.iterdir())}
 
 
 def test_training_is_checked_without_writing_anything(train, talks):

@@ -16,7 +16,7 @@ from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space

@@ -13,9 +13,9 @@ from llm.embedding import cache as cached
 from palace.curation.deletion import delete_palace
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, ImportJob, Palace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, model_of
 from palace.transfer.import_jobs.spools import new_spool, spool_path
 from tests.conversations import BATTERY, transcript

@@ -9,15 +9,15 @@ import pytest
 
 from bench.training.learning import KINDS, OF_MEANING
 from palace.models import RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.recall import recall
-from palace.recall.recipes import FOLDER, RECIPES, Recipe, trained_weights
+from palace.recall.recipes import LEARNT_FOLDER, RECIPES, Recipe, trained_weights
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
+from palace.recall.scoring import features
 from palace.recall.semantic import by_meaning
-from palace.recall.signals import features
 from palace.storage.indexing.spaces import active_space
 from settings_app import choices
 from settings_app.models import MemorySettings, settings_of
@@ -147,7 +147,7 @@ def test_what_is_shipped_adds_to_the_same_features_by_kinds_a_question_can_have(
 
 @pytest.mark.parametrize("name", ["default", "by-words"])
 def test_what_is_shipped_says_what_it_was_learnt_from(name):
-    source = json.loads((FOLDER / f"{name}.json").read_text())["learnt_from"]
+    source = json.loads((LEARNT_FOLDER / f"{name}.json").read_text())["learnt_from"]
     assert isinstance(source["seed"], int)
     assert source["questions"].keys() == source["data"].keys()
     assert all(number > 0 for number in source["questions"].values())

@@ -7,7 +7,7 @@ import pytest
 from llm.models import Usage
 from palace.models import Drawer, Entity, Fact
 from palace.sdk import BadFilter, Memory, NotFoundError, ScopeError
-from palace.storage.indexing.vector_index import PgVectorIndex
+from palace.storage.indexing.fact_vectors import PgVectorIndex
 from settings_app.models import MemorySettings
 from tests.model_server import CHAT, EMBEDDINGS, Json, Status, embedding_of
 

@@ -23,9 +23,9 @@ from palace import retry_backoff, tasks
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.transfer.import_jobs.spools import new_spool
 from palace.views import account
 from palace.working.entries import set_entry

@@ -13,7 +13,7 @@ from django.db import connection
 
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Fact, Palace
-from palace.storage.filing.file import file_transcripts
+from palace.storage.transcript_filing import file_transcripts
 from palace.transfer.export import READERS, stream
 from palace.transfer.importers.loci import FILES
 from settings_app.models import MemorySettings

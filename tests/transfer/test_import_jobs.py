@@ -19,7 +19,7 @@ from django.utils import timezone
 from language.storable import EMPTY, UNSTORABLE
 from palace.errors import BadImport
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
-from palace.storage.filing.file import DIFFERS, file_transcript
+from palace.storage.transcript_filing import DIFFERS, file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path
 from palace.transfer.importers import formats

@@ -6,7 +6,7 @@ from django.urls import reverse
 from palace.curation.trash import move_to_trash
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Palace, Room
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.conversations import BATTERY, EVERYTHING, SOURDOUGH
 from tests.model_server import EMBEDDINGS, Status
 

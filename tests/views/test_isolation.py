@@ -21,7 +21,7 @@ from palace.models import (
     Wing,
 )
 from palace.recall.carried_context import drawer_entry, fact_entry
-from palace.recall.evaluation.cases import expect
+from palace.recall.evaluation import expect
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
 from tests.factories import rows_of_palace

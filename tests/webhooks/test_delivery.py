@@ -16,9 +16,9 @@ from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import record_event
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.recall import recall
+from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.webhooks import delivery as delivering
 from palace.webhooks import http_sender
 from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old

@@ -8,9 +8,8 @@ from django.db.models import Prefetch
 
 from api.rest.memory_service.turn_ids import turn_of
 from palace.models import Drawer, Evidence, Fact, FactQuerySet, Palace
-from palace.pipeline.deadline import AtOnce
-from palace.recall.context_builder import Citation
-from palace.recall.recollection import Recollection
+from palace.pipeline import AtOnce
+from palace.recall import Citation, Recollection
 
 SNIPPET_CHARS = 160
 NOTHING_RECALLED: dict[str, Any] = {

@@ -21,10 +21,8 @@ from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.curation.deletion import delete_drawers, delete_palace
 from palace.models import Drawer, DrawerQuerySet, Fact, Palace
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.context_format import PackableTurn
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.pipeline import mine_at_once
+from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_post_mining
 

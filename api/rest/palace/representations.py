@@ -7,7 +7,7 @@ from typing import Any
 
 from palace.curation import trash
 from palace.models import Closet, Drawer, Palace, Room, Wing, WingAlias
-from palace.queries.evidence import SupportedFact, evidence_in, supported_facts
+from palace.queries.facts import SupportedFact, evidence_in, supported_facts
 from palace.queries.places import WingRow, wing_counts
 
 

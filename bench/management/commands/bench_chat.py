@@ -19,7 +19,7 @@ from bench.sample import conversations
 from bench.schema import own_schema
 from chat.models import Conversation
 from palace.models import Drawer, Palace
-from palace.pipeline.mine import mine_many
+from palace.pipeline import mine_many
 from settings_app.models import MemorySettings
 
 

@@ -22,7 +22,7 @@ from bench.runs import palace_of
 from bench.schema import alone_in, drop_schema, own_schema, schemas
 from bench.training.material import SETS, add_sets
 from palace.models import Drawer
-from palace.recall.floor import PATH, load_weights
+from palace.recall.relevance import FLOOR_PATH, load_floor_weights
 
 SCHEMA = "bench_floor"
 KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)
@@ -71,8 +71,8 @@ def _fitted(*, write: bool, from_kept: bool) -> dict[str, Any]:
     if write:
         fitting.write(observations)
         content = {"fitted_on": fitted_on, "models": {n: m.model for n, m in models.items()}}
-        PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        load_weights.cache_clear()
+        FLOOR_PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        load_floor_weights.cache_clear()
     return {
         "fitted_on": fitted_on,
         "questions": {kind: sum(o.kind == kind for o in observations) for kind in KINDS},

@@ -17,7 +17,7 @@ from django.utils import timezone
 from palace.knowledge.episodes.material import Key, Material, Summary
 from palace.models import Drawer, DrawerQuerySet, EmbeddingSpace, Episode, Palace, Room
 from palace.storage.indexing.episode_vectors import forget_texts, replace
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.fact_vectors import Vector
 
 _WRITTEN = [
     "agent",

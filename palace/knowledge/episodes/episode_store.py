@@ -14,7 +14,7 @@ from language.storable import is_storable, storable_id
 from llm.embedding import embed
 from palace.errors import BadInput, EmptyQuery
 from palace.models import Episode, Palace
-from palace.recall.query import normalize_query
+from palace.recall import normalize_query
 from palace.storage.indexing.episode_vectors import embed_texts, nearest, replace
 from palace.storage.indexing.spaces import active_space, model_of
 

@@ -14,7 +14,7 @@ from django.db.models import Count, Max, Q
 from django.db.models.functions import Left
 
 from palace.models import Drawer, DrawerQuerySet, EmbeddingSpace, Episode, Mention, Palace, Room
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.fact_vectors import Vector
 
 Key = tuple[str, str]  # A conversation's source, and its id there.
 # Messages read from the beginning and the end of a longer conversation, and characters read of a

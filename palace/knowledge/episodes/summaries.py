@@ -24,7 +24,7 @@ from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said, Summary
 from palace.knowledge.facts.model_calls import ask
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.fact_vectors import Vector
 
 MOST_SENTENCES = 3
 MOST_DECISIONS = 8

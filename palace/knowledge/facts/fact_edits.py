@@ -19,9 +19,13 @@ from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.statement_replay import ENDED_BY
 from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
-from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing, forget_texts
+from palace.storage.indexing.fact_vectors import (
+    copy_vectors,
+    fill_missing,
+    forget_texts,
+    index_in_use,
+)
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.vector_index import index_in_use
 
 RESTORED = "restored"
 ENDING_DELETED = "what had ended it was deleted"

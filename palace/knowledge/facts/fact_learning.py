@@ -35,7 +35,7 @@ from palace.knowledge.facts.reconciliation import arrived_late, reconcile
 from palace.knowledge.facts.row_conversion import record
 from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
-from palace.storage.filing.file import file_transcript
+from palace.storage import file_transcript
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
 

@@ -12,7 +12,7 @@ from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.management.people import add_user_argument, palace_of
 from palace.models import Drawer, Room
-from palace.pipeline.mine import mine_room
+from palace.pipeline import mine_room
 from palace.storage.indexing import postings
 
 

@@ -11,7 +11,7 @@ from typing import Self
 from qdrant_client import QdrantClient, models
 
 from palace.models import EmbeddingSpace, FactQuerySet, Palace
-from palace.storage.indexing.vector_index import Vector
+from palace.storage.indexing.fact_vectors import Vector
 
 IN_MEMORY = ":memory:"
 

@@ -18,8 +18,8 @@ from palace.errors import BadImport
 from palace.mining.rooms import GROUP
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
-from palace.pipeline.mine import mine_rooms
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine_rooms
+from palace.storage import file_transcript
 from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
 from palace.transfer.import_jobs.spools import spool_path

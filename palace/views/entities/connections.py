@@ -11,7 +11,7 @@ from django.db.models import F
 
 from palace.knowledge.facts import relations
 from palace.models import Entity, Fact, FactQuerySet
-from palace.queries.entities import display_name
+from palace.queries.facts import display_name
 from palace.templatetags.fact_tags import in_words
 
 WIDTH = 344

@@ -17,9 +17,7 @@ from django.utils.timezone import localtime
 
 from language.storable import storable_label
 from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace
-from palace.queries.entities import named_like
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import EVER_TRUE, about_entity
+from palace.queries.facts import EVER_TRUE, about_entity, named_like, with_quotes
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.shared.pagination import NumberedPage, UncountedPage

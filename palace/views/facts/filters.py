@@ -11,8 +11,7 @@ from django.http import QueryDict
 
 from language.storable import storable_label
 from palace.models import Entity, Fact, FactQuerySet, Palace
-from palace.queries.entities import stored_name
-from palace.queries.facts import about_entity, in_category
+from palace.queries.facts import about_entity, in_category, stored_name
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
 State = Literal["held", "dropped", "all"]

@@ -23,8 +23,7 @@ from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts import Scope, history
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.models import Fact, FactQuerySet, Palace, Proposal
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import EVER_TRUE
+from palace.queries.facts import EVER_TRUE, with_quotes
 from palace.templatetags.fact_tags import TYPES
 from palace.templatetags.palace_tags import counted
 from palace.views.facts.filters import CLOCKS, STATES, FactFilter

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
-from palace.queries.evidence import cut_out, with_quotes
+from palace.queries.facts import cut_out, with_quotes
 from palace.templatetags.fact_tags import path
 from palace.templatetags.palace_tags import counted
 

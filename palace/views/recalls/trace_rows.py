@@ -14,8 +14,8 @@ from django.utils.dateformat import format as format_date
 from language.analyzer import analyze
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.queries.places import PREVIEW_LENGTH, with_preview
-from palace.recall.evaluation.cases import case_of
-from palace.recall.rerank import describe_move
+from palace.recall import describe_move
+from palace.recall.evaluation import case_of
 from palace.recall.trace import (
     KNOWN,
     NO_ROOM,

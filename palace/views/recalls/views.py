@@ -23,11 +23,17 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import latest_versions
+from palace.queries.facts import latest_versions, with_quotes
 from palace.queries.places import with_preview
-from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back
-from palace.recall.evaluation.trials import DEPTH, last_scores, try_now
+from palace.recall.evaluation import (
+    DEPTH,
+    NotACase,
+    case_of,
+    expect,
+    last_scores,
+    take_back,
+    try_now,
+)
 from palace.templatetags.palace_tags import counted
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages

@@ -20,7 +20,7 @@ from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Fact, Palace
-from palace.pipeline.deadline import mine_at_once
+from palace.pipeline import mine_at_once
 from palace.working.entries import set_entry
 from palace.working.names import Namespace
 from settings_app.api_keys import issue

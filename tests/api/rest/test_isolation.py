@@ -19,9 +19,9 @@ from rest_framework.test import APIClient
 from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.recall import recall
+from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace

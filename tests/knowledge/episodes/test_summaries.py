@@ -14,7 +14,7 @@ from palace.knowledge.episodes.episode_writer import write_due_episodes, write_e
 from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
-from palace.pipeline.mine import mine, mine_many
+from palace.pipeline import mine, mine_many
 from tests.conversations import BATTERY, EVERYTHING, LISBON, long_transcript, transcript
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes
 from tests.model_server import Status

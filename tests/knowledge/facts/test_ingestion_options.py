@@ -17,8 +17,8 @@ from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_learning import learn_unread, remember
 from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, store_options
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
-from palace.pipeline.mine import mine, mine_room
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine, mine_room
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import transcript
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.model_server import CHAT, Slow

@@ -15,14 +15,12 @@ from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.context_builder import pack
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.storage.filing.answers import FIELDS
-from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START
-from palace.storage.filing.file import OURS, file_transcript
-from palace.storage.filing.injected import own_words
+from palace.recall.retrieval import recall
+from palace.storage.own_output import BLOCK_END, BLOCK_START, FIELDS, own_words
+from palace.storage.transcript_filing import OURS, file_transcript
 from tests.api.openai.test_message_filing import conversations, tell
 from tests.conversations import BATTERY, START
 from tests.recall.test_context_builder import Spoken, Stated, hit, texts

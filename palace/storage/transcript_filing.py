@@ -24,8 +24,7 @@ from language.storable import (
 )
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing
-from palace.storage.filing.answers import loci_answers
-from palace.storage.filing.injected import without_injected_memory
+from palace.storage.own_output import loci_answers, without_injected_memory
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"

@@ -6,18 +6,21 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from language.english.message_traits import read_traits
 from palace.models import Drawer
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.queries.signals import SIGNALS
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.recall import recall
+from palace.recall.recipes import RECIPES
 from palace.recall.request import RecallRequest
-from palace.recall.semantic import by_meaning
-from palace.recall.signals import LEARNT, agreement, features, has_trait
+from palace.recall.retrieval import recall
+from palace.recall.scoring import LEARNT, agreement, features, fuse, has_trait, ranking, total
+from palace.recall.semantic import by_meaning, look_up
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import EVERYTHING, SOURDOUGH, START, transcript
 
@@ -27,6 +30,28 @@ QUESTIONS = (
     "Can you recommend a cake recipe for the weekend?",
     'Who said "two summers"?',
     "List everything I bake.",
+)
+QUILL = transcript(
+    "What is the name of the parrot that Nora adopted?",
+    "Go on.",
+    "Nora adopted a parrot on Tuesday, and his name is Quill.",
+    id="parrot",
+)
+CELLO = transcript(
+    "When did Amira start to play the cello?",
+    "Go on.",
+    "Amira started to play the cello in 2019, in Ghent, because of her aunt.",
+    id="cello",
+)
+ASKED_AGAIN = [
+    ("What is Nora's parrot called?", QUILL),
+    ("Since when has Amira played the cello?", CELLO),
+]
+KITES = transcript(
+    "We flew the red kite over the long field all morning.",
+    "Over the field flew long kites, and the morning was red.",
+    "The kite shop is closed in the morning.",
+    id="kites",
 )
 
 
@@ -106,24 +131,6 @@ def test_a_statements_traits_are_those_of_the_text(lived_in, look, feature):
     assert asks[SOURDOUGH.turns[2].text] == 0
 
 
-QUILL = transcript(
-    "What is the name of the parrot that Nora adopted?",
-    "Go on.",
-    "Nora adopted a parrot on Tuesday, and his name is Quill.",
-    id="parrot",
-)
-CELLO = transcript(
-    "When did Amira start to play the cello?",
-    "Go on.",
-    "Amira started to play the cello in 2019, in Ghent, because of her aunt.",
-    id="cello",
-)
-ASKED_AGAIN = [
-    ("What is Nora's parrot called?", QUILL),
-    ("Since when has Amira played the cello?", CELLO),
-]
-
-
 @pytest.mark.parametrize("recipe", ["default", "fast", "keyword"])
 @pytest.mark.parametrize(("question", "talk"), ASKED_AGAIN)
 def test_a_question_said_before_does_not_outrank_its_answer(lived_in, question, talk, recipe):
@@ -142,14 +149,6 @@ def test_it_is_the_traits_that_tell_them_apart(lived_in, question, talk):
     asked, answer = (hits[talk.turns[place].text] for place in (0, 2))
     assert asked.signals["statement"] < 0 < answer.signals["statement"]
     assert asked.score - asked.signals["statement"] > answer.score - answer.signals["statement"]
-
-
-KITES = transcript(
-    "We flew the red kite over the long field all morning.",
-    "Over the field flew long kites, and the morning was red.",
-    "The kite shop is closed in the morning.",
-    id="kites",
-)
 
 
 @pytest.mark.parametrize(
@@ -190,3 +189,38 @@ def test_full_names_count_word_by_word(palace, feature):
     )
     named = feature("When did we meet Nora Lindqvist?", "words.quoted")
     assert named == {"We met Nora Lindqvist there.": 1, "Nora met Ivo Lindqvist there.": 0}
+
+
+def floats(*values):
+    return np.array(values, dtype=np.float32)
+
+
+FEATURES = {"meaning.best": floats(1, 0, -1), "words.message": floats(0, 2, 1)}
+
+
+def test_the_score_is_the_sum_of_its_shares():
+    shares = fuse(FEATURES, {"meaning.best": 2.0, "words.message": 0.5})
+    assert total(shares, 3).tolist() == [2.0, 1.0, -1.5]
+
+
+def test_what_has_no_weight_has_no_share():
+    assert set(fuse(FEATURES, {"meaning.best": 1.0, "words.message": 0.0})) == {"meaning.best"}
+    assert total({}, 3).tolist() == [0, 0, 0]
+
+
+def test_of_equals_the_one_filed_first_comes_first():
+    assert ranking(floats(1, 2, 1, 2), np.array([9, 8, 3, 4])).tolist() == [3, 1, 2, 0]
+
+
+@given(st.lists(st.integers(0, 50), unique=True), st.lists(st.integers(0, 50)))
+def test_look_up_finds_what_is_there_and_says_what_is_missing(keys, wanted):
+    keys = np.array(sorted(keys), dtype=np.int64)
+    found = look_up(keys, keys.astype(np.float32) * 2, np.array(wanted, np.int64), missing=-1)
+    expected = [2 * key if key in set(keys.tolist()) else -1 for key in wanted]
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
+def test_a_recipe_weighs_only_signals_there_are(recipe, palace):
+    assert recall(palace, RecallRequest("Anything?", recipe=recipe.name)).hits == ()
+    assert recipe.by_meaning or not any("meaning" in name for name in recipe.weights)

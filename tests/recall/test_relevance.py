@@ -11,12 +11,12 @@ from bench.floor.reading import read_off_topic, read_people
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import remember
 from palace.models import Drawer, Fact, RecollectionTrace
-from palace.pipeline.mine import mine, mine_many
+from palace.pipeline import mine, mine_many
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS
-from palace.recall.floor import load_weights
-from palace.recall.recall import recall
+from palace.recall.relevance import load_floor_weights
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from tests.conversations import EVERYTHING, long_transcript
 
 NOW = datetime(2025, 6, 20, 18, 0, tzinfo=UTC)
@@ -189,7 +189,7 @@ def test_the_questions_are_as_many_as_a_calibration_needs():
 
 def test_the_models_kept_are_those_that_the_observations_give():
     fitted = fit_all(read())
-    assert {name: model.model for name, model in fitted.items()} == load_weights()["models"]
+    assert {name: model.model for name, model in fitted.items()} == load_floor_weights()["models"]
     chosen = fitted["learnt-embedder"]
     row = next(row for row in chosen.curve if row["least"] == chosen.least)
     assert row[OFF_TOPIC] >= 0.9

@@ -13,16 +13,16 @@ from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Drawer, Palace, Passage
-from palace.pipeline.mine import mine
-from palace.recall.index.index_cache import INDEX_CACHE
+from palace.pipeline import mine
+from palace.recall.index.index_loader import INDEX_CACHE
 from palace.recall.semantic import by_meaning
-from palace.storage.indexing.backfill import fill_missing
+from palace.storage.indexing.rebuild import fill_missing_vectors
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.conversations import LISBON, long_transcript
 from tests.hypothesis_profiles import examples
 from tests.recall.indexes import held, is_as_read_anew, place_of
 
-pytestmark = pytest.mark.usefixtures("empty_shelf")
+pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
 
 # How much of it is kept.
@@ -51,7 +51,7 @@ def test_without_memory_all_is_looked_up_in_the_tables(lived_in, settings):
     assert not len(INDEX_CACHE)
 
 
-def test_an_atlas_cannot_be_written_to(lived_in):
+def test_an_index_cannot_be_written_to(lived_in):
     index = held(lived_in)
     for array in (index.arrays.vectors, index.keys, index.said_at, index.arrays.messages):
         with pytest.raises(ValueError, match="read-only"):
@@ -90,7 +90,7 @@ def lose_vector(palace, number):
 
 
 def fill(palace, number):
-    fill_missing()
+    fill_missing_vectors()
 
 
 def rename(palace, number):

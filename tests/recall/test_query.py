@@ -7,11 +7,10 @@ import pytest
 
 from llm.embedding import embed
 from palace.models import EmbeddingSpace
-from palace.pipeline.mine import mine
-from palace.recall.adapter import adapt, apply_map
-from palace.recall.query import read_query
-from palace.recall.recall import recall
+from palace.pipeline import mine
+from palace.recall.query import adapt, apply_map, read_query
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, model_of
 from tests.conversations import EVERYTHING, START
 

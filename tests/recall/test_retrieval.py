@@ -7,11 +7,11 @@ import pytest
 from bench.sample import conversations
 from palace.errors import EmptyQuery, UnknownRecipe
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.relevance import INSTRUCTION
 from palace.recall.request import RecallRequest
-from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START
+from palace.recall.retrieval import recall
+from palace.storage.own_output import BLOCK_END, BLOCK_START
 from settings_app.models import MemorySettings
 from tests.conversations import BATTERY, SOURDOUGH, START, transcript
 
