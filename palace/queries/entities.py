@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
-from language.candidate import USER
+from language.facts import USER
 from palace.models import Entity
 
 YOU = "You"

@@ -18,8 +18,7 @@ from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
 from language.english.dates.time_intent import Period, TimeIntent
-from language.english.intent import asks_of_past
-from language.english.question_subject import asks_for_all, subject_of
+from language.english.questions import asks_for_all, asks_of_past, subject_of
 from palace.models import EmbeddingSpace, Evidence, Fact, Palace
 from palace.models.aaak import Pointer
 from palace.models.facts import FactQuerySet, about_any

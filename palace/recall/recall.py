@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
-from language.english.question_subject import is_plain, subject_of
+from language.english.questions import is_plain, subject_of
 from palace.models import Drawer, Palace
 from palace.recall.deduplication import (
     Composed,

@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from language.english.question_subject import asks_for_all, is_personal, subject_of
+from language.english.questions import asks_for_all, is_personal, subject_of
 from palace.recall.candidates import Candidates
 from palace.recall.floor import COSINE_BY_CHANCE, FEW, Closeness, floor_for
 from palace.recall.keyword import Words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.asking import only_asks, only_quotes, takes_up
+from language.english.message_traits import only_asks, only_quotes, takes_up
 
 QUOTING = """No language model is set, so I can only quote what is in your palace. Closest are:
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.english.intent import Intent, read_intent
+from language.english.questions import Intent, read_intent
 
 USER, ASSISTANT, ADVICE, SURVEY = "asks_user", "asks_assistant", "asks_advice", "asks_survey"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.intent import asks_of_past
-from language.english.message_cues import corrects_assistant, decides, is_sensitive, may_decide
+from language.english.message_traits import corrects_assistant, decides, is_sensitive, may_decide
+from language.english.questions import asks_of_past
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from language.english.lexicon import stem_all, words
-from language.english.names.speakers import is_personal, is_program
-from language.english.topics.segments import normalised
+from language.english.name_kinds import is_personal, is_program
 from language.english.topics.titles import Read, is_real_title
-from language.extraction import Context, Embed, Vectors, WingFound
+from language.extraction import Context, Embed, Vectors, WingFound, normalised
 
 EVERYDAY = WingFound("topic", "Everyday talk")
 

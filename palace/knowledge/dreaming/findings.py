@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils.crypto import salted_hmac
 
-from language.english.judging.word_overlap import words_of
+from language.english.judging.wording import words_of
 from palace.models import Fact, Proposal
 
 MadeBy = Literal["model", "rules"]

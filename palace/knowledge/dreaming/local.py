@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from language.english.judging.word_overlap import without_figures
-from language.predicates import is_single
+from language.english.judging.wording import without_figures
+from language.facts import is_single
 from language.slugs import slug_of
 from palace.knowledge.dreaming.findings import After, Finding, Kind
 from palace.knowledge.dreaming.rules import (

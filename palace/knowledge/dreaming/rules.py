@@ -6,17 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from language.english.judging.paraphrases import (
+from language.english.judging.wording import (
     LIGHT,
     NARROWING,
     Wording,
     counts,
     is_turned,
     meant,
+    without_figures,
     wording_of,
 )
-from language.english.judging.word_overlap import without_figures
-from language.predicates import is_single
+from language.facts import is_single
 from palace.models import Fact
 
 # Cosines from which two texts that share subject and form may say the same.

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from language.english.message_cues import corrects_assistant
+from language.english.message_traits import corrects_assistant
 from palace.knowledge.dreaming.findings import Quote
 from palace.models import (
     Drawer,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from language.english.facts.sentences import BLOT, Sentence, sentences_of
-from language.english.message_cues import decides, may_decide
+from language.english.message_traits import decides, may_decide
 from palace.knowledge.episodes.material import Material, Said, Summary
 from palace.storage.indexing.vector_index import Vector
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from django.db.models import Min
 from django.utils import timezone
 
-from language.english.judging.word_overlap import words_of
+from language.english.judging.wording import words_of
 from palace.knowledge.facts.fact_edits import copy_of, hold_again
 from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
 from palace.knowledge.facts.scope import Scope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.candidate import Thing
+from language.facts import Thing
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.models import Entity, Palace

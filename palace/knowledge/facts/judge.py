@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from language.candidate import Candidate
 from language.english.judging.object_kinds import checked
-from language.english.judging.pronouns import has_pronoun_subject, resolve_pronoun
 from language.english.judging.rules import judge_by_rules
-from language.judging import Judgement, Known, KnownFact, Verdict
-from language.predicates import UNRESOLVED
+from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
+from language.facts import UNRESOLVED, Candidate, Judgement, Known, KnownFact, Verdict
 from language.slugs import slug_of
 from llm.errors import LLMError
 from llm.providers import Endpoint

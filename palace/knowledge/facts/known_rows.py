@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from language.candidate import FactType, Thing
-from language.judging import Judgement, Known, KnownFact
+from language.facts import FactType, Judgement, Known, KnownFact, Thing
 from palace.models import Entity, Fact
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from language.candidate import Candidate
 from language.english.fact_prompt import quoted
-from language.judging import Change, Judgement, Known, KnownFact, Verdict
+from language.facts import Candidate, Change, Judgement, Known, KnownFact, Verdict
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.facts.model_calls import ask

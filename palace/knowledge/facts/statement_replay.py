@@ -20,8 +20,7 @@ import numpy as np
 from django.db.models import Max
 from numpy.typing import NDArray
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Judgement, Known, KnownFact
+from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
 from palace.knowledge.facts.fact_writer import Remembered, Writer, close
 from palace.knowledge.facts.judge import CLOSEST, OF_SUBJECT, Judge

@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Change, Judgement, Known, Verdict
+from language.facts import Candidate, Change, Judgement, Known, Thing, Verdict, Words
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace, Statement
 

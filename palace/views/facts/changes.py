@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from language.storable import storable_label
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.queries.evidence import with_quotes

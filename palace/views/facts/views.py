@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from palace.curation.fact_deletion import only_sources_of
 from palace.knowledge.facts.history import history
 from palace.models import Fact, Palace, Proposal

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from language.predicates import category_of, is_single
+from language.facts import category_of, is_single
 from llm.models import Usage
 from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.proposal_writer import propose

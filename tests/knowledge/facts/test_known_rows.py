@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Judgement, Verdict
+from language.facts import Candidate, Judgement, Thing, Verdict, Words
 from palace.knowledge.facts.known_rows import Decision, KnownRows, known_fact_of
 from palace.knowledge.facts.remember import remember
 from palace.models import Fact

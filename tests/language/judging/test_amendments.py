@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from language.english.judging.rules import judge_by_rules
-from language.judging import Change, Verdict
+from language.facts import Change, Verdict
 from tests.language.facts.extracted import facts, known
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.english.judging.pronouns import has_pronoun_subject, resolve_pronoun
+from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
 from tests.language.facts.extracted import facts, known
 
 

@@ -1,8 +1,35 @@
-"""Words for what people are: trades, nations, diets."""
+"""Words and patterns for trades, nations, languages, diets, products, figures and dates."""
 
 from __future__ import annotations
 
 import re
+
+NUMBER_WORD = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen"
+    r"|fifteen|sixteen|seventeen|eighteen|nineteen"
+    r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[ -](?:one|two|three|four"
+    r"|five|six|seven|eight|nine))?|a hundred)"
+)
+MONTH = (
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+)
+WEEKDAY = r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"
+DAY = (
+    rf"(?:\b(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}\b(?:,? \d{{4}})?"
+    rf"|\b{MONTH} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
+    r"|\b(?:the )?\d{1,2}(?:st|nd|rd|th)\b)"
+)
+UNIT = (
+    r"(?:mg|mcg|µg|g|kg|kilos?|grams?|lbs?|pounds?|stone|ml|l|litres?|liters?|cups?|units?|iu"
+    r"|cm|mm|m|metres?|meters?|km|k|kilomet(?:re|er)s?|miles?|feet|ft|euros?|eur|dollars?|usd"
+    r"|quid|pence|francs?|chf|gbp|percent|%|hours?|hrs?|h|minutes?|mins?|days?|weeks?|months?"
+    r"|years?(?: old)?|people|°c|degrees|am|pm|o'clock|square met(?:re|er)s|m²|sqm|m2)"
+)
+_OFTEN = r"(?:(?:once|twice|thrice|\w+ times) (?:a|per|every) (?:day|week|month|year)|daily)"
+_NUMERAL = r"[€$£]?(?<![\w.])\d+(?:[.,:']\d+)*(?:k\b)?(?: ?€)?"
+FIGURE = rf"(?:{DAY}|\b{_OFTEN}|{_NUMERAL}(?: ?{UNIT}\b)?|\b{NUMBER_WORD}\b(?: {UNIT}\b)?)"
+
 
 _TRADES = frozenset(
     """
@@ -107,3 +134,24 @@ def role_in(words: str) -> str | None:
 
 def is_learner(role: str) -> bool:
     return role.lower().split()[-1] in _STATES
+
+
+# Names of things that look like any word at the beginning of a sentence.
+_PRODUCTS = frozenset(
+    """
+    Python Rust Go Java Kotlin Swift Ruby Perl Scala Haskell Elixir Clojure Julia Lua Vim Emacs
+    Neovim Linux Ubuntu Debian Windows Docker Kubernetes React Angular Vue Svelte Django Flask
+    Rails Laravel Git Slack Notion Excel Word Zoom Jira Figma Photoshop Postgres Redis Kafka
+    Terraform Ansible Webpack Vite Bootstrap Tailwind Obsidian Trello Asana Outlook Gmail
+    Spotify Netflix Android Firefox Chrome Safari Bash Zig Celery Pandas Numpy Duolingo Twitter
+    Reddit Facebook Instagram Tesla Copilot Cursor Nix Nginx Pytest Pydantic Rider Blender
+    Godot Unity Unreal Airtable Todoist Evernote Roam Logseq Markdown Stripe Heroku Sass Deno Bun
+""".split()
+)
+
+
+def is_product(words: str) -> bool:
+    """Whether it begins with the name of one: one that is known, or written as no word is."""
+    name = words.removeprefix("the ").split()[0].removesuffix("'s")
+    inner = any(sign.isupper() or sign.isdigit() or sign in "+#" for sign in name[1:])
+    return inner or name in _PRODUCTS
