@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from language.english.topics.subjects import areas
+from language.english.topics.wings import areas
 from language.extraction import WingFound
 from language.transcripts import Turn
 from tests.conversations import START

@@ -13,7 +13,6 @@ from language.english.name_kinds import is_personal
 from language.english.names import Named, find_entities, gather
 from language.english.preference import preference_strength
 from language.english.topics.prose import prose
-from language.english.topics.subjects import compared, find_wing
 from language.english.topics.titles import (
     Read,
     Shortlist,
@@ -25,6 +24,7 @@ from language.english.topics.titles import (
     title_candidates,
     topic_titles,
 )
+from language.english.topics.wings import compared, find_wing
 from language.extraction import (
     Context,
     Embed,
