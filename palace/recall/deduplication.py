@@ -22,7 +22,7 @@ from palace.recall.carried_context import (
 )
 from palace.recall.context_builder import Packed, pack
 from palace.recall.context_format import Packable, PackableTurn
-from palace.recall.facts import KnownFact
+from palace.recall.facts import RecalledFact
 from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Entry, Ledger, within
 
@@ -135,7 +135,7 @@ def compose(
     palace: Palace,
     ledger: LedgerSnapshot,
     hits: Sequence[Packable],
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     budget_tokens: int | None,
     session: Sequence[PackableTurn],
     weights: Mapping[str, float],
@@ -177,7 +177,7 @@ class _Matches:
     """
 
     hits: Sequence[Packable]
-    known: Sequence[KnownFact]
+    known: Sequence[RecalledFact]
     hit_entries: Sequence[Entry]
     fact_entries: Sequence[Entry]
     duplicate_hits: frozenset[int]
@@ -188,7 +188,7 @@ class _Matches:
 def _match(
     visible: Mapping[str, Entry],
     hits: Sequence[Packable],
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     conversation: ConversationState,
 ) -> _Matches:
     hit_entries = [

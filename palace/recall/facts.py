@@ -48,7 +48,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFact:
+class RecalledFact:
     """A fact for the block.
 
     Attributes:
@@ -128,7 +128,7 @@ def facts_for(
     run: str = "",
     known_at: datetime | None = None,
     limit: int = MAX_FACTS,
-) -> list[KnownFact]:
+) -> list[RecalledFact]:
     """`known_facts` for a `Query`."""
     return known_facts(
         palace,
@@ -160,7 +160,7 @@ def known_facts(
     agent: str = "",
     run: str = "",
     limit: int = MAX_FACTS,
-) -> list[KnownFact]:
+) -> list[RecalledFact]:
     """The facts for a question, best first.
 
     Facts that are no longer valid are left out, unless the question is about the past: then they
@@ -181,7 +181,7 @@ def known_facts(
     facts = facts.filter(confidence__gte=MIN_CONFIDENCE, agent__in={"", agent}, run__in={"", run})
     ranked = _ranked(palace, space, facts, vector, near, floor)
     return [
-        KnownFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
+        RecalledFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
         for fact, score, cited in _with_evidence(palace, ranked, as_of, limit)
     ]
 

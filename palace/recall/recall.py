@@ -16,7 +16,7 @@ from palace.recall.deduplication import (
     compose,
     read_ledger,
 )
-from palace.recall.facts import KnownFact, fact_floor, facts_for
+from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.query import Query
 from palace.recall.recollection import Hit, Recollection
 from palace.recall.request import RecallRequest
@@ -83,7 +83,7 @@ def _is_opening(
 
 def _known(
     palace: Palace, request: RecallRequest, context: RequestContext, found: Found
-) -> list[KnownFact]:
+) -> list[RecalledFact]:
     floor = fact_floor(found.question, is_refused=found.scored.relevance.is_refused)
     return facts_for(
         palace,

@@ -11,7 +11,7 @@ from palace.models.aaak import Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation
 from palace.recall.deduplication import Injection
-from palace.recall.facts import KnownFact
+from palace.recall.facts import RecalledFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Recollection:
     context_tokens: int
     notes: tuple[str, ...]
     duration_ms: float
-    facts: tuple[KnownFact, ...] = ()
+    facts: tuple[RecalledFact, ...] = ()
     citations: tuple[Citation, ...] = ()
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None
