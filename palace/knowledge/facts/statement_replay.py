@@ -1,6 +1,7 @@
-"""The facts of one scope as its statements leave them, judged in memory in the order of saying.
+"""Replay the statements of one scope: judge them in memory, in the order they were said.
 
-Nothing is written here: `reconciling` compares the outcome with the rows there are.
+Nothing is written here: `palace.knowledge.facts.reconciliation` compares the outcome with the
+stored rows.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from uuid import UUID
 
-import numpy as np
 from django.db.models import Max
-from numpy.typing import NDArray
 
 from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
@@ -30,7 +29,7 @@ from palace.knowledge.facts.statements import candidate_of, decided, messages_of
 from palace.models import Drawer, EmbeddingSpace, Entity, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.models.statements import SaidOrder, at_moment
-from palace.storage.indexing.fact_vectors import Vector, embed_texts
+from palace.storage.indexing.fact_vectors import TextVectors, Vector, VectorTable
 
 # Closed so by a statement, a row is held again where that statement counts no longer.
 ENDED_BY = (*Fact.WAS_TRUE, Fact.Fate.CORRECTED)
@@ -62,7 +61,7 @@ class Board:
     _active: list[int] = field(default_factory=list)
     _about: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _saying: dict[int, dict[int, None]] = field(default_factory=lambda: defaultdict(dict))
-    _vectors: VectorTable = field(default_factory=lambda: VectorTable())
+    _vectors: VectorTable = field(default_factory=VectorTable)
 
     def put(self, row: Fact) -> None:
         self.rows.append(row)
@@ -97,42 +96,13 @@ class Board:
 
     def closest(self, vector: Vector | None) -> list[tuple[Fact, float]]:
         """The active rows that are closest by meaning, the closest first, with their cosines."""
-        found = self._vectors.closest(vector, self._active) if vector is not None else []
+        if vector is None:
+            return []
+        found = self._vectors.closest(vector, self._active, limit=CLOSEST)
         return [(self.rows[key - 1], cosine) for key, cosine in found]
 
     def known_fact(self, row: Fact) -> KnownFact:
         return self.known[row.pk - 1]
-
-
-class VectorTable:
-    """Vectors of rows in one array, so that one is compared with all in one step."""
-
-    def __init__(self) -> None:
-        self._array: NDArray[np.float32] = np.zeros((0, 0), np.float32)
-        self._has = np.zeros(0, bool)
-        self._count = 0
-
-    def append(self, vector: Vector | None) -> None:
-        if vector is not None and not self._array.shape[1]:
-            self._array = np.zeros((len(self._has), len(vector)), np.float32)
-        if self._count == len(self._has):
-            more = max(64, self._count)
-            self._array = np.pad(self._array, ((0, more), (0, 0)))
-            self._has = np.pad(self._has, (0, more))
-        if vector is not None:
-            self._array[self._count] = vector
-            self._has[self._count] = True
-        self._count += 1
-
-    def closest(self, vector: Vector, keys: Sequence[int]) -> list[tuple[int, float]]:
-        """Up to `CLOSEST` of these rows, by keys from 1, each with its cosine."""
-        places = np.asarray(keys, int) - 1
-        places = places[self._has[places]]
-        if not len(places):
-            return []
-        cosines = (self._array[: self._count] @ vector)[places]
-        best = np.argsort(-cosines, kind="stable")[:CLOSEST]
-        return [(int(places[at]) + 1, float(cosines[at])) for at in best]
 
 
 def _insert(keys: list[int], key: int) -> None:
@@ -153,7 +123,7 @@ def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Boa
     stored = _Stored(palace, agent, run)
     statements = list(live_statements(palace, agent, run))
     candidates = [candidate_of(statement) for statement in statements]
-    texts = _Texts(palace, space)
+    texts = TextVectors(palace, space)
     texts.add([*stored.texts, *(candidate.text for candidate in candidates)])
     board.vector_of = texts.__getitem__
     player = _Player(palace, space, board, stored, texts)
@@ -169,23 +139,6 @@ def live_statements(palace: Palace, agent: str, run: str) -> Iterable[Statement]
     """Those whose message is not in the trash."""
     rows = Statement.objects.filter(palace=palace, agent=agent, run=run)
     return rows.filter(drawer__palace=palace, drawer__trashed_at=None).select_related("drawer")
-
-
-class _Texts:
-    """Vectors of texts, computed once."""
-
-    def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
-        self._palace, self._space = palace, space
-        self._vectors: dict[str, Vector | None] = {}
-
-    def add(self, texts: Sequence[str]) -> None:
-        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        self._vectors |= zip(new, embed_texts(self._palace, self._space, new), strict=True)
-
-    def __getitem__(self, text: str) -> Vector | None:
-        if text not in self._vectors:
-            self.add([text])
-        return self._vectors[text]
 
 
 class _Stored:
@@ -288,7 +241,7 @@ class _Player:
         space: EmbeddingSpace,
         board: Board,
         stored: _Stored,
-        texts: _Texts,
+        texts: TextVectors,
     ) -> None:
         self._palace, self._space, self._board = palace, space, board
         self._placed, self._texts = stored.placed, texts

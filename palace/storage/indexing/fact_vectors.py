@@ -7,6 +7,7 @@ from itertools import groupby
 
 import numpy as np
 from django.db.models import Exists, OuterRef
+from numpy.typing import NDArray
 
 from llm.embedding import embed, forget
 from llm.errors import LLMError
@@ -16,7 +17,9 @@ from palace.storage.indexing.spaces import model_of
 from palace.storage.indexing.vector_index import Vector, index_in_use
 
 __all__ = [
+    "TextVectors",
     "Vector",
+    "VectorTable",
     "copy_vectors",
     "embed_texts",
     "fill_batch",
@@ -113,3 +116,56 @@ def nearest(
         list(cosines)
     )
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
+
+
+class TextVectors:
+    """Vectors of texts, each computed once."""
+
+    def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
+        self._palace, self._space = palace, space
+        self._vectors: dict[str, Vector | None] = {}
+
+    def add(self, texts: Sequence[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        self._vectors |= zip(new, embed_texts(self._palace, self._space, new), strict=True)
+
+    def __getitem__(self, text: str) -> Vector | None:
+        if text not in self._vectors:
+            self.add([text])
+        return self._vectors[text]
+
+
+class VectorTable:
+    """Vectors in one array, so that one step compares a vector with all of them.
+
+    Keys count from 1, in the order in which vectors are appended.
+    """
+
+    def __init__(self) -> None:
+        self._array: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self._has = np.zeros(0, bool)
+        self._count = 0
+
+    def append(self, vector: Vector | None) -> None:
+        if vector is not None and not self._array.shape[1]:
+            self._array = np.zeros((len(self._has), len(vector)), np.float32)
+        if self._count == len(self._has):
+            more = max(64, self._count)
+            self._array = np.pad(self._array, ((0, more), (0, 0)))
+            self._has = np.pad(self._has, (0, more))
+        if vector is not None:
+            self._array[self._count] = vector
+            self._has[self._count] = True
+        self._count += 1
+
+    def closest(
+        self, vector: Vector, keys: Sequence[int], *, limit: int
+    ) -> list[tuple[int, float]]:
+        """The closest of these keys first, each with its cosine."""
+        places = np.asarray(keys, int) - 1
+        places = places[self._has[places]]
+        if not len(places):
+            return []
+        cosines = (self._array[: self._count] @ vector)[places]
+        best = np.argsort(-cosines, kind="stable")[:limit]
+        return [(int(places[at]) + 1, float(cosines[at])) for at in best]
