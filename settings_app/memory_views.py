@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.debug import sensitive_post_parameters
 
-from llm import trial
+from llm import chat
 from llm.errors import LLMError
 from llm.providers import Endpoint
 from settings_app.access import PageRequest, signed_in_action, signed_in_form
@@ -112,5 +112,5 @@ def _tried(form: MemoryForm, owner_id: int) -> Tried:
 
 def _asked(endpoint: Endpoint, owner_id: int) -> str:
     started = time.monotonic()
-    trial.try_out(endpoint, owner_id=owner_id)
+    chat.try_out(endpoint, owner_id=owner_id)
     return f"{endpoint} works: it answered in {time.monotonic() - started:.1f} s."

@@ -31,8 +31,7 @@ from language.extraction import Context
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn
-from llm.answers import parse
-from llm.messages import Completion
+from llm.messages import Completion, parse_answer
 from palace.errors import BadPointer
 from palace.models.aaak import Pointer
 from palace.storage.filing.block_markers import BLOCK_START
@@ -74,7 +73,7 @@ def turn(text, place=0):
 
 def parsed(text):
     with suppress(ValueError):
-        parse(Completion(text, "m", 0, 0, "stop"), Answer)
+        parse_answer(Completion(text, "m", 0, 0, "stop"), Answer)
 
 
 def pointed(text):

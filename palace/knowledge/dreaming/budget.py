@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
-from llm import prices, providers
+from llm import providers, usage
 from llm.chat import Message
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -83,7 +83,7 @@ class Purse:
     def cost(self, tokens_in: int, tokens_out: int) -> Cost:
         if providers.is_self_hosted(self.endpoint.provider):
             return Cost(tokens_in, tokens_out)
-        usd = prices.cost_usd(self.endpoint.model, tokens_in, tokens_out)
+        usd = usage.cost_of(self.endpoint.model, tokens_in, tokens_out)
         return Cost(tokens_in, tokens_out, usd)
 
     def pay(self, calls: Iterable[Usage]) -> None:
