@@ -14,8 +14,7 @@ from django.utils import timezone
 from llm import usage
 from llm.models import Usage
 from llm.usage import MonthlyUsage, Totals
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 from settings_app.templatetags.figures import dollars
 
 TEMPLATE = "settings_app/costs.html"

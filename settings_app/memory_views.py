@@ -15,10 +15,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from llm import chat
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from settings_app.access import PageRequest, signed_in_action, signed_in_form
 from settings_app.forms import MemoryForm
 from settings_app.models import MemorySettings, settings_for_update, settings_of
-from settings_app.reports import no_variables_in_reports
+from settings_app.pages import (
+    PageRequest,
+    no_variables_in_reports,
+    signed_in_action,
+    signed_in_form,
+)
 
 TEMPLATE = "settings_app/settings.html"
 NO_MODEL = "There is no model to try: replies quote what you said, word for word."

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from language.storable import is_storable
 from palace.sdk.errors import BadInput, SetupError
-from settings_app.owner import find_owner
+from settings_app.users import find_owner
 
 FIRST = "owner"
 MOST_CHARS = 150

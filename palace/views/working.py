@@ -33,7 +33,7 @@ from palace.working.fields import (
 from palace.working.inventory import time_left
 from palace.working.names import Namespace, prefix_of
 from palace.working.search import search_entries
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 # Whose entries a page shows, how many it finds, and of how many conversations.
 NAMESPACES_SHOWN, FOUND_SHOWN, CONVERSATIONS_SHOWN = 20, 50, 20

@@ -12,9 +12,9 @@ from django.db import connection
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from settings_app import attempts
-from settings_app.attempts import MOST_ATTEMPTS, REST, TooManyAttempts, place_of
+from settings_app import throttling
 from settings_app.sign_in import one_time_link
+from settings_app.throttling import MOST_ATTEMPTS, REST, TooManyAttempts, place_of
 
 RIGHT = "alice-password"
 
@@ -105,21 +105,21 @@ def test_of_many_guesses_at_once_only_ten_are_answered(alice):
 def test_a_rest_ends_and_those_refused_meanwhile_do_not_lengthen_it(rf, counters):
     request = rf.post("/")
     for _ in range(MOST_ATTEMPTS):
-        attempts.count(request, "alice")
-    key = attempts._key(request, "alice")
+        throttling.count_attempt(request, "alice")
+    key = throttling._key(request, "alice")
     assert 0 < counters.ttl(cache.make_key(key)) <= REST.total_seconds()
     cache.touch(key, 100)
     with pytest.raises(TooManyAttempts):
-        attempts.count(request, "alice")
+        throttling.count_attempt(request, "alice")
     assert counters.ttl(cache.make_key(key)) <= 100
     cache.delete(key)  # As when the time has run out.
-    attempts.count(request, "alice")
+    throttling.count_attempt(request, "alice")
 
 
 def test_what_is_kept_names_nobody(rf):
     request = rf.post("/", REMOTE_ADDR="203.0.113.9")
-    attempts.count(request, "alice")
-    key = attempts._key(request, "alice")
+    throttling.count_attempt(request, "alice")
+    key = throttling._key(request, "alice")
     assert cache.get(key) == 1
     assert "alice" not in key
     assert "203" not in key

@@ -19,9 +19,8 @@ from palace.knowledge.dreaming.dream import is_dreaming
 from palace.knowledge.dreaming.passes import Estimate, estimate
 from palace.models import Activity, DreamMark, Palace
 from palace.views.dreams.forms import DreamForm
-from settings_app.access import PageRequest, signed_in_form
 from settings_app.models import MemorySettings, settings_for_update, settings_of
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_form
 
 TEMPLATE = "palace/dream_settings.html"
 NEVER = "never"

@@ -28,8 +28,7 @@ from palace.views.shared.query_params import (
     read_day,
     start_of,
 )
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 
 @dataclass(frozen=True, slots=True)

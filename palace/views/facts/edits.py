@@ -21,7 +21,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
 from palace.templatetags.palace_tags import counted
 from palace.views.facts.views import LONGEST_TEXT, show_fact
-from settings_app.access import PageRequest, signed_in_action
+from settings_app.pages import PageRequest, signed_in_action
 
 UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "

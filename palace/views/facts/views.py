@@ -21,8 +21,7 @@ from palace.views.facts.filters import CLOCKS, STATES, FactFilter
 from palace.views.facts.opinion_timeline import OpinionTimeline, timeline_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import find_by_uuid
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 VERSIONS_SHOWN = 60
 EVENTS_SHOWN = 120

@@ -20,8 +20,13 @@ from palace.transfer import import_jobs
 from palace.transfer.importers.uploads import largest_file, largest_request
 from palace.views.imports.job_progress import JobProgress
 from palace.views.shared.pagination import CountedPage
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import (
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 
 
 @signed_in_form

@@ -21,8 +21,7 @@ from palace.templatetags.palace_tags import counted
 from palace.views.inbox.views import waiting_count
 from palace.views.memory.search_results import explained, hit_rows
 from palace.views.shared.place_counts import totals
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 LINES = 6
 # How far back runs are followed, and how many of a run's activities are unfolded.

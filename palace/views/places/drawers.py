@@ -20,8 +20,7 @@ from palace.models.aaak import Pointer
 from palace.queries.evidence import evidence_in, supported_facts
 from palace.queries.places import find_by_pointer, with_preview
 from palace.views.memory.views import show_memory
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 # How many of the latest recalls are looked through, and how many of those that had it are named.
 TRACES_SEARCHED = 200

@@ -18,7 +18,7 @@ from palace.recall.evaluation.trials import DEPTH, last_scores, try_now
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 # A request tries so many cases by itself, and begins none after so many seconds.
 TRIED_AT_ONCE, TRYING_S = 20, 8

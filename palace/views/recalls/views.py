@@ -20,7 +20,7 @@ from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_form
+from settings_app.pages import PageRequest, signed_in_form
 
 # A longer question is no heading.
 HEADING_LENGTH = 140

@@ -39,8 +39,13 @@ from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
 from palace.views.trash.cascade_preview import LostFacts, facts_lost, facts_to_lose
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import (
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 
 NOTHING_TO_UNDO = (
     "There is nothing left to undo: what went to the trash then was restored already, "

@@ -1,22 +1,35 @@
-"""How often a password may be guessed: ten times for a name from one place, then comes a rest.
+"""Limits: how often a password may be guessed, and how many requests a key may send.
 
-Counted in the cache, with an atomic step and before the password is looked at: of a hundred
-guesses at the same moment, too, only ten are answered.
+Attempts to sign in are counted in the cache, in one atomic step and before the password is
+checked: of a hundred guesses at the same moment, ten are answered. Requests by key are counted in
+Redis, for all processes together.
 """
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import logging
+import math
 import re
+import time
 import unicodedata
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import cast
 
+import redis
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
+from limits import RateLimitItem, parse
+from limits.storage import Storage, storage_from_string
+from limits.strategies import MovingWindowRateLimiter
+
+from settings_app.api_keys import ApiKey
 
 MOST_ATTEMPTS = 10
 REST = timedelta(minutes=15)
@@ -30,6 +43,69 @@ _WITH_PORT = re.compile(r"\A(\[[^]]*\]|[0-9.]+):[0-9]+\Z")
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Where a key stands.
+
+    Attributes:
+        allowed: Whether this request may go on.
+        limit: Requests in a window; `remaining` of them are left.
+        reset_s: Until the oldest one that counts does so no more; in seconds, at least 1.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset_s: int
+
+    def headers(self) -> dict[str, str]:
+        """RateLimit header fields as draft-ietf-httpapi-ratelimit-headers-06 has them."""
+        headers = {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset_s),
+        }
+        return headers if self.allowed else {**headers, "Retry-After": str(self.reset_s)}
+
+
+def count_request(key: ApiKey) -> Rate | None:
+    """Count a request; None where there is no limit, or Redis is away and nobody counts."""
+    limit = allowance()
+    if limit is None:
+        return None
+    limiter, name = MovingWindowRateLimiter(_storage()), str(key.uuid)
+    try:
+        allowed = limiter.hit(limit, name)
+        reset, remaining = limiter.get_window_stats(limit, name)
+    except redis.RedisError as error:
+        logger.warning("Requests are not counted, because Redis is away: %s", error)
+        return None
+    return Rate(allowed, limit.amount, remaining, max(math.ceil(reset - time.time()), 1))
+
+
+def forget_requests(keys: Iterable[ApiKey]) -> None:
+    """Count no more for these; where Redis is away it goes by itself within the window."""
+    limit = allowance()
+    if limit is None:
+        return
+    try:
+        for key in keys:
+            MovingWindowRateLimiter(_storage()).clear(limit, str(key.uuid))
+    except redis.RedisError as error:
+        logger.warning("Counts of requests are left, because Redis is away: %s", error)
+
+
+def allowance() -> RateLimitItem | None:
+    return parse(settings.API_RATE) if settings.API_RATE else None
+
+
+@functools.cache
+def _storage() -> Storage:
+    # `limits` spells Redis over a socket in its own way.
+    url = settings.REDIS_URL.replace("unix://", "redis+unix://", 1)
+    return cast(Storage, storage_from_string(url))
+
+
 class TooManyAttempts(Exception):
     """The message says when to try again."""
 
@@ -40,7 +116,7 @@ class TooManyAttempts(Exception):
         )
 
 
-def count(request: HttpRequest, name: str) -> None:
+def count_attempt(request: HttpRequest, name: str) -> None:
     """Count an attempt to sign in as `name`, before it is known whether the password is right.
 
     Raises:
@@ -57,7 +133,7 @@ def count(request: HttpRequest, name: str) -> None:
     cache.touch(key, REST_S)
 
 
-def forget(request: HttpRequest, name: str) -> None:
+def forget_attempts(request: HttpRequest, name: str) -> None:
     """Password correct: reset the counter."""
     cache.delete(_key(request, name))
 
