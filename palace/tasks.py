@@ -101,21 +101,29 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             compact_postings.delay(job.palace_id)
 
 
-def enqueue_mining(room_ids: Iterable[int]) -> None:
-    """Queue rooms for mining; if Redis is unavailable, the sweep queues them later."""
+@contextmanager
+def _queue_may_be_away() -> Iterator[None]:
+    """What is stored is never reported as failed: without a queue the sweep finds it in minutes."""
     try:
+        yield
+    except OperationalError as error:
+        logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
+
+
+def enqueue_mining(room_ids: Iterable[int]) -> None:
+    """Queue rooms to be mined."""
+    with _queue_may_be_away():
         for room_id in room_ids:
             mine_room.delay(room_id)
-    except OperationalError as error:
-        logger.warning("The queue is unavailable, so messages are mined later: %s", error)
 
 
 def enqueue_post_mining(palace_id: int) -> None:
-    """Enqueue fact extraction and episodes, if there is work."""
-    if Drawer.objects.unread().filter(palace=palace_id).exists():
-        learn_facts.delay(palace_id)
-    if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-        write_episodes.delay(palace_id)
+    """Queue what follows mining, where there is anything to do: facts, and episodes."""
+    with _queue_may_be_away():
+        if Drawer.objects.unread().filter(palace=palace_id).exists():
+            learn_facts.delay(palace_id)
+        if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
+            write_episodes.delay(palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from kombu.exceptions import OperationalError as QueueAway
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -54,15 +53,8 @@ class TurnsView(ApiView):
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
-        _have_read_what_is_left(palace)
-        return Response(representations.kept(turn, params["session_id"], done), 201)
-
-
-def _have_read_what_is_left(palace: Palace) -> None:
-    try:
         enqueue_post_mining(palace.pk)
-    except QueueAway as error:
-        logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
+        return Response(representations.kept(turn, params["session_id"], done), 201)
 
 
 def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
