@@ -7,11 +7,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-# Of a candidate that amends what is known without saying what it is of; no fact is kept with it.
+# The predicate of a candidate that amends a known fact without naming it; it is never stored.
 UNRESOLVED = ""
-# The confidence in what is said of a name that nobody has introduced in the same messages.
+# The confidence of a statement about a name that the same messages do not introduce.
 HEARSAY = 0.5
-# The object of a denial of whoever one is married to or together with.
+# The object of a denied marriage or partnership.
 SPOUSE = "spouse"
 
 
@@ -19,8 +19,8 @@ SPOUSE = "spouse"
 class Predicate:
     """
     Attributes:
-        single: A subject has one at a time: another one takes its place.
-        category: Where facts of this kind belong unless told otherwise.
+        single: A subject has one at a time: a new value replaces the old one.
+        category: The default category of its facts.
     """
 
     name: str
@@ -100,7 +100,7 @@ def category_of(name: str) -> str:
 FactType = Literal["fact", "preference", "opinion", "event"]
 TYPES: tuple[FactType, ...] = ("fact", "preference", "opinion", "event")
 
-# What somebody who speaks of themselves is called where no name is known.
+# The name of a speaker whose name is not known.
 USER = "User"
 
 
@@ -123,11 +123,11 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One statement, by itself: whoever reads it needs none of the messages around it.
+    """One statement, which makes sense without the messages around it.
 
     Attributes:
         text: A sentence in the third person: "User lives in Lisbon".
-        predicate: What is said of the subject, in snake_case, as `language.facts` lists
+        predicate: What is said of the subject, in snake_case, as `PREDICATES` lists
             them; others are allowed.
         object: What completes it: "Lisbon".
         thing: What the object is, where it is somebody or something with a name: the statement is
