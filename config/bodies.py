@@ -28,7 +28,7 @@ from config.addresses import is_programs
 from config.asgi_types import Application, Message, Receive, Scope, Send
 from config.uploads import is_signed_in, shortened
 from palace.transfer.import_jobs.spools import BESIDES_THE_FILE
-from settings_app.headers import POLICY
+from settings_app.pages import POLICY
 
 UPLOADS = "imports"
 # Seconds for which a refused body is still read and discarded: many clients read the response

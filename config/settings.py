@@ -62,7 +62,7 @@ CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "config",
-    "settings_app.admin_app.AdminConfig",
+    "settings_app.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -92,7 +92,7 @@ MIDDLEWARE = [
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "settings_app.headers.ContentSecurityPolicyMiddleware",
+    "settings_app.pages.ContentSecurityPolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 

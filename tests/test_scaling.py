@@ -16,24 +16,22 @@ from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
 from chat.titles import title_of
 from language.analyzer import analyze
-from language.english.dates.expressions import times
 from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts
-from language.english.intent import read_intent
-from language.english.judging import paraphrases
-from language.english.judging.word_overlap import words_of
+from language.english.judging import wording
+from language.english.judging.wording import words_of
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
-from language.english.topics.draft import draft
+from language.english.questions import read_intent
 from language.english.topics.phrases import candidate_phrases
 from language.english.topics.prose import prose
 from language.english.topics.titles import is_real_title
+from language.english.topics.window import draft, times
 from language.extraction import Context
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn
-from llm.answers import parse
-from llm.messages import Completion
+from llm.messages import Completion, parse_answer
 from palace.errors import BadPointer
 from palace.models.hierarchy import Pointer
 from palace.storage.indexing.passages import split_text
@@ -74,7 +72,7 @@ def turn(text, place=0):
 
 def parsed(text):
     with suppress(ValueError):
-        parse(Completion(text, "m", 0, 0, "stop"), Answer)
+        parse_answer(Completion(text, "m", 0, 0, "stop"), Answer)
 
 
 def pointed(text):
@@ -111,7 +109,7 @@ READERS = {
     "a web page": text_of,
     "an answer": parsed,
     "a body": read_body,
-    "statements": paraphrases.plainly,
+    "statements": wording.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
 }

@@ -16,9 +16,9 @@ from api.rest.authentication import check_rate, check_scope, key_in
 from api.rest.problems import Problem, problem_of
 from llm.errors import LLMError
 from palace.errors import PalaceError
-from settings_app import audit, rates
+from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
-from settings_app.rates import Rate
+from settings_app.throttling import Rate
 
 UNDERSTOOD = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
 
@@ -58,7 +58,7 @@ class _Visit:
             said = f"Send {method} to this address."
             raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
         key = self._key = key_in(self._request.headers.get("Authorization", ""))
-        self._rate = rates.count(key)
+        self._rate = throttling.count_request(key)
         check_rate(self._rate)
         if not any(key.may(scope) for scope in scopes):
             check_scope(key, scopes[0])

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from api.rest.problems import Problem
 from settings_app.api_keys import ApiKey, key_of
-from settings_app.rates import Rate
+from settings_app.throttling import Rate
 
 CHALLENGE = 'Bearer realm="Loci"'
 NO_KEY = (

@@ -13,9 +13,9 @@ from rest_framework.views import APIView
 from api.rest import idempotency, palaces
 from api.rest.authentication import check_rate, check_scope
 from palace.models import IdempotentWrite, Palace
-from settings_app import audit, rates
+from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
-from settings_app.rates import Rate
+from settings_app.throttling import Rate
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
@@ -95,7 +95,7 @@ class ApiView(APIView):
         return finished
 
     def _count(self) -> None:
-        self._rate = rates.count(self.key)
+        self._rate = throttling.count_request(self.key)
         check_rate(self._rate)
 
     def _writes(self) -> bool:

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from bench.dreams.planted import Group, Planted
-from language.predicates import category_of
+from language.facts import category_of
 from language.slugs import slug_of
 from language.transcripts import Transcript, Turn
 from palace.knowledge.dreaming import dream

@@ -19,7 +19,7 @@ from bench.peers.systems import Found, PeerFailed, Weight
 from language.analyzer import STOPWORDS
 from language.transcripts import Transcript, Turn
 from llm.embedding import build, deployment_model
-from llm.embedding.cores import available_cores
+from llm.onnx_runtime import available_cores
 
 # Nobody listens there: what would reach out fails at once instead of waiting, or of telling.
 _NOWHERE = "http://127.0.0.1:9"

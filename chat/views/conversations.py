@@ -29,14 +29,14 @@ from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Palace, Room
 from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Ledger
-from settings_app.access import (
+from settings_app.models import settings_of
+from settings_app.pages import (
     PageRequest,
+    render_page_or_part,
     signed_in_action,
     signed_in_form,
     signed_in_page,
 )
-from settings_app.models import settings_of
-from settings_app.rendering import render_page_or_part
 
 logger = logging.getLogger(__name__)
 

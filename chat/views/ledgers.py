@@ -18,7 +18,7 @@ from palace.errors import WorkingMemoryAway
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Entry, Ledger, within
-from settings_app.access import PageRequest, signed_in_form
+from settings_app.pages import PageRequest, signed_in_form
 
 AWAY = (
     "Loci’s short-term store (Redis) does not answer, so nobody can tell what the model has before "

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from chat.errors import BadText
 from chat.models import Agent
 from palace.models import Palace
-from settings_app.access import PageRequest
+from settings_app.pages import PageRequest
 
 AWAY = (
     "Loci's short-term store (Redis) does not answer, so nothing was sent. "

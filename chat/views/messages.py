@@ -17,7 +17,7 @@ from chat.views.conversations import show_conversation, the_conversation
 from chat.views.message_form import AWAY, key_of, place_of, refusal, reply_of, text_of
 from chat.views.message_rows import PAGE_SIZE, question_url, row, rows
 from palace.models import Palace
-from settings_app.access import PageRequest, signed_in_action
+from settings_app.pages import PageRequest, signed_in_action
 
 CANNOT_STOP = (
     "Loci's short-term store (Redis) does not answer, so nothing can be stopped. "

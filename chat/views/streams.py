@@ -23,7 +23,7 @@ from chat.markdown import render_markdown
 from chat.models import Message
 from chat.views.message_rows import row
 from chat.views.messages import the_reply
-from settings_app.access import PageRequest, signed_in_page
+from settings_app.pages import PageRequest, signed_in_page
 
 logger = logging.getLogger(__name__)
 

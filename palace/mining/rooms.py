@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
-from language.candidate import Candidate
+from language.facts import Candidate
 from llm.commits import commit_without_waiting
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 
-from language.english.topics.draft import Draft, draft
+from language.english.topics.window import Draft, draft
 from language.extraction import (
     Context,
     Embed,

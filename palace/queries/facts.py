@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Substr
 
-from language.candidate import USER
+from language.facts import USER
 from palace.models import (
     Drawer,
     DrawerQuerySet,

@@ -8,7 +8,7 @@ from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_
 from palace.recall.context_builder import Citation, PackableTurn, remove_hits
 from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.deduplication import ConversationState
-from palace.recall.facts import KnownFact, fact_floor, facts_for
+from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import named_entities, walk
 from palace.recall.query import LEARNT_FOLDER, Query, apply_map, normalize_query, read_query
 from palace.recall.raw_sql import fetch_rows
@@ -26,10 +26,10 @@ __all__ = [
     "ConversationState",
     "Found",
     "Hit",
-    "KnownFact",
     "PackableTurn",
     "Query",
     "RecallRequest",
+    "RecalledFact",
     "Recollection",
     "apply_map",
     "candidate_features",

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from language.storable import digest
 from palace.models import Drawer, Fact, Palace, Pointer
-from palace.recall.facts import KnownFact, citations_of
+from palace.recall.facts import RecalledFact, citations_of
 from palace.working.ledger import Entry
 
 # Prefixes of ledger items, by kind.
@@ -37,11 +37,11 @@ class Carried:
 
     entry: Entry
     drawer: UUID | None
-    line: Excerpt | KnownFact
+    line: Excerpt | RecalledFact
 
 
 # The drawer shown or cited, and the line.
-_Line = tuple[UUID | None, Excerpt | KnownFact]
+_Line = tuple[UUID | None, Excerpt | RecalledFact]
 
 
 def drawer_entry(drawer: Drawer, turn: int | None) -> Entry:
@@ -106,7 +106,7 @@ def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
         fact = facts[key]
         entry = entries[wanted[fact.uuid]]
         if is_unchanged(entry, fact_entry(fact, None, entry.told)):
-            lines[entry.item] = drawer, KnownFact(fact, 0.0, pointer, drawer, entry.told)
+            lines[entry.item] = drawer, RecalledFact(fact, 0.0, pointer, drawer, entry.told)
     return lines
 
 

@@ -22,7 +22,7 @@ from palace.recall.carried_context import (
     load_carried,
 )
 from palace.recall.context_builder import Packable, PackableTurn, Packed, pack
-from palace.recall.facts import KnownFact
+from palace.recall.facts import RecalledFact
 from palace.working.ledger import Entry, Ledger, within
 
 logger = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ def compose(
     palace: Palace,
     ledger: LedgerSnapshot,
     hits: Sequence[Packable],
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     budget_tokens: int | None,
     session: Sequence[PackableTurn],
     weights: Mapping[str, float],
@@ -176,7 +176,7 @@ class _Matches:
     """
 
     hits: Sequence[Packable]
-    known: Sequence[KnownFact]
+    known: Sequence[RecalledFact]
     hit_entries: Sequence[Entry]
     fact_entries: Sequence[Entry]
     duplicate_hits: frozenset[int]
@@ -187,7 +187,7 @@ class _Matches:
 def _match(
     visible: Mapping[str, Entry],
     hits: Sequence[Packable],
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     conversation: ConversationState,
 ) -> _Matches:
     hit_entries = [

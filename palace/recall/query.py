@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from language.analyzer import analyze
 from language.english.dates.time_intent import TimeIntent, read_time
-from language.english.intent import Intent, read_intent
+from language.english.questions import Intent, read_intent
 from llm.embedding import embed
 from llm.errors import LLMError
 from palace.errors import EmptyQuery

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from language.english.question_subject import asks_for_all, is_personal, subject_of
+from language.english.questions import asks_for_all, is_personal, subject_of
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.query import LEARNT_FOLDER, Query

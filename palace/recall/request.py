@@ -12,7 +12,7 @@ from palace.models import Drawer, EmbeddingSpace, Palace, Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation, PackableTurn
 from palace.recall.deduplication import ConversationState, Injection
-from palace.recall.facts import KnownFact
+from palace.recall.facts import RecalledFact
 from palace.recall.index.corpus_stats import (
     CORPUS_STATS,
     CorpusStats,
@@ -158,7 +158,7 @@ class Recollection:
     context_tokens: int
     notes: tuple[str, ...]
     duration_ms: float
-    facts: tuple[KnownFact, ...] = ()
+    facts: tuple[RecalledFact, ...] = ()
     citations: tuple[Citation, ...] = ()
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None

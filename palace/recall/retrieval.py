@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from django.db import connection, models
 
-from language.english.question_subject import is_plain, subject_of
+from language.english.questions import is_plain, subject_of
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.recall.candidates import Candidates, find_candidates
 from palace.recall.deduplication import (
@@ -27,7 +27,7 @@ from palace.recall.deduplication import (
     compose,
     read_ledger,
 )
-from palace.recall.facts import KnownFact, fact_floor, facts_for
+from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import array_literal, columns, read_instance
@@ -97,7 +97,7 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
 
 def _known(
     palace: Palace, request: RecallRequest, context: RequestContext, found: Found
-) -> list[KnownFact]:
+) -> list[RecalledFact]:
     floor = fact_floor(found.question, is_refused=found.scored.relevance.is_refused)
     return facts_for(
         palace,

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from language.english.dates.time_intent import time_scores
-from language.english.intent import Intent
 from language.english.message_traits import TELLS_NOTHING, Trait
+from language.english.questions import Intent
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.query import Query

@@ -15,7 +15,7 @@ from palace.knowledge.facts import Scope
 from palace.knowledge.facts.filters import quoted
 from palace.models import Drawer, DrawerQuerySet, FactQuerySet, Palace
 from palace.sdk.errors import BadInput, ScopeError, SetupError, WrongPalace
-from settings_app.owner import find_owner
+from settings_app.users import find_owner
 
 FIRST = "owner"
 MOST_CHARS = 150

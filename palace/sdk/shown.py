@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db.models import Min
 
-from language.judging import Verdict
+from language.facts import Verdict
 from palace.curation.deletion import Forgotten
 from palace.knowledge.facts import Remembered
 from palace.knowledge.facts.fact_edits import Rewritten

@@ -17,14 +17,18 @@ from palace import tasks
 from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
 from palace.transfer.export import download
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.account_closure import Receipt
+from settings_app.account_closure import Receipt, rows_of
 from settings_app.account_forms import LeavingForm, too_many_attempts
-from settings_app.attempts import REST_S
-from settings_app.owned_rows import rows_of
-from settings_app.rendering import render_page_or_part
-from settings_app.reports import no_variables_in_reports
+from settings_app.pages import (
+    PageRequest,
+    no_variables_in_reports,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 from settings_app.secrets import Unreadable
+from settings_app.throttling import REST_S
 
 logger = logging.getLogger(__name__)
 # Up to so many drawers are deleted within the request; the worker deletes larger palaces.

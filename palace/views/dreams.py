@@ -16,9 +16,8 @@ from palace import tasks
 from palace.errors import PalaceError
 from palace.knowledge.dreaming import DreamForm, Estimate, estimate, is_dreaming, read_directives
 from palace.models import Activity, DreamMark, Palace
-from settings_app.access import PageRequest, signed_in_form
 from settings_app.models import MemorySettings, settings_for_update, settings_of
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_form
 
 TEMPLATE = "palace/dream_settings.html"
 NEVER = "never"

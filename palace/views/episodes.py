@@ -13,7 +13,7 @@ from llm.errors import LLMError
 from palace.knowledge.episodes import episodes_of_conversation, search_episodes
 from palace.models import Episode, Palace, Room
 from palace.views.shared.pagination import NumberedPage
-from settings_app.access import PageRequest, signed_in_page
+from settings_app.pages import PageRequest, signed_in_page
 
 FOUND = 20
 

@@ -28,9 +28,14 @@ from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import largest_file, largest_request
 from palace.views.shared.pagination import CountedPage
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
 from settings_app.models import settings_of
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import (
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 
 # Between two slices no process runs a job; only after this pause does the page call it waiting.
 PAUSE_BETWEEN_SLICES = timedelta(seconds=5)

@@ -23,8 +23,7 @@ from palace.templatetags.palace_tags import counted
 from palace.views.inbox.views import waiting_count
 from palace.views.shared.place_counts import totals
 from palace.views.shared.snippets import snippet_of
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 # Smaller shares have no visible bar, and a figure of 0.00.
 SMALLEST_SHARE = 0.005

@@ -47,8 +47,7 @@ from palace.views.episodes import episodes_of
 from palace.views.memory import show_memory
 from palace.views.shared.pagination import PAGE_SIZE, CountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_form, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_form, signed_in_page
 
 # The number of recent recalls searched, and of those shown that had the drawer.
 TRACES_SEARCHED = 200

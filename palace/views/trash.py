@@ -39,8 +39,13 @@ from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import (
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 
 # The most facts named; the others are counted.
 NAMED = 12

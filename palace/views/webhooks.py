@@ -16,9 +16,14 @@ from palace.models import Webhook
 from palace.tasks import deliver_webhooks
 from palace.webhooks import http_sender, registration
 from palace.webhooks.delivery import KEPT_FOR
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.pages import (
+    PageRequest,
+    no_variables_in_reports,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 from settings_app.palace_choice import ALL, PalaceChoiceForm
-from settings_app.reports import no_variables_in_reports
 
 # The number of deliveries shown.
 LATEST = 50

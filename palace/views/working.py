@@ -37,7 +37,7 @@ from palace.working import (
     search_entries,
     time_left,
 )
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 # The most namespaces on a page, entries found, and conversations.
 NAMESPACES_SHOWN, FOUND_SHOWN, CONVERSATIONS_SHOWN = 20, 50, 20

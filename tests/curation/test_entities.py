@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from language.candidate import Thing
+from language.facts import Thing
 from palace.curation.entities import (
     BadEntity,
     forget_changes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.candidate import Thing
+from language.facts import Thing
 from palace.curation.entities import (
     BadEntity,
     split_entity,

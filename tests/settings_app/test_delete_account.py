@@ -31,10 +31,9 @@ from palace.views import account
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
-from settings_app.account_closure import Receipt
+from settings_app.account_closure import Receipt, rows_of
 from settings_app.api_keys import issue, key_of
 from settings_app.models import MemorySettings
-from settings_app.owned_rows import rows_of
 from settings_app.secrets import seal
 from settings_app.sign_in import LinkRefused, one_time_link, redeem
 from tests.conversations import SOURDOUGH, transcript

@@ -20,7 +20,7 @@ from palace.knowledge.dreaming import DreamForm
 from settings_app.account_forms import TimeZoneForm
 from settings_app.forms import MODEL_FIELDS, MemoryForm
 from settings_app.models import MemorySettings, settings_for_update, settings_of
-from settings_app.reports import no_variables_in_reports
+from settings_app.pages import no_variables_in_reports
 
 OF_MEMORY = {*MemoryForm.Meta.fields, *MODEL_FIELDS}
 OF_DREAMS = {*DreamForm.Meta.fields}

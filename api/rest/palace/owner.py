@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from api.rest.palace import owner_shapes, shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palaces import palaces_for
-from llm import spending
-from llm.spending import Totals
+from llm import usage
+from llm.usage import Totals
 from palace.models import Drawer, Palace
 from settings_app.models import settings_of
 from settings_app.time_zone import zone_named
@@ -38,7 +38,7 @@ class UsageView(PalaceApiView):
         owner = self.key.owner_id
         with timezone.override(zone_named(settings_of(owner).time_zone)):
             year = params.get("year") or timezone.localtime().year
-            rows = spending.by_month(owner, year)
+            rows = usage.by_month(owner, year)
         total = sum((row.totals for row in rows), Totals())
         months = [
             {"month": row.month, "purpose": row.purpose, **_totals(row.totals)} for row in rows

@@ -9,7 +9,7 @@ from llm.models import Usage
 from llm.providers import PRESETS
 from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD
 from palace.models import Proposal
-from settings_app.choices import NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER
+from settings_app.forms import NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER
 from settings_app.models import MOST_TOP_K, MemorySettings
 
 PROVIDERS = [THIS_SERVER, NO_MODEL, *PRESETS, OWN_ADDRESS]

@@ -11,9 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from language.candidate import USER, Candidate, Thing, Words
-from language.judging import Judgement, Verdict
-from language.predicates import PREDICATES
+from language.facts import PREDICATES, USER, Candidate, Judgement, Thing, Verdict, Words
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
 from palace.knowledge.facts import fact_merge

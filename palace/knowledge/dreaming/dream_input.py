@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Max
 
-from language.english.message_cues import corrects_assistant
+from language.english.message_traits import corrects_assistant
 from palace.errors import PalaceError
 from palace.knowledge.dreaming.proposals import Quote
 from palace.models import (

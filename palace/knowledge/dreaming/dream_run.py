@@ -15,7 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from language.english.judging.word_overlap import same
+from language.english.judging.wording import same
 from palace.knowledge.dreaming.decisions import DREAM, accept_all
 from palace.knowledge.dreaming.dream_input import (
     MOST_FACTS,

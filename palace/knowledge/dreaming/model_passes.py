@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 from pydantic import BaseModel
 
-from llm import prices, providers, usage
+from llm import providers, usage
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.models import Usage
@@ -122,7 +122,7 @@ class Purse:
     def cost(self, tokens_in: int, tokens_out: int) -> Cost:
         if providers.is_self_hosted(self.endpoint.provider):
             return Cost(tokens_in, tokens_out)
-        usd = prices.cost_usd(self.endpoint.model, tokens_in, tokens_out)
+        usd = usage.cost_of(self.endpoint.model, tokens_in, tokens_out)
         return Cost(tokens_in, tokens_out, usd)
 
     def pay(self, calls: Iterable[Usage]) -> None:

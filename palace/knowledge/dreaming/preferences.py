@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, Field
 
 from language.english.fact_prompt import quoted
-from language.english.message_cues import is_sensitive
+from language.english.message_traits import is_sensitive
 from llm.chat import Message
 from palace.knowledge.dreaming.dream_input import GUARD, shown
 from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from language.english.judging.word_overlap import words_of
+from language.english.judging.wording import words_of
 from palace.models import (
     Activity,
     Drawer,

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from language.english.fact_prompt import quoted
 from language.english.facts.sentences import BLOT, Sentence, sentences_of
-from language.english.message_cues import decides, may_decide
+from language.english.message_traits import decides, may_decide
 from language.storable import storable_label
 from llm.chat import Message
 from llm.providers import Endpoint

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from language.candidate import USER, Candidate
-from language.english.judging.word_overlap import same
-from language.predicates import UNRESOLVED, category_of, is_single
+from language.english.judging.wording import same
+from language.facts import UNRESOLVED, USER, Candidate, category_of, is_single
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.row_conversion import entity_for, find_entity
 from palace.models import PREDICATE_LENGTH, Fact, Palace

@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
-from language.candidate import Candidate
 from language.english.facts.reading import read_facts
+from language.facts import Candidate
 from language.transcripts import Role, Transcript, Turn
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader

@@ -12,7 +12,7 @@ from datetime import datetime
 from django.db.models import Min
 from django.utils import timezone
 
-from language.english.judging.word_overlap import words_of
+from language.english.judging.wording import words_of
 from palace.knowledge.facts.fact_edits import copy_of, reactivate
 from palace.knowledge.facts.fact_writer import record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope

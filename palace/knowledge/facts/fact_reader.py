@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from language.candidate import Candidate
 from language.english.fact_prompt import messages
 from language.english.facts.reading import read_facts
 from language.fact_answers import FactsAnswer, checked
+from language.facts import Candidate
 from language.transcripts import Turn
 from llm.errors import LLMError
 from llm.providers import Endpoint

@@ -9,9 +9,16 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Change, Judgement, Verdict
-from language.predicates import category_of, is_single
+from language.facts import (
+    Candidate,
+    Change,
+    Judgement,
+    Thing,
+    Verdict,
+    Words,
+    category_of,
+    is_single,
+)
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision, entity_for

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
 
-from language.candidate import Candidate
 from language.english.fact_prompt import quoted
 from language.english.judging.object_kinds import checked
-from language.english.judging.pronouns import has_pronoun_subject, resolve_pronoun
 from language.english.judging.rules import judge_by_rules
-from language.judging import Change, Judgement, Known, KnownFact, Verdict
-from language.predicates import UNRESOLVED
+from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
+from language.facts import UNRESOLVED, Candidate, Change, Judgement, Known, KnownFact, Verdict
 from language.slugs import slug_of
 from llm.chat import Message
 from llm.errors import LLMError

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from django.db.models import F, Q
 from django.utils import timezone
 
-from language.judging import Verdict
+from language.facts import Verdict
 from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,

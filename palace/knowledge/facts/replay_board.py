@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from language.judging import KnownFact
+from language.facts import KnownFact
 from palace.knowledge.facts.fact_writer import Remembered
 from palace.knowledge.facts.judge import CLOSEST
 from palace.knowledge.facts.row_conversion import known_fact_of

@@ -7,8 +7,17 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
-from language.candidate import Candidate, FactType, Thing, Words
-from language.judging import Change, Judgement, Known, KnownFact, Verdict
+from language.facts import (
+    Candidate,
+    Change,
+    FactType,
+    Judgement,
+    Known,
+    KnownFact,
+    Thing,
+    Verdict,
+    Words,
+)
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.knowledge.facts.ingestion_options import Scope

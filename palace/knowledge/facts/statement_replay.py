@@ -15,8 +15,7 @@ from uuid import UUID
 
 from django.db.models import Max
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Judgement, Known, KnownFact
+from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
 from palace.knowledge.facts.fact_writer import Writer, close
 from palace.knowledge.facts.ingestion_options import Scope

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from palace.errors import PalaceError
 from palace.management.people import add_user_argument, palace_of
-from palace.recall import Hit, KnownFact, RecallRequest, Recollection, describe_move, recall
+from palace.recall import Hit, RecalledFact, RecallRequest, Recollection, describe_move, recall
 
 SNIPPET = 160
 # A full bar stands for this share of the score.
@@ -123,7 +123,7 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _fact_as_json(known: KnownFact) -> dict[str, Any]:
+def _fact_as_json(known: RecalledFact) -> dict[str, Any]:
     return {
         "memory": str(known.memory),
         "pointer": str(known.pointer) if known.pointer else None,

@@ -20,7 +20,7 @@ from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.views import mention_rows, mentions_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 OTHERS_SHOWN = 20
 FACTS_SHOWN = 60

@@ -22,8 +22,7 @@ from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query_string, read_day
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 # Characters shown before the name, and in all.
 LEAD = 90

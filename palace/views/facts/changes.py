@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from language.storable import storable_label
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.queries.facts import about_entity, with_quotes
@@ -27,8 +27,7 @@ from palace.views.shared.query_params import (
     read_day,
     start_of,
 )
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from language.storable import is_storable
 from palace import tasks
 from palace.curation.deletion import Forgotten, delete_fact, only_sources_of
@@ -30,8 +30,7 @@ from palace.views.facts.filters import CLOCKS, STATES, FactFilter
 from palace.views.facts.opinion_timeline import OpinionTimeline, timeline_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import find_by_uuid
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
 
 UNREAD = (
     "Fact updated. The sentence could not be read as one statement about the same subject, so it "

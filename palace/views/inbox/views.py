@@ -29,8 +29,7 @@ from palace.models import Palace, Proposal
 from palace.views.inbox.filters import DECIDED, KINDS, WAITING, ProposalFilter, behind, by_kind
 from palace.views.inbox.proposal_rows import ProposalRow, proposal_rows
 from palace.views.shared.pagination import NumberedPage, UncountedPage
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
 
 PROPOSALS_SHOWN = 20
 MOST_AT_ONCE = 200

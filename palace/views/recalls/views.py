@@ -39,7 +39,7 @@ from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
 
 # The most cases that a request tries, and the seconds after which it begins no other.
 TRIED_AT_ONCE, TRYING_S = 20, 8

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from language.predicates import category_of, is_single
+from language.facts import category_of, is_single
 from llm.models import Usage
 from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, propose
 from palace.models import Activity, Entity, Evidence, Fact, Proposal

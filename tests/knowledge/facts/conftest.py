@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from language.candidate import Candidate, Thing, Words
+from language.facts import Candidate, Thing, Words
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import Writer
 from palace.knowledge.facts.ingestion_options import Scope

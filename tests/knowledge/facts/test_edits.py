@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.judging import Verdict
+from language.facts import Verdict
 from llm.embedding import embed
 from palace.errors import FactConflict
 from palace.knowledge.facts.fact_edits import rewrite

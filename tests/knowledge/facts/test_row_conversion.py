@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Judgement, Verdict
+from language.facts import Candidate, Judgement, Thing, Verdict, Words
 from palace.knowledge.facts.fact_learning import remember
 from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
 from palace.models import Fact
