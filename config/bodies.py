@@ -19,7 +19,7 @@ from django.template import loader
 from django.urls import resolve
 
 from api.mcp.http import PATHS as MCP_PATHS
-from api.mcp.threads import in_thread
+from api.mcp.server import in_thread
 from api.openai import chat_request
 from api.openai.errors import as_openai
 from api.rest import parsing

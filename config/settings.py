@@ -322,11 +322,11 @@ LOGGING = {
 }
 
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.authentication.BearerKey"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.access.BearerKey"],
     "DEFAULT_PERMISSION_CLASSES": [],  # api.rest.base.ApiView checks the key's scopes.
     "DEFAULT_PARSER_CLASSES": ["api.rest.parsing.StrictJSON"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "api.rest.schema.Schema",
+    "DEFAULT_SCHEMA_CLASS": "api.rest.openapi.Schema",
     "EXCEPTION_HANDLER": "api.rest.problems.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "UNAUTHENTICATED_USER": None,
@@ -338,7 +338,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0"},
     "OAS_VERSION": "3.1.0",
-    "PREPROCESSING_HOOKS": ["api.rest.schema.only_ours"],
+    "PREPROCESSING_HOOKS": ["api.rest.openapi.only_ours"],
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -18,7 +18,7 @@ from django.db.models import Count, Max
 from kombu.exceptions import OperationalError as QueueAway
 
 from api.openai.alignment import Kept, is_same_opening, lay
-from api.openai.message_text import History, Said
+from api.openai.chat_request import History, Said
 from chat.titles import title_of
 from language.transcripts import Transcript, Turn
 from palace.mining.windows import WINDOW

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.facts.fields import moment
+from api.rest.facts.shapes import moment
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
+from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from palace.knowledge.episodes.episode_store import MOST_SUMMARY_CHARS
 from palace.models import Episode
 from palace.sdk.arguments import MOST_RESULTS

@@ -1,26 +1,59 @@
-"""/namespaces/: entries of working memory, in the namespace of a session, patrol or subagent."""
+"""/namespaces/ and /working-memory/: entries under paths, and the fields of a conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest.base import ApiView
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.problems import not_found
-from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
+from api.rest.problems import Problem, not_found
 from palace.sdk.arguments import MOST_RESULTS
-from palace.sdk.working import WorkingMemory
+from palace.sdk.memory import Memory
+from palace.sdk.working import ConversationMemory, WorkingMemory
 from palace.working.names import KINDS
 from palace.working.search import LIMIT
 
 TAG = ["working memory"]
 KIND = OpenApiParameter("kind", str, OpenApiParameter.PATH, enum=KINDS)
 PREFIX = "A path prefix, in whole parts; empty: all entries. By default this namespace."
+
+
+def user_field() -> serializers.CharField:
+    said = "Whose palace; omitted, your own. In the query string or the body."
+    return ExactText(required=False, allow_null=True, default=None, help_text=said)
+
+
+class PalaceRequest(Shape):
+    user_id = user_field()
+
+
+class WorkingMemoryApiView(ApiView):
+    @property
+    def memory(self) -> Memory:
+        """The SDK's Memory, limited to the palaces of the key."""
+        return Memory(self.key.owner, subject=self.key.subject)
+
+    def user(self, params: Mapping[str, Any] | None = None) -> str | None:
+        """
+        Args:
+            params: The body, if any.
+
+        Raises:
+            Problem: 400, query string and body disagree.
+        """
+        given = [self.read_query(PalaceRequest)["user_id"], (params or {}).get("user_id")]
+        named = {user for user in given if user is not None}
+        if len(named) > 1:
+            said = "The address names one user_id and the body another. Send one of them."
+            raise Problem(400, "bad_input", said)
+        return next(iter(named), None)
 
 
 class EntriesRequest(PalaceRequest):
@@ -162,3 +195,79 @@ class InventoryView(NamespaceView):
     def get(self, request: Request, kind: str, name: str) -> Response:
         """An inventory for a model: which entries there are, without their values."""
         return Response({"inventory": self.working(kind, name).inventory()})
+
+
+class FieldsPut(PalaceRequest):
+    fields = serializers.DictField(  # type: ignore[assignment]
+        help_text="JSON values by name; `scratchpad` is a text, `entities` a list."
+    )
+    ttl_seconds = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Lifetime of all fields after each use; by default a day.",
+    )
+
+
+class FieldsNamed(PalaceRequest):
+    fields = serializers.ListField(  # type: ignore[assignment]
+        child=ExactText(), required=False, allow_null=True, default=None
+    )
+
+
+class FieldsShown(Shape):
+    conversation_id = serializers.CharField()
+    fields = serializers.DictField(  # type: ignore[assignment]
+        help_text="By name; empty if there are none."
+    )
+
+
+class FieldsDeleted(Shape):
+    deleted = serializers.IntegerField(help_text="The number of deleted fields.")
+
+
+NAMES = OpenApiParameter(
+    "fields",
+    OpenApiTypes.STR,
+    many=True,
+    description="Only these; by default all. Alternatively send a body `{fields: […]}`.",
+)
+
+
+class WorkingMemoryView(WorkingMemoryApiView):
+    @extend_schema(tags=TAG, parameters=[PalaceRequest], responses={200: FieldsShown})
+    def get(self, request: Request, conversation_id: str) -> Response:
+        """Get all fields of a conversation; this renews their expiry."""
+        return _shown(self.memory.conversation(conversation_id, user_id=self.user()))
+
+    @extend_schema(
+        tags=TAG, parameters=[PalaceRequest], request=FieldsPut, responses={200: FieldsShown}
+    )
+    def put(self, request: Request, conversation_id: str) -> Response:
+        """Set these fields, leave the others, and return all; this renews their expiry.
+
+        413 where all together would be larger than 64 KB: then nothing is set.
+        """
+        params = self.read(FieldsPut)
+        conversation = self.memory.conversation(conversation_id, user_id=self.user(params))
+        conversation.put(params["fields"], ttl_seconds=params["ttl_seconds"])
+        return _shown(conversation)
+
+    @extend_schema(
+        tags=TAG, parameters=[PalaceRequest, NAMES], request=None, responses={200: FieldsDeleted}
+    )
+    def delete(self, request: Request, conversation_id: str) -> Response:
+        """Delete these fields, or all of the conversation."""
+        params = self.read(FieldsNamed)
+        conversation = self.memory.conversation(conversation_id, user_id=self.user(params))
+        return Response({"deleted": conversation.delete(self._names(params))})
+
+    def _names(self, params: dict[str, Any]) -> list[str] | None:
+        in_address = self.request.query_params.getlist("fields")
+        if params["fields"] is None and not in_address:
+            return None
+        return [*(params["fields"] or ()), *in_address]
+
+
+def _shown(conversation: ConversationMemory) -> Response:
+    return Response({"conversation_id": conversation.conversation_id, "fields": conversation.get()})

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
-from api.rest.working_memory.palace_lookup import PalaceRequest, WorkingMemoryApiView
+from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from palace.storable import ID_LENGTH
 from palace.working.ledger import INJECTED, Entry, Ledger
 

@@ -1,4 +1,4 @@
-"""Authentication by an API key in `Authorization: Bearer`."""
+"""Access by an API key in `Authorization: Bearer`: scopes, rate, and the palaces it opens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
+from palace.models import Palace
+from palace.models.palace import PalaceQuerySet
+from palace.storable import storable_id
 from settings_app.api_keys import ApiKey, key_of
 from settings_app.rates import Rate
 
@@ -75,7 +78,7 @@ class BearerKey(BaseAuthentication):
 class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Describes the authentication in the OpenAPI schema."""
 
-    target_class = "api.rest.authentication.BearerKey"
+    target_class = "api.rest.access.BearerKey"
     name = "key"
 
     def get_security_definition(self, auto_schema: object) -> dict[str, str]:
@@ -84,3 +87,46 @@ class BearerKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untype
             "scheme": "bearer",
             "description": "A key from the page /settings/keys/, with its scopes.",
         }
+
+
+def subject_for(key: ApiKey, user_id: str | None) -> str:
+    """The name its owner gives the palace; empty is the owner's own.
+
+    Args:
+        user_id: As the request has it; without one it is the key's own palace.
+
+    Raises:
+        Problem: 400, it is blank; 403, the key is for another palace, whether or not there is
+            such a one.
+    """
+    if user_id is None:
+        return key.subject or ""
+    if not user_id.strip():
+        raise Problem(400, "bad_input", "user_id is blank; leave it out for your own palace.")
+    subject = storable_id(user_id)
+    if not key.opens(subject):
+        said = "This key opens one palace only, and not that one. Leave user_id out."
+        raise Problem(403, "wrong_palace", said)
+    return subject
+
+
+def palace_of(key: ApiKey, user_id: str | None) -> Palace | None:
+    """The existing palace, or None if that person has none yet."""
+    return Palace.objects.filter(owner=key.owner_id, subject=subject_for(key, user_id)).first()
+
+
+def palace_made(key: ApiKey, user_id: str | None) -> Palace:
+    subject = subject_for(key, user_id)
+    palace, _ = Palace.objects.get_or_create(owner_id=key.owner_id, subject=subject)
+    return palace
+
+
+def palaces_for(key: ApiKey) -> PalaceQuerySet:
+    """All palaces of the key."""
+    palaces = Palace.objects.filter(owner=key.owner_id).order_by("pk")
+    return palaces if key.subject is None else palaces.filter(subject=key.subject)
+
+
+def palaces_of(key: ApiKey) -> list[Palace]:
+    """As `palaces_for`, read."""
+    return list(palaces_for(key))
