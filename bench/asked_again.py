@@ -20,8 +20,8 @@ from bench.metrics import mean
 from bench.rewording import reword
 from bench.runs import is_taken_in, prepare, reranks
 from bench.scores import scores
-from chat.extractive import NO_MODEL, QUOTED, extractive_reply
 from chat.mining_queue import SOURCE
+from chat.prompt import NO_MODEL, QUOTED, extractive_reply
 from language.transcripts import Transcript, Turn
 from palace.models import Palace
 from palace.recall.recall import recall

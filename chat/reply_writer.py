@@ -19,10 +19,9 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.extractive import FAILED, NO_MODEL, extractive_reply
 from chat.mining_queue import SOURCE
 from chat.models import Message
-from chat.prompt import prompt, window
+from chat.prompt import FAILED, NO_MODEL, extractive_reply, prompt, window
 from chat.reply_ending import finish, tell
 from llm import chat
 from llm.chat import Message as Prompt

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from api.openai.errors import BadRequest
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
-from chat.extractive import NO_MODEL
+from chat.prompt import NO_MODEL
 from language.transcripts import Role
 from palace.models import Palace
 from palace.storable import digest

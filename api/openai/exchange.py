@@ -21,7 +21,7 @@ from api.openai.replies import ReplyReader
 from api.rest.problems import Problem
 from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
-from chat.views.streams import a_moments_connection
+from chat.views.messages import a_moments_connection
 from llm import usage
 from llm.messages import Message as Prompt
 from llm.models import Usage

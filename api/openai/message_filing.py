@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError as QueueAway
 
 from api.openai.alignment import Kept, is_same_opening, lay
 from api.openai.chat_request import History, Said
-from chat.titles import title_of
+from chat.models import title_of
 from language.transcripts import Transcript, Turn
 from palace.mining.windows import WINDOW
 from palace.models import Drawer, Palace, Room

@@ -19,8 +19,8 @@ from api.openai.chat_request import OWN_MODEL, text_of
 from api.openai.errors import error_body
 from api.openai.exchange import Exchange
 from api.openai.replies import EventReader
-from chat.extractive import NO_MODEL, extractive_reply
 from chat.models import Message
+from chat.prompt import NO_MODEL, extractive_reply
 from llm.errors import LLMError
 from llm.request_forwarding import ForwardedResponse
 from llm.tokens import count_tokens

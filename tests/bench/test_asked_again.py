@@ -10,7 +10,7 @@ from bench.asked_again import asked_again_report
 from bench.logs import Folder
 from bench.rewording import reword
 from bench.schema import own_schema
-from chat.extractive import NO_MODEL
+from chat.prompt import NO_MODEL
 from palace.models import Drawer
 
 

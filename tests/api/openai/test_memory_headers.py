@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from api.openai import exchange
-from chat.extractive import NO_MODEL
+from chat.prompt import NO_MODEL
 from llm.models import Usage
 from palace.models import Drawer, Palace
 from settings_app.models import MemorySettings
