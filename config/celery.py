@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 
@@ -15,3 +16,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("loci")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+OFTEN = ("palace.tasks.deliver_webhooks",)
+
+
+class Quiet(logging.Filter):
+    """Filters the scheduler's and worker's lines about such tasks, except for errors."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.INFO or not record.name.startswith("celery"):
+            return True
+        message = record.getMessage()
+        return not any(task in message for task in OFTEN)

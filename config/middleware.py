@@ -1,14 +1,15 @@
-"""API URLs work with and without a trailing slash.
-
-Django would redirect clients that omit it, and they would follow with a GET: the posted body
-would be lost. Browsers are still redirected to a page's canonical URL.
-"""
+"""Middleware: API URLs with and without a trailing slash, and static files under ASGI."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponseBase
+import contextlib
+import io
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.urls import is_valid_path
+from whitenoise.middleware import WhiteNoiseMiddleware
+from whitenoise.responders import StaticFile
 
 # Only programs use paths below these, except for the pages among them.
 _PREFIXES = ("/v1/", "/api/")
@@ -38,3 +39,14 @@ def _spell_otherwise(request: HttpRequest) -> None:
     if is_valid_path(other):
         before = request.path.removesuffix(path)
         request.path_info, request.path = other, f"{before}{other}"
+
+
+class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise brings no types.
+    """Sends files unstreamed: sync streaming under ASGI makes Django warn and buffer."""
+
+    @staticmethod
+    def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
+        found = static_file.get_response(request.method, request.META)
+        with found.file or contextlib.nullcontext(io.BytesIO()) as file:
+            content = file.read()
+        return HttpResponse(content, status=int(found.status), headers=dict(found.headers))

@@ -1,4 +1,6 @@
-"""Preconditions of a start: no other Loci on this home folder, and a free port."""
+"""Preconditions of a start: no other Loci on this home folder, a free port, and a database that
+answers.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,17 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 # Seconds for a killed predecessor to release its port.
 PORT_PATIENCE_S = 5
+
+PAUSE_S = 2.0
+_CONNECT_TIMEOUT_S = 5
 
 
 class CannotStart(Exception):
@@ -78,3 +86,56 @@ def _bind_error(host: str, port: int) -> OSError | None:
         except OSError as error:
             return error
     return None
+
+
+def wait_for_database(
+    database: dict[str, Any], patience_s: float, say: Callable[[str], None]
+) -> None:
+    """Return once the database answers; until then `say` one line a try.
+
+    Args:
+        database: An entry of Django's `DATABASES`.
+
+    Raises:
+        CannotStart: It has not answered for `patience_s` seconds.
+    """
+    start = time.monotonic()
+    where = _address(database)
+    while (reason := _failure(database)) is not None:
+        if time.monotonic() - start + PAUSE_S > patience_s:
+            raise CannotStart(
+                f"the database at {where} has not answered for {patience_s:.0f} seconds "
+                f"({reason}). Start it, or correct DATABASE_URL."
+            )
+        say(f"Loci: the database at {where} does not answer yet ({reason}); trying again.")
+        time.sleep(PAUSE_S)
+
+
+def _failure(database: dict[str, Any]) -> str | None:
+    """Why it cannot be used, in one line; None if it can."""
+    try:
+        psycopg.connect(
+            host=database["HOST"] or None,
+            port=database["PORT"] or None,
+            user=database["USER"] or None,
+            password=database["PASSWORD"] or None,
+            dbname=database["NAME"],
+            connect_timeout=_CONNECT_TIMEOUT_S,
+            **_transport(database),
+        ).close()
+    except psycopg.OperationalError as error:
+        lines = str(error).strip().splitlines() or ["no reason given"]
+        return lines[0].rstrip(".")
+    return None
+
+
+def _transport(database: dict[str, Any]) -> dict[str, Any]:
+    """How to connect, from the options: such as sslmode; not what is set afterwards."""
+    options = database.get("OPTIONS", {})
+    return {name: value for name, value in options.items() if name.startswith(("ssl", "gss"))}
+
+
+def _address(database: dict[str, Any]) -> str:
+    """Where it is, without the password."""
+    host = database["HOST"] or "localhost"
+    return f"{host}:{database['PORT'] or 5432}/{database['NAME']}"
