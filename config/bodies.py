@@ -10,10 +10,9 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user
@@ -24,6 +23,7 @@ from django.template import loader
 from django.urls import resolve
 
 from api.mcp.http import PATHS as MCP_PATHS
+from api.mcp.http import Application, Message, Receive, Scope, Send
 from api.mcp.server import in_thread
 from api.openai import chat_request
 from api.openai.errors import as_openai
@@ -33,12 +33,6 @@ from config.middleware import is_programs
 from palace.transfer.importers.uploads import BESIDES_THE_FILE, largest_request
 from settings_app.headers import POLICY
 from settings_app.sessions import SessionStore
-
-Scope = dict[str, Any]
-Message = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 UPLOADS = "imports"
 # Seconds for which a refused body is still read and discarded: many clients read the response
@@ -159,7 +153,7 @@ class _Limit:
         """Make a refused request look like a disconnect to the application."""
         if self._refused:
             return {"type": "http.disconnect"}
-        message = await self._receive()
+        message: Message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             if not self._is_answered:
@@ -234,7 +228,7 @@ def shortened(receive: Receive, declared: int | None) -> Receive:
 
     async def receive_shortened() -> Message:
         nonlocal left
-        message = await receive()
+        message: Message = await receive()
         if message["type"] != "http.request" or not message.get("body"):
             return message
         body = message["body"][:left]

@@ -8,6 +8,9 @@ import warnings
 
 from celery import Celery
 
+# Tasks that run so often that their log lines would hide the others.
+OFTEN = ("palace.tasks.deliver_webhooks",)
+
 # Celery warns of root because pickled messages can run code. Ours are JSON.
 warnings.filterwarnings("ignore", "You're running the worker with superuser privileges")
 
@@ -16,8 +19,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("loci")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-
-OFTEN = ("palace.tasks.deliver_webhooks",)
 
 
 class Quiet(logging.Filter):

@@ -11,7 +11,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from config import embedded, role
-from config.database import base
+from config.database.base import pool_options
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -136,7 +136,7 @@ if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
     raise ImproperlyConfigured("LOCI_DB_POOL must be 0 or more, LOCI_DB_POOL_WAIT_S above 0.")
 if DB_POOL and role.serves_web:
     DATABASE["ENGINE"] = "config.database"
-    DATABASE["OPTIONS"]["pool"] = base.options(DB_POOL, DB_POOL_WAIT_S)
+    DATABASE["OPTIONS"]["pool"] = pool_options(DB_POOL, DB_POOL_WAIT_S)
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -23,7 +23,7 @@ TRIED_S = 1
 _giving_up = threading.Lock()
 
 
-def options(size: int, wait_s: float) -> dict[str, Any]:
+def pool_options(size: int, wait_s: float) -> dict[str, Any]:
     """For Django's `OPTIONS["pool"]`.
 
     Args:

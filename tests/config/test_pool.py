@@ -20,7 +20,7 @@ def pooled(db):
     """Makes connections to the test's database that share a pool of two."""
     made = []
     settings = copy.deepcopy(connection.settings_dict)
-    settings["OPTIONS"] = {**settings["OPTIONS"], "pool": base.options(2, 0.3)}
+    settings["OPTIONS"] = {**settings["OPTIONS"], "pool": base.pool_options(2, 0.3)}
 
     def another():
         made.append(DatabaseWrapper(settings, ALIAS))

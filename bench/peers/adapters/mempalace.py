@@ -10,7 +10,7 @@ from mempalace import embedding
 from mempalace.searcher import search_memories
 from mempalace.sweeper import sweep
 
-from bench.peers.adapters.for_chroma import SameMiniLM
+from bench.peers.adapters.chroma import SameMiniLM
 from bench.peers.adapters.stream import Message, Peer, serve
 
 

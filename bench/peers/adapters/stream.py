@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
-
-from bench.peers.adapters.memory import peak_memory
 
 
 class Message(TypedDict):
@@ -90,3 +89,18 @@ def _timed(call: Callable[[], Any]) -> dict[str, Any]:
 
 def _bytes_in(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def peak_memory() -> int:
+    """Bytes, counted from the start of the program.
+
+    What `getrusage` says on Linux begins with what the parent held when it started the process,
+    so that a small program started by a large one would look large.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,4 +1,4 @@
-"""Fill a palace as after years of use: mined conversations and all other rows."""
+"""A palace as after years of use: conversations from a seed, mined, and all other rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from django.db.models.functions import Mod
 from django.utils.text import slugify
 from tqdm import tqdm
 
-from bench.sample import conversations
 from chat.models import Agent, Conversation, Message
-from language.transcripts import Transcript
+from language.transcripts import Role, Transcript, Turn
 from llm.models import Usage
 from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.proposal_writer import propose
@@ -24,6 +23,41 @@ from palace.models import Activity, Drawer, Entity, ImportJob, Mention, Palace, 
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+
+_WHO = ("my sister", "Derek", "our neighbour", "the plumber", "Amira", "my old teacher", "Tomas")
+_DID = (
+    "asked whether we could move",
+    "sent me three photos of",
+    "has finally finished repairing",
+    "wants to borrow some money for",
+    "could not stop talking about",
+    "thinks we should sell",
+)
+_WHAT = (
+    "the green canoe",
+    "a second-hand piano",
+    "the allotment behind the station",
+    "her sourdough starter",
+    "the broken greenhouse",
+    "that rusty moped",
+    "the holiday flat in Porto",
+)
+_WHEN = (
+    "yesterday",
+    "last Tuesday",
+    "in early March",
+    "two weeks ago",
+    "this morning",
+    "on Sunday",
+)
+_AND = (
+    "I did not know what to say at first, but I think it was meant kindly.",
+    "It rained all day, so we stayed in and looked for the papers instead.",
+    "Do you remember what it cost when we asked the last time?",
+    "I would rather wait until the prices have come down a little.",
+    "Please keep it short when you write to them, they never read long letters.",
+    "There are about forty steps up to the door, which is too much for my knee.",
+)
 
 BEGAN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 LONG_CONVERSATION = 1000
@@ -37,6 +71,27 @@ RECALLS = 250
 # Months of usage records.
 MONTHS = 24
 _SYLLABLES = ("ka", "lo", "mi", "ren", "ta", "vo", "shi", "dan", "el", "pu", "gar", "ny")
+
+
+def conversations(messages: int, *, seed: int = 1) -> Iterator[Transcript]:
+    """Chats of 8 to 40 messages, about 30 words each, `messages` in all."""
+    draw = random.Random(seed)  # noqa: S311 - made-up talk, no secret.
+    start, number = datetime(2025, 1, 1, 9, tzinfo=UTC), 0
+    while messages > 0:
+        length = min(draw.randint(8, 40), messages)
+        messages -= length
+        number += 1
+        start += timedelta(hours=draw.randint(2, 60))
+        yield Transcript("sample", str(number), "", tuple(_turns(draw, length, start)))
+
+
+def _turns(draw: random.Random, length: int, start: datetime) -> Iterator[Turn]:
+    for place in range(length):
+        who, did, what = (draw.choice(words) for words in (_WHO, _DID, _WHAT))
+        ending = " ".join(draw.sample(_AND, k=draw.randint(1, 2)))
+        text = f"{who.capitalize()} {did} {what} {draw.choice(_WHEN)}. {ending}"
+        role: Role = "user" if place % 2 == 0 else "assistant"
+        yield Turn(str(place), role, text, start + timedelta(minutes=place))
 
 
 def furnish(palace: Palace, drawers: int) -> None:

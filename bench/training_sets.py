@@ -1,4 +1,4 @@
-"""Training data: ingested data sets and their questions."""
+"""Data sets already taken in, as training data: their examples, and how people are left out."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from bench.command import sha256_of
 from bench.datasets.base import BadData, Case, Dataset
-from bench.runs import palace_of
-from bench.schema import own_schema
-from bench.training.examples import Example, Floats, TrainingQuestion, asked, examples
-from bench.training.learning import FOLDS, figures, folds, learn_adapter, learn_weights
+from bench.logs import sha256_of
+from bench.recall_training import FOLDS, figures, folds, learn_adapter, learn_weights
+from bench.runs import own_schema, palace_of
+from bench.training_examples import Example, Floats, TrainingQuestion, asked, examples
 from palace.pipeline.mine import mine_many
 from palace.recall.adapter import turned
 

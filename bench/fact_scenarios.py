@@ -19,8 +19,8 @@ from language.transcripts import ROLES, Role
 DEV: Final = "dev"
 SET_ASIDE: Final = "set-aside"
 PARTS = {
-    DEV: Path(__file__).parent / "dev.jsonl",
-    SET_ASIDE: Path(__file__).parent / "set_aside.jsonl",
+    DEV: Path(__file__).parent / "facts" / "dev.jsonl",
+    SET_ASIDE: Path(__file__).parent / "facts" / "set_aside.jsonl",
 }
 _Made = TypeVar("_Made")
 

@@ -1,4 +1,4 @@
-"""Compare found facts with expected ones. Pure; needs no database."""
+"""Run scenarios through the production code, and compare the facts found with the expected ones."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from bench.facts.scenarios import Expected, Scenario
+from django.contrib.auth import get_user_model
+
+from bench.fact_scenarios import Expected, Message, Scenario
+from language.transcripts import Turn
+from palace.knowledge.facts.remember import remember
+from palace.models import Fact, Palace
+from settings_app.models import MemorySettings
 
 # The normal distribution's two-sided 95 %.
 Z = 1.959964
@@ -222,3 +228,45 @@ def share(some: int, of: int) -> dict[str, Any]:
     half = Z * math.sqrt(value * (1 - value) / of + spread / (4 * of)) / (1 + spread)
     bounds = [max(0.0, middle - half), min(1.0, middle + half)]
     return {"value": round(value, 4), "ci": [round(bound, 4) for bound in bounds], "n": of}
+
+
+def choose_model(*, with_model: bool) -> None:
+    """Extract facts by the local rules, ignoring the operator's model, unless requested."""
+    owner, _ = get_user_model().objects.get_or_create(username="bench")
+    provider = MemorySettings.OF_THIS_SERVER if with_model else MemorySettings.NO_MODEL
+    MemorySettings.objects.update_or_create(owner=owner, defaults={"provider": provider})
+
+
+def play(scenario: Scenario) -> list[Found]:
+    """Tell it call by call, and give all its facts: those that are held and those retired.
+
+    Call it once per scenario: the second time everything would be a repetition.
+    """
+    owner, _ = get_user_model().objects.get_or_create(username="bench")
+    palace, _ = Palace.objects.get_or_create(owner=owner, subject=scenario.id)
+    for messages in scenario.calls():
+        remember(palace, [_turn(at, message) for at, message in enumerate(messages)])
+    facts = Fact.objects.within(palace).select_related("subject").order_by("pk")
+    return [_found(fact) for fact in facts]
+
+
+def _turn(at: int, message: Message) -> Turn:
+    return Turn(str(at), message.role, message.text, message.said_at, message.speaker)
+
+
+def _found(fact: Fact) -> Found:
+    return Found(
+        subject=fact.subject.name,
+        predicate=fact.predicate,
+        object=fact.object,
+        text=fact.text,
+        aspect=fact.aspect,
+        stance=fact.stance,
+        valid_from=_day(fact.valid_from),
+        valid_to=_day(fact.valid_to),
+        fate=fact.fate,
+    )
+
+
+def _day(moment: datetime | None) -> date | None:
+    return moment.astimezone(UTC).date() if moment else None

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench import asking
+from bench.answers import ask_each, missing, spent
 from bench.logs import BadRun, Folder
-from bench.metrics import interval, interval_of_groups, mean
-from bench.scores import figure, summary
+from bench.metrics import figure, interval, interval_of_groups, mean, summary
 from llm import chat
 from llm.errors import BadModelOutput
 from llm.models import Usage
@@ -75,8 +74,8 @@ def judge_all(folder: Folder, endpoint: Endpoint) -> None:
         BadRun: the model keeps failing; or a question's type is unknown.
     """
     judged = {line["question_id"] for line in folder.judged.lines()}
-    answers = asking.missing(map(_Answer, folder.generation.lines()), judged)
-    asking.ask_each(
+    answers = missing(map(_Answer, folder.generation.lines()), judged)
+    ask_each(
         answers,
         lambda answer: _judge(answer, endpoint),
         step="score-qa",
@@ -149,8 +148,8 @@ def accuracy_report(folder: Folder) -> dict[str, Any]:
         "unjudged": len(answers) - len(judged),
         "metrics": accuracies(judged),
         "usage": {
-            "qa": asking.spent(answers, [f for f in failures if f["step"] == "qa"]),
-            "score-qa": asking.spent(judged, [f for f in failures if f["step"] == "score-qa"]),
+            "qa": spent(answers, [f for f in failures if f["step"] == "qa"]),
+            "score-qa": spent(judged, [f for f in failures if f["step"] == "score-qa"]),
         },
     }
 

@@ -1,20 +1,23 @@
-"""What recall's floor does to questions: made-up ones, and those of data sets already taken in."""
+"""Questions that calibrate recall's floor: made-up ones from text files, those of data sets already
+taken in, and what recall makes of each.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 from django.contrib.auth import get_user_model
 from tqdm import tqdm
 
-from bench.datasets.base import Case
-from bench.floor.fitting import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Observation
-from bench.floor.reading import Answerable, Person
+from bench.datasets.base import BadData, Case
+from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Observation
 from bench.runs import palace_of
-from language.transcripts import Transcript
+from language.transcripts import Role, Transcript, Turn
 from palace.models import Drawer, Evidence, Fact, Palace
 from palace.pipeline.mine import mine
 from palace.recall.facts import fact_floor, facts_for
@@ -28,6 +31,10 @@ from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.backfill import fill_missing
 from palace.storage.indexing.spaces import active_space
 
+FOLDER = Path(__file__).parent / "floor"
+PALACES, OFF_TOPIC_FILE = FOLDER / "palaces.txt", FOLDER / "off_topic.txt"
+APART = timedelta(minutes=2)
+
 RECIPE = "default"
 # A palace of all the people together, for what is found by chance among more drawers.
 EVERYBODY = "everybody"
@@ -35,6 +42,119 @@ EVERYBODY = "everybody"
 ASKED_ALL = 5
 # An answer counts as found within this rank.
 FOUND = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Answerable:
+    """A question and the messages that answer it, as `conversation/message`."""
+
+    text: str
+    gold: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One palace, and what is asked of it.
+
+    Attributes:
+        now: When the questions are asked.
+        near_misses: About things like those that were said, without an answer.
+    """
+
+    id: str
+    now: datetime
+    transcripts: tuple[Transcript, ...]
+    answerable: tuple[Answerable, ...]
+    near_misses: tuple[str, ...]
+
+
+def read_people(path: Path = PALACES) -> list[Person]:
+    """
+    Raises:
+        BadData: a line cannot be read, or a gold message is not there.
+    """
+    blocks: list[list[str]] = []
+    for line in _lines(path):
+        if line.startswith("= "):
+            blocks.append([])
+        elif not blocks:
+            raise BadData(f"{path} does not begin with a palace: {line!r}.")
+        blocks[-1].append(line)
+    return [_person(block) for block in blocks]
+
+
+def read_off_topic(path: Path = OFF_TOPIC_FILE) -> dict[str, str]:
+    """Kinds by question."""
+    kind, found = "", {}
+    for line in _lines(path):
+        if line.startswith("["):
+            kind = line.strip("[]")
+        else:
+            found[line] = kind
+    return found
+
+
+def _lines(path: Path) -> Iterator[str]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield line
+
+
+def _person(block: Sequence[str]) -> Person:
+    name, now = _named(block[0])
+    transcripts = tuple(_transcripts(name, block))
+    lines_asked = [line[2:] for line in block if line.startswith("? ")]
+    return Person(
+        id=name,
+        now=now,
+        transcripts=transcripts,
+        answerable=tuple(_answerable(line, transcripts) for line in lines_asked),
+        near_misses=tuple(line[2:] for line in block if line.startswith("~ ")),
+    )
+
+
+def _named(line: str) -> tuple[str, datetime]:
+    try:
+        name, moment = line[2:].split(" | ")
+        return name.strip(), datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    except ValueError:
+        raise BadData(f"{line!r} is not a name and a moment.") from None
+
+
+def _transcripts(person: str, block: Sequence[str]) -> Iterator[Transcript]:
+    sessions: list[list[str]] = []
+    for line in block[1:]:
+        if line.startswith("@ "):
+            sessions.append([line])
+        elif line[:2] not in ("? ", "~ "):
+            sessions[-1].append(line)
+    for heading, *said in sessions:
+        title, began = _named(heading)
+        turns = (_turn(at, line, began) for at, line in enumerate(said))
+        yield Transcript("plain", f"{person}-{title}", title, tuple(turns))
+
+
+def _turn(at: int, line: str, began: datetime) -> Turn:
+    name, colon, text = line.partition(": ")
+    if not colon:
+        raise BadData(f"{line!r} does not say who speaks.")
+    roles: dict[str, Role] = {"user": "user", "assistant": "assistant"}
+    speaker = "" if name in roles else name
+    return Turn(str(at), roles.get(name, "user"), text, began + at * APART, speaker)
+
+
+def _answerable(line: str, transcripts: Sequence[Transcript]) -> Answerable:
+    text, arrow, parts = line.partition(" => ")
+    gold = {
+        f"{each.external_id}/{turn.external_id}"
+        for part in parts.split(" & ")
+        for each in transcripts
+        for turn in each.turns
+        if part in turn.text
+    }
+    if not (arrow and gold):
+        raise BadData(f"{line!r} names no message that was said.")
+    return Answerable(text, frozenset(gold))
 
 
 def take_in(people: Sequence[Person]) -> dict[str, Palace]:

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from bench.datasets.base import Case, Question
-from bench.peers.adapters.memory import peak_memory
+from bench.peers.adapters.stream import peak_memory
 from bench.peers.systems import Found, Weight
 from palace.models import Palace
 from palace.pipeline.mine import mine_many

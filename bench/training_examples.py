@@ -1,4 +1,4 @@
-"""Training examples: questions with known answers, and their candidates' features."""
+"""Training examples: questions with known answers, and the features of their candidates."""
 
 from __future__ import annotations
 

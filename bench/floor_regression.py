@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.floor.reading import FOLDER
 from palace.recall.floor import BY_WORDS, LEARNT, OTHER, Closeness
 
 Floats = npt.NDArray[np.float64]
 
-OBSERVED = FOLDER / "observed.csv"
+OBSERVED = Path(__file__).parent / "floor" / "observed.csv"
 ANSWERABLE, NEAR_MISS, OFF_TOPIC = "answerable", "near miss", "off-topic"
 # At most this share of the answerable questions may be refused.
 MOST_LOST = 0.02

@@ -1,17 +1,24 @@
-"""What is written down of a system while it is measured, and summed up at the end."""
+"""What each system found and cost, summed up, and the table of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bench.datasets.base import Case, Question
+from bench.metrics import retrieval_report
 from bench.peers.systems import WARM_UP, Found, System, Weight
-from bench.scores import retrieval_report
 
 # Sessions take the place of their best message, so more of these than the deepest cut are needed.
 TOP_K = 100
+
+# The figures each data set is known by; the JSON line has the others too.
+SHOWN = {
+    "locomo": ("session_recall@10", "turn_recall@10"),
+    "longmemeval": ("session_recall_any@5", "session_recall_all@5"),
+    "beam": ("turn_recall@10", "turn_recall@20"),
+}
 
 
 @dataclass(slots=True)
@@ -63,3 +70,42 @@ def _line(question: Question, found: Found) -> dict[str, Any]:
         "hits": [{"session": turn.rpartition("/")[0], "turn": turn} for turn in found.turns],
         "latency_ms": 1000 * found.seconds,
     }
+
+
+def table(dataset: str, systems: Mapping[str, Mapping[str, Any]]) -> str:
+    """A row a system, columns in line; no line break at the end.
+
+    Args:
+        systems: Each one's report, by its title.
+    """
+    head = [
+        "",
+        *SHOWN[dataset],
+        "query p50 ms",
+        "p95 ms",
+        "messages/s in",
+        "bytes a message",
+        "memory MB",
+    ]
+    rows = [head] + [_row(title, report, SHOWN[dataset]) for title, report in systems.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(_table_line(row, widths) for row in rows)
+
+
+def _row(title: str, report: Mapping[str, Any], shown: Sequence[str]) -> list[str]:
+    memory = report["memory_mb"]
+    peak = f"{memory['process_peak']}"
+    return [
+        title,
+        *(f"{report['metrics']['overall'][name]['value']:.3f}" for name in shown),
+        f"{report['latency_ms']['p50']}",
+        f"{report['latency_ms']['p95']}",
+        f"{report['ingest']['messages_per_s']}",
+        f"{report['disk_bytes_per_message']:,}",
+        f"{peak} + {memory['database']}" if memory["database"] else peak,
+    ]
+
+
+def _table_line(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(row, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)])
