@@ -23,7 +23,7 @@ from django.db import connections
 from config import embedded, preconditions
 from config.backup.dump import back_up_before_migrating
 from config.backup.tools import BackupError
-from config.preconditions import wait_for_database
+from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
 from palace.management.stop_signals import Stopped, StopSignals
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         try:
             saved = back_up_before_migrating(self._say)
         except (BackupError, OSError) as error:
-            raise preconditions.CannotStart(
+            raise CannotStart(
                 f"the tables have to change, and saving them first failed: {error} Mend that; or "
                 "run `manage.py migrate` yourself to go on without a way back."
             ) from error
@@ -109,9 +109,7 @@ class Command(BaseCommand):
             start = time.monotonic()
             while not await asyncio.to_thread(_answers, port):
                 if time.monotonic() - start > READY_TIMEOUT_S:
-                    raise preconditions.CannotStart(
-                        "The web did not come up; what it said is above."
-                    )
+                    raise CannotStart("The web did not come up; what it said is above.")
                 await asyncio.sleep(0.1)
             self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
             self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
@@ -172,7 +170,7 @@ def _check_embedding_model() -> None:
     try:
         spaces.verify()
     except EmbeddingMismatch as error:
-        raise preconditions.CannotStart(str(error)) from None
+        raise CannotStart(str(error)) from None
 
 
 def _make_owner() -> User:
