@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bench.metrics import all_at, any_at, mean, recall_at
 from bench.training_examples import Example, TrainingQuestion
 from palace.recall.fusion import ranking
-from palace.recall.recipes import SET
+from palace.recall.recipes import FIXED_WEIGHTS
 
 Floats = npt.NDArray[np.float32]
 SEED = 7
@@ -204,7 +204,9 @@ def learn_weights(
     examples: Sequence[Example], names: Sequence[str], *, leave_out: Sequence[str] = ()
 ) -> Learnt:
     counts = Counter(each.dataset for each in examples)
-    columns = [p for p, name in enumerate(names) if name not in leave_out and name not in SET]
+    columns = [
+        p for p, name in enumerate(names) if name not in leave_out and name not in FIXED_WEIGHTS
+    ]
     used = [names[place] for place in columns]
     lists = [
         List(
@@ -217,7 +219,7 @@ def learn_weights(
         if each.gold.any()
     ]
     weights, more = fit_weights(lists)
-    left = {name: weight for name, weight in SET.items() if name not in leave_out}
+    left = {name: weight for name, weight in FIXED_WEIGHTS.items() if name not in leave_out}
     return Learnt(
         _named(used, weights) | left,
         {kind: _named(used, added) for kind, added in zip(KINDS, more, strict=True)},

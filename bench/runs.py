@@ -22,13 +22,13 @@ import llm.embedding
 import palace as palace_package
 from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
+from language.storable import storable_id
 from palace.models import Drawer, Palace
 from palace.pipeline.mine import mine_many
 from palace.recall.recall import recall
 from palace.recall.recipes import recipe_named
 from palace.recall.recollection import Hit
 from palace.recall.request import RecallRequest
-from palace.storable import storable_id
 from palace.storage.indexing.backfill import fill_missing
 from settings_app.models import MemorySettings
 

@@ -103,18 +103,18 @@ def asked(dataset: str, case: Case) -> Iterator[TrainingQuestion]:
         yield TrainingQuestion(dataset, case.id, question, query, gold, openings)
 
 
-def examples(asked: Sequence[TrainingQuestion], palace: Palace, aim: Aim) -> Iterator[Example]:
+def examples(asked: Sequence[TrainingQuestion], palace: Palace, adapted: Aim) -> Iterator[Example]:
     """What recall would weigh for each of the questions, all asked of `palace`.
 
     Args:
-        aim: Turns a question's vector to where its answers are.
+        adapted: Turns a question's vector towards its answers.
     """
     space = active_space()
     names = {key: (conversation, turn) for key, conversation, turn in _messages(palace)}
     for each in asked:
-        query = replace(each.query, aim=aim(each.vector))
-        meaning = by_meaning(palace, space, query.aim)
-        words = by_words(palace, query.terms, silent=meaning.silent)
+        query = replace(each.query, adapted=adapted(each.vector))
+        meaning = by_meaning(palace, space, query.adapted)
+        words = by_words(palace, query.terms, uninformative=meaning.uninformative)
         candidates = find_candidates(palace, query, meaning, words)
         meaning = meaning.with_all(candidates.with_neighbours())
         values = features(query, candidates, meaning, words)

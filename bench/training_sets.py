@@ -17,7 +17,7 @@ from bench.recall_training import FOLDS, figures, folds, learn_adapter, learn_we
 from bench.runs import own_schema, palace_of
 from bench.training_examples import Example, Floats, TrainingQuestion, asked, examples
 from palace.pipeline.mine import mine_many
-from palace.recall.adapter import turned
+from palace.recall.adapter import apply_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def gather(paths: Mapping[str, Path]) -> Material:
 
 
 def _examples(own: Sequence[TrainingQuestion], case: Case, turn: Floats) -> list[Example]:
-    return list(examples(own, palace_of(case), lambda vector: turned(vector, turn)))
+    return list(examples(own, palace_of(case), lambda vector: apply_map(vector, turn)))
 
 
 def _schema(name: str, sha256: str) -> str:

@@ -16,8 +16,8 @@ from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from palace.aaak import Pointer
 from palace.errors import BadPointer
+from palace.models.aaak import Pointer
 
 # Characters. No reply is drawn for longer than about half a second, whatever a model writes.
 LONGEST = 60_000

@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Lower
 from django.urls import reverse
 
+from language.storable import LABEL_LENGTH, storable_label
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.storable import LABEL_LENGTH, storable_label
 
 TITLE_LENGTH = 60
 UNTITLED = "Untitled"

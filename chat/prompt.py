@@ -80,7 +80,7 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
     """
     if hits is None:
         return f"{why} {MEMORY_OFF}"
-    telling = [hit for hit in hits if hit.tells]
+    telling = [hit for hit in hits if hit.is_informative]
     if not telling:
         return f"{why} {NOTHING_FITS}"
     return "\n\n".join([f"{why} Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])])

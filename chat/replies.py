@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from chat import live, reply_writer
 from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
+from language.storable import is_storable
 from palace.models import Palace
-from palace.storable import is_storable
 
 LONGEST_TEXT = 200_000
 # Of one person: each takes a thread, and at times a connection to the database.

@@ -303,6 +303,6 @@ def _save_text(reply: Message, draft: Draft) -> None:
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
     hits = found.hits if found else None
     # What came along unasked is no answer.
-    draft.text = extractive_reply(() if found and found.unasked else hits, why=why)
+    draft.text = extractive_reply(() if found and found.is_opening else hits, why=why)
     draft.mine = False
     _tell_text(reply, draft)

@@ -1,16 +1,16 @@
-"""What can go wrong in the palace. Each message says what was wrong and what to do."""
+"""Errors of the palace. Each message says what is wrong and what to do."""
 
 from __future__ import annotations
 
 
 class PalaceError(Exception):
-    """Something the caller can understand and mend; `code` is stable, for programs."""
+    """An error that the caller can correct; `code` is stable, for programs."""
 
     code = "palace_error"
 
 
 class BadInput(PalaceError):
-    """An argument that cannot be used; the message says which, and what is allowed."""
+    """An invalid argument; the message says which, and what is allowed."""
 
     code = "bad_input"
 
@@ -20,8 +20,8 @@ class BadPointer(PalaceError):
 
     def __init__(self, text: str) -> None:
         shown = "".join(sign for sign in text[:60] if sign.isprintable()).strip()
-        told = f"“{shown}” is no pointer" if shown else "There is no pointer here"
-        super().__init__(f"{told}; write it like § W-042/R-11/D-007.")
+        problem = f"“{shown}” is no pointer" if shown else "There is no pointer here"
+        super().__init__(f"{problem}; write it like § W-042/R-11/D-007.")
 
 
 class EmptyQuery(PalaceError):
@@ -36,7 +36,7 @@ class UnknownRecipe(PalaceError):
 
 
 class BadImport(PalaceError):
-    """A file that is not, or not wholly, an export we can read."""
+    """A file that is not a valid export in a supported format."""
 
     code = "bad_import"
 
@@ -57,17 +57,17 @@ class NoSuchFact(PalaceError):
 
 
 class FactConflict(PalaceError):
-    """Of what a subject has one of, another is held."""
+    """Another fact is active where a subject can have only one."""
 
     code = "fact_conflict"
 
-    def __init__(self, held: str) -> None:
+    def __init__(self, active: str) -> None:
         super().__init__(
-            f"“{held}” is held in its place; delete that first, or leave this as it is."
+            f"“{active}” is active in its place; delete that first, or leave this as it is."
         )
 
 
 class BadFilter(PalaceError):
-    """A filter that cannot be understood."""
+    """An invalid filter."""
 
     code = "bad_filter"

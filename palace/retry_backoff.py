@@ -1,4 +1,4 @@
-"""Taking up what was left undone: soon, and at growing intervals while it does not help."""
+"""Exponential backoff, capped at 6 h, for re-queueing unfinished work."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ LONGEST_S = 6 * 3600
 
 
 def is_due(kind: str, key: int) -> bool:
-    """Whether to queue this piece of work now; if so it is not due again for a while.
+    """Whether to queue this work item now; if so, it is not due again for an interval.
 
-    The while doubles each time until `done`. So what fails for ever is not tried every minute,
-    never keeps the rest from its turn, and what waits in a long queue is not queued many times.
+    The interval doubles each time until `done`. So items that always fail do not block others,
+    and items in a long queue are not queued repeatedly.
     """
     waiting, tried = _names(kind, key)
     times = cache.get(tried, 0)
-    # Beyond the longest anyway; the power would grow without end.
+    # Bounds the power; the result is capped anyway.
     seconds = min(settings.TAKE_UP_AFTER_S * 2 ** min(times, 16), LONGEST_S)
     if not cache.add(waiting, 1, timeout=seconds):
         return False
@@ -25,7 +25,7 @@ def is_due(kind: str, key: int) -> bool:
 
 
 def done(kind: str, key: int) -> None:
-    """It went well: should it be left again, it is due at once."""
+    """Reset the backoff after success: the item is due at once next time."""
     cache.delete_many(_names(kind, key))
 
 

@@ -1,7 +1,7 @@
-"""What happens in the background. Each task is safe to run twice, or beside itself.
+"""Background tasks. Each is idempotent and safe to run concurrently.
 
-What a sweep takes up is not put back into the queue at once when its process dies: if it is what
-killed the process, for lack of memory say, it would do so again and again.
+Tasks queued by a sweep are not re-queued at once when their process dies: a task that kills its
+process, for example by using too much memory, would do so again and again.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from palace.working import cleanup
 
 logger = logging.getLogger(__name__)
 
-# Batches of drawers that one reembedding task does before others get their turn.
+# Batches of drawers per reembedding task, which then queues the next one.
 REEMBED_BATCHES = 10
-# Rooms and jobs that one sweep queues; the next sweep takes more.
+# Maximum number of rooms and jobs per sweep.
 SWEEP = 200
-# Of periodic tasks one waits in the queue at most: the clock also ticks while no worker runs.
+# Periodic tasks expire after their interval, so that at most one is queued while no worker runs.
 SWEEP_INTERVAL_S = 60
 EMBED_MISSING_S = 45
 LEARN_S = 45
@@ -58,18 +58,18 @@ WEBHOOKS_S = 45
 
 @contextmanager
 def _unless_gone(row: models.QuerySet[Any]) -> Iterator[None]:
-    """What is deleted while a task is at it ends the task, and is no error."""
+    """End the task without an error if its row was deleted meanwhile."""
     try:
         yield
     except (IntegrityError, ObjectDoesNotExist):
         if row.exists():
             raise
-        logger.info("A task ended early: what it worked on was deleted meanwhile.")
+        logger.info("A task ended early: its row was deleted meanwhile.")
 
 
 @shared_task(reject_on_worker_lost=False)
 def mine_room(room_id: int) -> None:
-    """Mine a room that was filed; one deleted meanwhile is skipped."""
+    """Mine a room; a deleted one is skipped."""
     rooms = Room.objects.select_related("palace", "wing").filter(pk=room_id)
     with _unless_gone(rooms):
         room = rooms.get()
@@ -82,11 +82,11 @@ def mine_room(room_id: int) -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def import_chats(job_id: int, offset: int | None = None) -> None:
-    """File and mine a slice of an import, then queue the next, so that others get their turn.
+    """File and mine a slice of an import, then queue the next, so that other tasks can run.
 
     Args:
-        offset: Where the job stood when this was queued. If another task has moved it on since,
-            that one has queued its own next slice, and this one would only be beside it.
+        offset: The job's offset when this task was queued. If another task has advanced it, that
+            one has queued the next slice, and this task does nothing.
     """
     jobs = ImportJob.objects.select_related("palace").filter(pk=job_id)
     with _unless_gone(jobs):
@@ -101,26 +101,34 @@ def import_chats(job_id: int, offset: int | None = None) -> None:
             compact_postings.delay(job.palace_id)
 
 
-def enqueue_mining(room_ids: Iterable[int]) -> None:
-    """Queue rooms to be mined; while Redis does not answer, the sweep finds them in minutes."""
+@contextmanager
+def _queue_may_be_away() -> Iterator[None]:
+    """What is stored is never reported as failed: without a queue the sweep finds it in minutes."""
     try:
+        yield
+    except OperationalError as error:
+        logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
+
+
+def enqueue_mining(room_ids: Iterable[int]) -> None:
+    """Queue rooms to be mined."""
+    with _queue_may_be_away():
         for room_id in room_ids:
             mine_room.delay(room_id)
-    except OperationalError as error:
-        logger.warning("The queue is away, so messages are mined later: %s", error)
 
 
 def enqueue_post_mining(palace_id: int) -> None:
     """Queue what follows mining, where there is anything to do: facts, and episodes."""
-    if Drawer.objects.unread().filter(palace=palace_id).exists():
-        learn_facts.delay(palace_id)
-    if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
-        write_episodes.delay(palace_id)
+    with _queue_may_be_away():
+        if Drawer.objects.unread().filter(palace=palace_id).exists():
+            learn_facts.delay(palace_id)
+        if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
+            write_episodes.delay(palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
 def learn_facts(palace_id: int) -> None:
-    """Read what was mined for facts: a while, then queue the rest."""
+    """Extract facts of mined drawers for a limited time, then queue the rest."""
     palaces = Palace.objects.filter(pk=palace_id)
     with _unless_gone(palaces):
         if not learn_unread(palaces.get(), seconds=LEARN_S):
@@ -130,7 +138,7 @@ def learn_facts(palace_id: int) -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def write_episodes(palace_id: int) -> None:
-    """Write the episodes of what was mined, or changed: a while, then queue the rest."""
+    """Write due episodes for a limited time, then queue the rest."""
     palaces = Palace.objects.filter(pk=palace_id)
     with _unless_gone(palaces):
         if not write_due(palaces.get(), seconds=WRITE_EPISODES_S):
@@ -141,17 +149,17 @@ def write_episodes(palace_id: int) -> None:
 @shared_task(reject_on_worker_lost=False)
 def compact_postings(palace_id: int) -> None:
     palace = Palace.objects.filter(pk=palace_id).first()
-    # Asked for by every room that is mined while it waits: the first one does it.
+    # Queued by every mined room; the first task does the work.
     if palace is not None and postings.needs_compaction(palace):
         postings.compact(palace)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def take_up_unfinished() -> None:
-    """Queue what a killed worker left: rooms with unmined drawers, palaces with drawers that were
-    not read for facts or whose episodes are due, imports that stand still.
+    """Queue unfinished work: rooms with unmined drawers, palaces with drawers without extracted
+    facts or with due episodes, stalled imports.
 
-    And remove the copies of files whose import is no more.
+    Also remove uploaded files whose import was deleted.
     """
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)
     unmined = Drawer.objects.unmined().filter(filed_at__lt=since).order_by("room_id")
@@ -174,9 +182,9 @@ def take_up_unfinished() -> None:
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def embed_missing() -> None:
-    """Embed what an outage of the embedder left without a vector, one task for a while.
+    """Embed texts without a vector after an outage, for a limited time.
 
-    However much there is, it never takes more than one worker from the others.
+    A lock ensures that it occupies at most one worker.
     """
     deadline = time.monotonic() + EMBED_MISSING_S
     try:
@@ -184,12 +192,12 @@ def embed_missing() -> None:
             while ours and backfill.fill_missing() and time.monotonic() < deadline:
                 pass
     except LLMError as error:
-        logger.warning("Passages still wait for the embedder: %s", error)
+        logger.warning("Passages could not be embedded yet: %s", error)
 
 
 @shared_task(reject_on_worker_lost=False)
 def purge_trash() -> None:
-    """Delete for good what has been in the trash long enough: a while, then queue the rest."""
+    """Purge expired trash for a limited time, then queue the rest."""
     with held_if_free("purge the trash") as ours:
         done = not ours or purge.purge_expired(seconds=PURGE_S)
     if not done:
@@ -198,10 +206,10 @@ def purge_trash() -> None:
 
 @shared_task(reject_on_worker_lost=False)
 def empty_trash(palace_id: int, through: int) -> None:
-    """Delete for good what went into the trash up to a batch: a while, then queue the rest.
+    """Purge the trash up to a batch for a limited time, then queue the rest.
 
     Args:
-        through: That batch's key.
+        through: Key of the last batch to purge.
     """
     palace = Palace.objects.filter(pk=palace_id).first()
     drawers = trash.up_to(through)
@@ -211,25 +219,25 @@ def empty_trash(palace_id: int, through: int) -> None:
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def delete_closed_accounts() -> None:
-    """Delete what closed accounts held, also where that was broken off."""
+    """Delete the data of closed accounts, including interrupted deletions."""
     account_deletion.delete_closed_accounts()
 
 
 @shared_task
 def forget_answered_writes() -> None:
-    """Delete what was answered to programs whose writes are not to be sent again any more."""
+    """Delete expired responses of idempotent writes."""
     forget_old_writes()
 
 
 @shared_task
 def forget_deleted_palaces() -> None:
-    """Delete what working memory still holds of palaces that are no more."""
+    """Delete working memory of deleted palaces."""
     cleanup.forget_deleted_palaces()
 
 
 @shared_task(reject_on_worker_lost=False)
 def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, FBT002
-    """Dream over a palace, because somebody asked for it."""
+    """Dream over a palace on request."""
     palaces = Palace.objects.filter(pk=palace_id)
     with _unless_gone(palaces):
         try:
@@ -240,7 +248,7 @@ def dream_of(palace_id: int, with_model: bool = True) -> None:  # noqa: FBT001, 
 
 @shared_task(reject_on_worker_lost=False)
 def dream_at_night(palace_id: int) -> None:
-    """Dream over a palace, unless it has dreamt since this was queued."""
+    """Dream over a palace at night, unless it has dreamt since this was queued."""
     palace = Palace.objects.filter(pk=palace_id).first()
     night = is_due(palace, timezone.now()) if palace is not None else None
     if night is not None:
@@ -249,14 +257,14 @@ def dream_at_night(palace_id: int) -> None:
 
 @shared_task(expires=SWEEP_INTERVAL_S)
 def dream_where_it_is_night() -> None:
-    """Queue the dreams of palaces whose owners sleep, where there is anything new."""
+    """Queue the nightly dreams of palaces with new content."""
     for night in islice(due(timezone.now()), SWEEP):
         dream_at_night.delay(night.palace.pk)
 
 
 @shared_task(expires=WEBHOOKS_INTERVAL_S, reject_on_worker_lost=False)
 def deliver_webhooks() -> None:
-    """Tell webhooks what is due; however slow they are, they never take more than one worker."""
+    """Send due webhook deliveries; slow endpoints occupy at most one worker."""
     with held_if_free("deliver webhooks") as ours:
         done = not ours or delivery.deliver_due(seconds=WEBHOOKS_S)
     if not done:
@@ -275,7 +283,7 @@ def prune_embedding_cache() -> None:
 
 @shared_task(autoretry_for=(EmbedderUnavailable,), retry_backoff=True, max_retries=None)
 def reembed(space_id: int) -> None:
-    """Embed a while in a new model's space, then queue the rest; at the end, switch to it."""
+    """Embed some batches in a new space, then queue the rest; at the end, activate the space."""
     space = EmbeddingSpace.objects.get(pk=space_id)
     for batches, _ in enumerate(backfill.build_space(space), start=1):
         if batches == REEMBED_BATCHES:

@@ -1,4 +1,4 @@
-"""The palace's addresses."""
+"""URLs of the palace's pages."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import factory
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from factory.django import DjangoModelFactory
 
@@ -140,3 +141,17 @@ class MentionFactory(DjangoModelFactory):
     )
     start = 0
     end = factory.LazyAttribute(lambda mention: len(mention.drawer.text))
+
+
+def rows_of_palace(palace, *, without=()):
+    """Every row of a palace by table, in the order of the keys."""
+    tables = [
+        model
+        for model in apps.get_models()
+        if model.__name__ not in without
+        and any(field.name == "palace" for field in model._meta.fields)
+    ]
+    return {
+        model.__name__: list(model.objects.filter(palace=palace).order_by("pk").values())
+        for model in tables
+    }

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def key(monkeypatch):
     _, text = issue(User.objects.create_user("owner"), "README", scopes=["read", "write", "admin"])
-    monkeypatch.setenv("LOCI_KEY", text)
+    monkeypatch.setenv("LOCI_API_KEY", text)
     return text
 
 
@@ -58,7 +58,7 @@ def test_the_client(at, capsys):
 
 
 def test_mcp(at, key):
-    server = json.loads(at(MCP).replace("${LOCI_KEY}", key))["mcpServers"]["loci"]
+    server = json.loads(at(MCP).replace("${LOCI_API_KEY}", key))["mcpServers"]["loci"]
 
     async def tools():
         async with (

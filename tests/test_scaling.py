@@ -30,12 +30,12 @@ from language.english.topics.prose import prose
 from language.english.topics.titles import is_real_title
 from language.extraction import Context
 from language.slugs import slug_of
+from language.storable import storable_label
 from language.transcripts import Turn
 from llm.answers import parse
 from llm.messages import Completion
-from palace.aaak import Pointer
 from palace.errors import BadPointer
-from palace.storable import storable_label
+from palace.models.aaak import Pointer
 from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.filing.injected import without_injected_memory
 from palace.storage.indexing.passages import split

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.json_schema import GenerateJsonSchema
 
 from api.mcp.callers import Caller
+from language.storable import is_storable
 from palace.knowledge.facts.filter_values import read_moment
-from palace.storable import is_storable
 
 MOST_FOUND = 200
 Scope = Literal["read", "write"]

@@ -12,9 +12,9 @@ from api.mcp.callers import Caller
 from api.mcp.registry import ToolResponse
 from api.mcp.tools.places import WingFields, WingsResponse, wing_fields
 from api.rest.problems import Problem
+from language.storable import is_storable
 from palace.models import Drawer, Palace, Wing
 from palace.queries.places import WingRow, rooms_of, wing_rows
-from palace.storable import is_storable
 
 JSON = "application/json"
 WINGS = "loci://wings"

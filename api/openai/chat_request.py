@@ -16,10 +16,10 @@ from api.openai.errors import BadRequest
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from chat.prompt import NO_MODEL
+from language.storable import digest
 from language.transcripts import Role
 from palace.models import Palace
-from palace.storable import digest
-from palace.storage.filing.answers import our_answers
+from palace.storage.filing.answers import loci_answers
 from palace.storage.filing.injected import own_words
 from settings_app.api_keys import ApiKey
 
@@ -207,7 +207,7 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
 
 def without_our_answers(history: History, palace: Palace) -> History:
     """The history without Loci's own tool results."""
-    answers = our_answers(palace, {each.text for each in history.said if each.role == "tool"})
+    answers = loci_answers(palace, {each.text for each in history.said if each.role == "tool"})
     if not answers:
         return history
     kept = [each.role != "tool" or each.text not in answers for each in history.said]

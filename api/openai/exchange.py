@@ -22,6 +22,7 @@ from api.rest.problems import Problem
 from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
 from chat.views.messages import a_moments_connection
+from language.storable import digest
 from llm import usage
 from llm.messages import Message as Prompt
 from llm.models import Usage
@@ -31,7 +32,6 @@ from palace.models import Palace
 from palace.recall.deduplication import ConversationState
 from palace.recall.recall import Recollection, recall
 from palace.recall.request import RecallRequest
-from palace.storable import digest
 from palace.working.errors import WorkingMemoryAway
 
 logger = logging.getLogger(__name__)
@@ -182,7 +182,7 @@ def recall_for(
 
 def context_of(found: Recollection | None) -> str:
     """The context block; empty if nothing fits the question, even with unrequested hits."""
-    return found.context if found and not found.unasked else ""
+    return found.context if found and not found.is_opening else ""
 
 
 def mark_given(palace: Palace, found: Recollection | None) -> None:

@@ -20,10 +20,10 @@ from kombu.exceptions import OperationalError as QueueAway
 from api.openai.alignment import Kept, is_same_opening, lay
 from api.openai.chat_request import History, Said
 from chat.models import title_of
+from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.mining.windows import WINDOW
 from palace.models import Drawer, Palace, Room
-from palace.storable import storable_id
 from palace.storage.filing.file import file_transcript
 
 SOURCE = "proxy"

@@ -105,7 +105,7 @@ def _text(exchange: Exchange) -> str:
     chosen = settings_of(exchange.owner_id)
     with timezone.override(zone_named(chosen.time_zone)):
         # Hits that were not asked for are not an answer.
-        return extractive_reply(() if found and found.unasked else hits, why=NO_MODEL)
+        return extractive_reply(() if found and found.is_opening else hits, why=NO_MODEL)
 
 
 def _head(kind: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
+from language.storable import storable_id
 from palace.models import Palace
 from palace.models.palace import PalaceQuerySet
-from palace.storable import storable_id
 from settings_app.api_keys import ApiKey, key_of
 from settings_app.rates import Rate
 

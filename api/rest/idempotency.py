@@ -17,9 +17,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.problems import MEDIA_TYPE, Problem
+from language.storable import is_storable
 from palace.models import IdempotentWrite
 from palace.models.writes import KEPT_FOR
-from palace.storable import is_storable
 from settings_app.api_keys import ApiKey
 
 HEADER = "Idempotency-Key"

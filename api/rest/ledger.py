@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
-from palace.storable import ID_LENGTH
+from language.storable import ID_LENGTH
 from palace.working.ledger import INJECTED, Entry, Ledger
 
 TAG = ["ledger"]

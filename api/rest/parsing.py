@@ -9,7 +9,7 @@ from typing import IO, Any
 from rest_framework.parsers import BaseParser
 
 from api.rest.problems import Problem
-from palace.storable import is_storable
+from language.storable import is_storable
 
 MOST_BYTES = 8 << 20
 MOST_LEVELS = 60

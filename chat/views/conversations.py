@@ -28,7 +28,7 @@ from chat.views.message_rows import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.models import Drawer, Palace, Room
-from palace.recall.carried_context import DRAWER, FACT, Carried, still_before
+from palace.recall.carried_context import DRAWER, FACT, Carried, load_carried
 from palace.templatetags.palace_tags import counted
 from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import Entry, Ledger, within
@@ -340,7 +340,7 @@ def _shown(conversation: Conversation, entries: dict[str, Entry]) -> list[Shown]
     # The next message takes a place in the window.
     read = window(latest[: settings.CHAT_TURNS - 1]) if settings.CHAT_TURNS > 1 else []
     visible = within(entries, read[0].position if read else turn, turn)
-    carried = still_before(conversation.palace, visible)
+    carried = load_carried(conversation.palace, visible)
     others = [entry for entry in visible.values() if not entry.item.startswith((DRAWER, FACT))]
     rows: list[tuple[Entry, Carried | None]] = [(each.entry, each) for each in carried]
     rows += [(entry, None) for entry in sorted(others, key=lambda entry: entry.item)]

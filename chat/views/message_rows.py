@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Excerpt:
     """Some messages of a conversation, oldest first.
 
     Attributes:
@@ -101,7 +101,7 @@ def question_url(conversation: Conversation) -> str:
     return f"{conversation.get_absolute_url()}{anchor}"
 
 
-def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
+def stretch(conversation: Conversation, before: int | None = None) -> Excerpt:
     """The last messages, or the last ones before the position given."""
     messages = Message.objects.filter(
         palace=conversation.palace_id, conversation=conversation
@@ -111,7 +111,7 @@ def stretch(conversation: Conversation, before: int | None = None) -> Stretch:
     newest_first = list(messages.order_by("-position")[: PAGE_SIZE + 1])
     shown = newest_first[:PAGE_SIZE][::-1]
     more = len(newest_first) > PAGE_SIZE
-    return Stretch(
+    return Excerpt(
         tuple(rows(conversation, shown, ends_here=before is None)),
         shown[0].position if more else None,
         is_end=before is None,

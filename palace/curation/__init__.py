@@ -1,1 +1,1 @@
-"""Curation: what people do to a palace by hand. Pruning it, and putting its wings in order."""
+"""Curation: changes of a palace by its user, such as deleting, moving, renaming and merging."""

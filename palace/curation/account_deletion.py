@@ -1,4 +1,4 @@
-"""Leaving: a conversation, a whole palace, or an account, deleted at once and for good."""
+"""Immediate and permanent deletion of drawers, of a palace, or of an account."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 
-# Drawers, or other texts, that are in memory at once.
+# Drawers or other texts in memory at a time.
 BATCH = 1000
 
 
 def delete_drawers(palace: Palace, drawers: DrawerQuerySet) -> int:
-    """Delete drawers at once and for good, those in the trash too; returns how many there were."""
+    """Purge drawers, including those in the trash; returns how many."""
     drawers = drawers.within(palace)
     if not drawers.exists():
         return 0
@@ -55,26 +55,23 @@ def delete_drawers(palace: Palace, drawers: DrawerQuerySet) -> int:
 
 
 def delete_palace(palace: Palace) -> None:
-    """Delete all that is remembered about one person, with every trace of their words.
-
-    One transaction: killed in between, nothing is gone, and it can be done again.
-    """
+    """Delete a palace with everything derived from it, in one transaction."""
     with transaction.atomic():
-        # Whoever is just writing there is waited for, and then finds it gone.
-        for held in Palace.objects.select_for_update().filter(pk=palace.pk):
-            held.delete()
+        # The lock waits for concurrent writers, which then find the palace gone.
+        for locked in Palace.objects.select_for_update().filter(pk=palace.pk):
+            locked.delete()
 
 
 def close_account(user: User) -> Receipt:
-    """Nothing opens the account from now on; `delete_account` is to follow."""
+    """Disable the account; call `delete_account` next."""
     return account_closure.close(user, but=[Palace])
 
 
 def delete_account(user_id: int) -> bool:
-    """Delete a closed account and all its palaces; whether it is gone.
+    """Delete a closed account and all its palaces; True if it is gone.
 
-    Each palace is one transaction: killed in between, it goes on with the next. Somebody else may
-    be at it right now; then it is left to them.
+    Each palace is one transaction, so a repeated call continues. Does nothing while another
+    process is deleting the account.
     """
     with held_if_free(f"leaving {user_id}") as ours:
         while ours and account_closure.closed().filter(pk=user_id).exists():
@@ -85,7 +82,7 @@ def delete_account(user_id: int) -> bool:
 
 
 def delete_closed_accounts() -> None:
-    """Take up what was left half-done; one where it fails does not keep the others waiting."""
+    """Complete interrupted deletions; a failure of one does not affect the others."""
     for user_id in account_closure.closed().order_by("pk").values_list("pk", flat=True):
         try:
             delete_account(user_id)
@@ -94,7 +91,7 @@ def delete_closed_accounts() -> None:
 
 
 def _delete_emptied(user_id: int) -> None:
-    """The account itself, unless a request that had begun before has made one more palace."""
+    """Delete the account row, unless a concurrent request has created another palace."""
     with transaction.atomic():
         people = account_closure.closed().select_for_update().filter(pk=user_id)
         if people and not Palace.objects.filter(owner=user_id).exists():
@@ -102,9 +99,9 @@ def _delete_emptied(user_id: int) -> None:
 
 
 def forget_traces(palace: Palace) -> None:
-    """What the database does not delete with a palace: cached vectors, and answers of late.
+    """Delete what the database does not cascade: cached vectors and recent API responses.
 
-    Called before each deletion of a palace, by whatever way, in its transaction.
+    Called before every deletion of a palace, in its transaction.
     """
     bool(Palace.objects.select_for_update().filter(pk=palace.pk).values_list("pk"))
     drawers = Drawer.objects.filter(palace=palace).order_by("pk").only("pk", "text")
@@ -115,20 +112,20 @@ def forget_traces(palace: Palace) -> None:
         for model in models:
             forget(texts, model)
     index_in_use().retain(palace, [])
-    # What was answered to programs may hold these words.
+    # Stored API responses may contain texts of the palace.
     IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
     transaction.on_commit(partial(_forget_in_redis, palace.owner_id, _waiting(palace)))
 
 
 def _derived_texts(palace: Palace) -> Iterator[str]:
-    """What was embedded beside what was said: facts, what conversations came to, titles."""
+    """Embedded texts other than drawers: facts, episode summaries, room titles."""
     for model, name in ((Fact, "text"), (Episode, "summary"), (Room, "title")):
         rows = model._base_manager.filter(palace=palace).order_by()
         yield from rows.values_list(name, flat=True).iterator(BATCH)
 
 
 def _waiting(palace: Palace) -> list[tuple[str, int]]:
-    """What of the palace may be noted as waiting to be taken up."""
+    """Work items of the palace that may have a retry backoff."""
     rooms = Drawer.objects.filter(palace=palace).unmined().order_by()
     jobs = ImportJob.objects.filter(palace=palace).order_by()
     return [
@@ -145,7 +142,7 @@ def _forget_in_redis(owner_id: int, waiting: list[tuple[str, int]]) -> None:
         for kind, key in waiting:
             retry_backoff.done(kind, key)
     except (WorkingMemoryAway, redis.RedisError) as error:
-        logger.warning("Answers of models are left for an hour: Redis is away (%s).", error)
+        logger.warning("Cached model answers remain for an hour: Redis is unavailable (%s).", error)
 
 
 def _batches(items: Iterator[Item]) -> Iterator[list[Item]]:

@@ -1,4 +1,4 @@
-"""What a purge leaves behind: places with nothing in them, and names that came from the words."""
+"""Cleanup after a purge: removes empty places, and purged words from titles and activities."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from palace.storage.filing.file import UNTITLED
 from palace.storage.indexing import postings
 
 UNTITLED_TOPIC = "Untitled topic"
-# Of a slug made anew, so that a number fits behind it.
+# Length of a rebuilt slug, so that a number can be appended.
 SLUG_STEM = 160
-# What an activity says once what it was about is gone: its sentence had a name in it.
+# Summaries of activities about deleted places; the original summary contains a name.
 FORGOTTEN = {
     Activity.Kind.MEMORY_MINED: "Remembered a conversation that was deleted for good since.",
     Activity.Kind.WING_CHANGED: "Renamed a wing that was deleted for good since.",
@@ -28,9 +28,9 @@ FORGOTTEN = {
 
 
 def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[int]) -> None:
-    """Remove the places that held `purged` and hold nothing more, and entities named nowhere.
+    """Remove places that are empty after the purge, and entities without mentions or facts.
 
-    What is in the trash still counts. Numbers of what is gone are not given again. Call it in
+    Drawers in the trash count as content. Numbers of removed places are not reused. Call it in
     the transaction that deleted the drawers.
     """
     rooms = {drawer.room_id: drawer.room for drawer in purged}
@@ -38,33 +38,35 @@ def remove_emptied(palace: Palace, purged: Sequence[Drawer], entities: Iterable[
     _keep_numbers(purged)
     remove_empty_closets(palace, [each.closet_id for each in purged if each.closet_id])
     gone = _delete(palace, "room", rooms, unless="drawer")
-    _raise_marks(palace, [rooms[key] for key in gone], [])
+    _raise_highest_numbers(palace, [rooms[key] for key in gone], [])
     _forget_activities(palace, "room", [rooms[key] for key in gone])
     remove_empty_wings(palace, list(wings.values()))
     _delete_unknown(palace, entities)
-    for room in _told_of(palace, [room for key, room in rooms.items() if key not in gone], purged):
-        texts = [drawer.text for drawer in purged if _was_said_in(room, drawer)]
+    for room in _rooms_to_rename(
+        palace, [room for key, room in rooms.items() if key not in gone], purged
+    ):
+        texts = [drawer.text for drawer in purged if _belongs_to(room, drawer)]
         if forget_names(room, texts):
-            _tell_anew(room)
+            _rewrite_activities(room)
 
 
 def remove_empty_closets(palace: Palace, closets: Iterable[int]) -> None:
-    """Remove those of the closets, by their keys, that hold nothing, in the trash either."""
+    """Remove the empty ones of these closets, by key; drawers in the trash count as content."""
     _delete(palace, "closet", closets, unless="drawer")
 
 
 def remove_empty_wings(palace: Palace, wings: Sequence[Wing]) -> None:
-    """Remove those of the wings that have no room left. Call it holding the palace."""
-    held = {wing.pk: wing for wing in wings if wing.number}
-    gone = [held[key] for key in _delete(palace, "wing", held, unless="room")]
-    _raise_marks(palace, [], gone)
+    """Remove those of the wings that have no room left. The caller locks the palace."""
+    candidates = {wing.pk: wing for wing in wings if wing.number}
+    gone = [candidates[key] for key in _delete(palace, "wing", candidates, unless="room")]
+    _raise_highest_numbers(palace, [], gone)
     _forget_activities(palace, "wing", gone)
 
 
-def _told_of(palace: Palace, rooms: Sequence[Room], purged: Sequence[Drawer]) -> list[Room]:
-    """The rooms, and those elsewhere that parts of these conversations were moved to or from.
+def _rooms_to_rename(palace: Palace, rooms: Sequence[Room], purged: Sequence[Drawer]) -> list[Room]:
+    """The rooms, and all other rooms of these conversations.
 
-    Their titles may have words of any part.
+    Their titles may contain words of any part of the conversation.
     """
     conversations = {(drawer.source, drawer.conversation) for drawer in purged}
     others = Room.objects.within(palace).filter(
@@ -75,14 +77,14 @@ def _told_of(palace: Palace, rooms: Sequence[Room], purged: Sequence[Drawer]) ->
     return list({room.pk: room for room in (*parts, *rooms)}.values())
 
 
-def _was_said_in(room: Room, drawer: Drawer) -> bool:
+def _belongs_to(room: Room, drawer: Drawer) -> bool:
     conversation = (room.source, room.external_id)
     return drawer.room_id == room.pk or (drawer.source, drawer.conversation) == conversation
 
 
 def _delete(palace: Palace, table: str, keys: Iterable[int], *, unless: str) -> set[int]:
-    """Delete those of the rows that no row of another table refers to; returns their keys."""
-    # Rows below them go with them in the database; Django would look for those in all palaces.
+    """Delete the rows that no row of another table refers to; returns their keys."""
+    # The database cascades; Django would search dependent rows in all palaces.
     with connection.cursor() as cursor:
         cursor.execute(
             f"DELETE FROM palace_{table} t WHERE palace_id = %s AND id = ANY(%s)"  # noqa: S608
@@ -94,7 +96,7 @@ def _delete(palace: Palace, table: str, keys: Iterable[int], *, unless: str) -> 
 
 
 def _delete_unknown(palace: Palace, entities: Iterable[int]) -> None:
-    """Delete those of the entities that are named nowhere, and that no fact is about."""
+    """Delete the entities without mentions and facts."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -124,70 +126,70 @@ def _keep_numbers(purged: Sequence[Drawer]) -> None:
         )
 
 
-def _raise_marks(palace: Palace, rooms: Sequence[Room], wings: Sequence[Wing]) -> None:
+def _raise_highest_numbers(palace: Palace, rooms: Sequence[Room], wings: Sequence[Wing]) -> None:
     Palace.objects.filter(pk=palace.pk).update(
         highest_room=Greatest("highest_room", max((room.number for room in rooms), default=0)),
         highest_wing=Greatest("highest_wing", max((wing.number for wing in wings), default=0)),
     )
 
 
-def _tell_anew(room: Room) -> None:
-    """What was told of the room names it as it is called now."""
-    told = Activity.objects.filter(
+def _rewrite_activities(room: Room) -> None:
+    """Rewrite the summaries of the room's activities with its current title."""
+    activities = Activity.objects.filter(
         palace=room.palace_id, kind=Activity.Kind.MEMORY_MINED, detail__room=str(room.uuid)
     )
-    for activity in told:
+    for activity in activities:
         activity.summary = summary_of(activity.detail["made"]["drawers"], room)
         activity.save(update_fields=["summary"])
 
 
 def _forget_activities(palace: Palace, about: str, gone: Sequence[Room] | Sequence[Wing]) -> None:
-    """Activities keep their figures; the sentence named what is gone."""
+    """Replace summaries that name deleted places; figures are kept."""
     if not gone:
         return
-    told = Activity.objects.filter(
+    activities = Activity.objects.filter(
         palace=palace, **{f"detail__{about}__in": [str(place.uuid) for place in gone]}
     )
     for kind, sentence in FORGOTTEN.items():
-        told.filter(kind=kind).update(summary=sentence)
+        activities.filter(kind=kind).update(summary=sentence)
 
 
 def forget_names(room: Room, purged: Sequence[str]) -> bool:
-    """Take words that only the purged texts had out of the titles of the room and its closets.
+    """Remove words that only the purged texts contain from the titles of the room and its closets.
 
-    Returns whether the room's own title had such a word.
+    Returns whether the room's own title has changed.
 
     Args:
-        purged: The texts; their drawers and postings are deleted already.
+        purged: The texts; their drawers and postings are already deleted.
     """
-    said: set[str] = set().union(*(analyze(text).keys() for text in purged))
+    purged_terms: set[str] = set().union(*(analyze(text).keys() for text in purged))
     closets = list(Closet.objects.filter(palace=room.palace_id, room=room).order_by("pk"))
     titles = [room.title, *(closet.title for closet in closets)]
-    telling = {term for title in titles for term in analyze(title) if term in said}
-    lost = telling - _still_said(room, telling)
+    candidate_terms = {term for title in titles for term in analyze(title) if term in purged_terms}
+    lost_terms = candidate_terms - _remaining_terms(room, candidate_terms)
     for closet in closets:
-        if lost & analyze(closet.title).keys():
-            closet.title = _without(lost, closet.title) or UNTITLED_TOPIC
-            # A number of its own keeps it apart from a closet of that name.
+        if lost_terms & analyze(closet.title).keys():
+            closet.title = _remove_terms(lost_terms, closet.title) or UNTITLED_TOPIC
+            # The key makes the slug unique.
             closet.slug = f"{slug_of(closet.title)[:SLUG_STEM]}-{closet.pk}"
             closet.save(update_fields=["title", "slug"])
-    if not lost & analyze(room.title).keys():
+    if not lost_terms & analyze(room.title).keys():
         return False
-    room.title = _without(lost, room.title) or UNTITLED
+    room.title = _remove_terms(lost_terms, room.title) or UNTITLED
     room.save(update_fields=["title"])
     return True
 
 
-def _still_said(room: Room, terms: set[str]) -> set[str]:
-    """Those of the terms that a mined drawer left in the room has."""
+def _remaining_terms(room: Room, terms: set[str]) -> set[str]:
+    """The terms that occur in remaining mined drawers of the room."""
     left = Drawer.objects.filter(palace=room.palace_id, room=room)
-    return postings.said_in(room.palace, terms, left.values_list("pk", flat=True))
+    return postings.terms_used_by(room.palace, terms, left.values_list("pk", flat=True))
 
 
-def _without(lost: set[str], title: str) -> str:
-    """The title without those words, nor what then stands at its ends and says nothing."""
+def _remove_terms(lost_terms: set[str], title: str) -> str:
+    """The title without words with these terms, and without stop words at its new ends."""
     words = [(word, analyze(word).keys()) for word in title.split()]
-    left = [(word, terms) for word, terms in words if not lost & terms]
+    left = [(word, terms) for word, terms in words if not lost_terms & terms]
     while left and not left[0][1]:
         left.pop(0)
     while left and not left[-1][1]:

@@ -1,4 +1,4 @@
-"""Entities in order: two names of one, or one name of two. What was done can be undone."""
+"""Merging and splitting of entities, with undo."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entity_merge import Moved, join
-from palace.curation.entity_split import part, put_apart, put_together
+from palace.curation.entity_split import split_rows, undo_merge, undo_split
 from palace.errors import PalaceError
 from palace.models import Activity, Entity, Fact, Mention, Palace
-from palace.storable import LABEL_LENGTH, storable_label
 
 _MERGED, _SPLIT = Activity.Kind.ENTITIES_MERGED, Activity.Kind.ENTITY_SPLIT
-# What an activity says once what it was about is gone: its sentence had names in it.
+# Summaries of activities about deleted entities; the original summary contains names.
 FORGOTTEN = {
     _MERGED: "Merged two entities that were deleted for good since.",
     _SPLIT: "Split an entity that was deleted for good since.",
@@ -28,7 +28,7 @@ FORGOTTEN = {
 
 
 class BadEntity(PalaceError):
-    """What was asked of an entity cannot be done; the sentence says what to do."""
+    """An invalid operation on an entity; the message says what to do."""
 
     code = "bad_entity"
 
@@ -37,8 +37,8 @@ class BadEntity(PalaceError):
 class EntityChange:
     """
     Attributes:
-        entity: The one that took the other in, or the new one that was split off.
-        activity: What `undo` takes.
+        entity: The merged entity, or the new one that was split off.
+        activity: The argument for `undo`.
     """
 
     entity: Entity
@@ -47,13 +47,13 @@ class EntityChange:
 
 @transaction.atomic
 def merge_entities(palace: Palace, keep: Entity, other: Entity) -> EntityChange:
-    """Make two entities one: facts, mentions and names of `other` become those of `keep`.
+    """Merge two entities: facts, mentions and names of `other` move to `keep`.
 
-    Facts that cannot both hold are settled by date, with their history. Done again, it says what
-    was done.
+    Of contradicting facts the newer one stays active. Idempotent: repeated, it returns the
+    existing change.
 
     Raises:
-        BadEntity: they are the same, or one of them is not here.
+        BadEntity: they are the same, or one of them does not exist.
     """
     palace.lock()
     if keep.pk == other.pk:
@@ -83,20 +83,19 @@ def split_entity(
     drawers: Collection[UUID] = (),
     aliases: Collection[str] = (),
 ) -> EntityChange:
-    """Make two of one entity, where two had the same name.
+    """Split an entity into two that share a name.
 
-    A fact that took the place of another's is no change of that one: the other holds again.
+    A fact that was superseded by a fact of the other entity becomes active again.
 
     Args:
-        name: Of the new one; it may be the same, and then mining finds the first by it.
-        kind: As that of the first unless given.
-        facts: Which rows are about, or end at, the new one; by their uuids. What they made more
-            exact goes along.
-        drawers: Where the new one is meant, by their uuids.
-        aliases: Which of its other names the new one has.
+        name: Of the new entity; it may be the same, then mining assigns the name to the first.
+        kind: Of the new entity; default: that of the first.
+        facts: Uuids of the facts to move; the versions they refined move too.
+        drawers: Uuids of the drawers whose mentions move.
+        aliases: The aliases to move.
 
     Raises:
-        BadEntity: it is not here, has nothing of what is to go, or the name is another's.
+        BadEntity: it does not exist, nothing would move, or the name is taken.
     """
     palace.lock()
     entity = _present(palace, entity)
@@ -106,7 +105,7 @@ def split_entity(
     if not (rows or mentions or taken):
         raise BadEntity("Nothing would go to the new one. Choose facts, drawers or other names.")
     new = _new(palace, entity, name, kind or entity.kind, taken)
-    record = part(palace, entity, new, rows, mentions)
+    record = split_rows(palace, entity, new, rows, mentions)
     entity.aliases = [alias for alias in entity.aliases if alias not in taken]
     entity.save(update_fields=["aliases"])
     summary = f"“{_short(new.name)}” was split off “{_short(entity.name)}”."
@@ -116,13 +115,13 @@ def split_entity(
 
 @transaction.atomic
 def undo(palace: Palace, activity: Activity) -> bool:
-    """Undo a merge or a split; what has been learnt since stays, and goes before what was.
+    """Undo a merge or a split; newer facts stay and take precedence.
 
     Returns:
-        Whether it was done; False where it had been undone before.
+        True if it was undone now; False if it was undone before.
 
     Raises:
-        BadEntity: it is neither, something has been done on top of it, or too much is gone.
+        BadEntity: it is neither, a later change depends on it, or too much was deleted.
     """
     palace.lock()
     present = Activity.objects.filter(palace=palace, pk=activity.pk).first()
@@ -135,7 +134,7 @@ def undo(palace: Palace, activity: Activity) -> bool:
     entity = _about(palace, present)
     if record is None or entity is None:
         raise BadEntity(
-            "What this was about is not here any more, so that it cannot be undone. "
+            "What this was about no longer exists, so it cannot be undone. "
             "Split or merge what is here instead."
         )
     if present.kind == _MERGED:
@@ -150,7 +149,7 @@ def undo(palace: Palace, activity: Activity) -> bool:
 
 
 def forget_changes(palace: Palace, gone: Collection[UUID]) -> None:
-    """Take the names of entities that were purged out of what was told of them.
+    """Remove the names of purged entities from activities.
 
     Call it in the transaction that deletes them; their merges and splits cannot be undone then.
     """
@@ -168,44 +167,42 @@ def _undo_merge(palace: Palace, keep: Entity, record: dict[str, Any], activity: 
     held = Entity.objects.filter(palace=palace, kind=described["kind"], slug=described["slug"])
     if held.exists():
         raise BadEntity(
-            f"There is another “{_short(described['name'])}” by now. "
+            f"There is another “{_short(described['name'])}” now. "
             "Merge that one first, and then split what should be apart."
         )
     moved = Moved.read(record)
     if not _anything_left(palace, moved):
-        raise BadEntity("Nothing of what was merged is left, so that there is nothing to undo.")
+        raise BadEntity("Nothing of what was merged is left, so there is nothing to undo.")
     other = Entity(palace=palace, **described)
     other.save(force_insert=True)
     keep.aliases = [alias for alias in keep.aliases if alias not in record["aliases"]]
     keep.save(update_fields=["aliases"])
-    put_apart(palace, keep, other, moved, merged_at=activity.created_at)
+    undo_merge(palace, keep, other, moved, merged_at=activity.created_at)
 
 
 def _undo_split(palace: Palace, entity: Entity, record: dict[str, Any], activity: Activity) -> None:
     new = Entity.objects.filter(palace=palace, uuid=activity.detail["about"][1]).first()
     if new is None:
-        raise BadEntity(
-            "What was split off is not here any more, so that there is nothing to undo."
-        )
-    put_together(palace, entity, new, record)
+        raise BadEntity("What was split off no longer exists, so there is nothing to undo.")
+    undo_split(palace, entity, new, record)
     aliases = _unknown_to(entity, record["aliases"])
     entity.aliases = [*entity.aliases, *aliases]
     entity.save(update_fields=["aliases"])
 
 
 def _present(palace: Palace, entity: Entity) -> Entity:
-    """The entity as it is now."""
+    """The entity, read again."""
     present = Entity.objects.filter(palace=palace, pk=entity.pk).first()
     if present is None:
         raise BadEntity(
-            f"“{_short(entity.name)}” is not here: it was merged with another, or its words were "
-            "deleted for good. Look for it by its name."
+            f"“{_short(entity.name)}” no longer exists: it was merged with another, or its sources "
+            "were deleted for good. Search for it by its name."
         )
     return present
 
 
 def _merged_before(palace: Palace, keep: Entity, other: Entity) -> Activity | None:
-    """What was noted when these two were merged, where that is still so."""
+    """The activity of an earlier merge of these two, unless undone."""
     if Entity.objects.filter(palace=palace, pk=other.pk).exists():
         return None
     merged = Activity.objects.filter(
@@ -238,7 +235,7 @@ def _aliases(entity: Entity, wanted: Collection[str]) -> list[str]:
 
 
 def _new(palace: Palace, entity: Entity, name: str, kind: str, aliases: list[str]) -> Entity:
-    """The entity that is split off; under the name of the first it gets a slug of its own."""
+    """Create the entity to split off; with the name of the first it gets a numbered slug."""
     name = storable_label(" ".join(name.split()))
     if not name:
         raise BadEntity("An entity needs a name. Write one.")
@@ -248,7 +245,7 @@ def _new(palace: Palace, entity: Entity, name: str, kind: str, aliases: list[str
     taken = set(Entity.objects.filter(palace=palace, kind=kind).values_list("slug", flat=True))
     if slug in taken and slug != entity.slug:
         raise BadEntity(
-            f"Another {kind} goes by the name “{_short(name)}”. "
+            f"Another {kind} has the name “{_short(name)}”. "
             "Choose another name, or merge the two afterwards."
         )
     if slug in taken:
@@ -259,14 +256,14 @@ def _new(palace: Palace, entity: Entity, name: str, kind: str, aliases: list[str
 
 
 def _unknown_to(entity: Entity, names: Collection[str]) -> list[str]:
-    """Those it does not go by yet, each once."""
+    """The distinct names that the entity does not have yet."""
     known = {name.casefold() for name in (entity.name, *entity.aliases)}
     unknown = {name.casefold(): name for name in names if name.casefold() not in known}
     return list(unknown.values())
 
 
 def _described(entity: Entity) -> dict[str, Any]:
-    """All that is needed to make it again."""
+    """All that is needed to create it again."""
     return {
         "id": entity.pk,
         "uuid": str(entity.uuid),
@@ -278,7 +275,7 @@ def _described(entity: Entity) -> dict[str, Any]:
 
 
 def _about(palace: Palace, activity: Activity) -> Entity | None:
-    """The entity that was there before and after it."""
+    """The entity that existed before and after the change."""
     about = activity.detail.get("about") or [None]
     return Entity.objects.filter(palace=palace, uuid=about[0]).first()
 
@@ -332,5 +329,5 @@ def _note_undone(palace: Palace, undone: Activity) -> None:
 
 
 def _short(name: str) -> str:
-    """Two of them fit into an activity's sentence."""
+    """Shortened, so that two names fit in an activity's summary."""
     return name if len(name) <= 100 else f"{name[:99]}…"

@@ -1,4 +1,4 @@
-"""What two entities have, made one entity's: facts, mentions, and what of it says the same."""
+"""Entity merge: moves facts and mentions, and resolves duplicates and conflicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A fact that said the same as another, and the words that one has from it, all by key."""
+    """A duplicate fact, the fact it was joined with, and the evidence moved, all by key."""
 
     fact: int
     into: int
@@ -33,7 +33,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A fact that another took the place of, and the end it had before."""
+    """A superseded fact, and its previous end of validity."""
 
     fact: int
     valid_to: str | None
@@ -41,11 +41,11 @@ class Superseded:
 
 @dataclass(slots=True)
 class Moved:
-    """What went from one entity to another, by keys, as an activity keeps it.
+    """Rows moved from one entity to another, by key; stored in the activity for undo.
 
     Attributes:
-        subjects: Facts that were about it; likewise `objects`, those that end at it.
-        twice: Drawer, start and end of mentions that the other had at the same place.
+        subjects: Facts with it as subject; `objects` likewise.
+        twice: Drawer, start and end of mentions that both had at the same place.
     """
 
     subjects: list[int] = field(default_factory=list)
@@ -71,11 +71,10 @@ class Moved:
 
 
 def join(palace: Palace, other: Entity, into: Entity) -> Moved:
-    """Move all that `other` has to the entity `into`, and delete it; aliases are left to others.
+    """Move facts and mentions of `other` to `into`, and delete it; the caller merges aliases.
 
-    Where both have a fact that only one can have, the newer one holds and the older one is
-    superseded; where both say the same, the one that has been so for longer holds, with the words
-    of both. Call it holding the palace.
+    Of conflicting facts the newer one stays active and the older one is superseded; of duplicates
+    the older one stays active, with the evidence of both. The caller locks the palace.
     """
     moved = Moved()
     _settle(palace, other, into, moved)
@@ -90,7 +89,7 @@ def join(palace: Palace, other: Entity, into: Entity) -> Moved:
 
 
 def remove(entity: Entity) -> None:
-    """Delete an entity that has nothing; Django would look for what it has in all palaces."""
+    """Delete an entity without rows; Django would search dependent rows in all palaces."""
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM palace_entity WHERE palace_id = %s AND id = %s",
@@ -98,8 +97,8 @@ def remove(entity: Entity) -> None:
         )
 
 
-def told_by(fact: Fact) -> Scope:
-    """Who says so in the history of a fact."""
+def scope_of(fact: Fact) -> Scope:
+    """The scope for events in the fact's history: by a person, for its agent and run."""
     return replace(BY_PERSON, agent=fact.agent, run=fact.run)
 
 
@@ -116,19 +115,19 @@ def _move_mentions(palace: Palace, other: Entity, into: Entity, moved: Moved) ->
 
 
 def _settle(palace: Palace, other: Entity, into: Entity, moved: Moved) -> None:
-    """Let no two facts be held that will be the same, or that cannot both be so."""
+    """Deactivate facts that will be duplicates or conflicts."""
     both = (other.pk, into.pk)
-    held = list(
+    active = list(
         Fact.objects.within(palace)
         .active()
         .filter(Q(subject__in=both) | Q(object_entity__in=both))
         .order_by("pk")
     )
-    for facts in _colliding(held, other, into, _statement):
+    for facts in _colliding(active, other, into, _statement):
         first, *rest = sorted(facts, key=_age)
         moved.joined += [_join(palace, fact, first) for fact in rest]
-    held = [fact for fact in held if fact.retired_at is None and fact.single]
-    for facts in _colliding(held, other, into, _slot):
+    active = [fact for fact in active if fact.retired_at is None and fact.single]
+    for facts in _colliding(active, other, into, _slot):
         *rest, newest = sorted(facts, key=_age)
         moved.superseded += [_supersede(palace, fact, newest) for fact in rest]
 
@@ -151,7 +150,7 @@ def _drop(palace: Palace, fact: Fact, fate: Fact.Fate, ended_at: datetime | None
     now = timezone.now()
     retire(fact, fate, now, ended_at=ended_at)
     note(
-        palace, told_by(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why, at=now
+        palace, scope_of(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=why, at=now
     )
 
 
@@ -164,7 +163,7 @@ def _colliding(
     into: Entity,
     key_of: Callable[[Fact, int, int | None], Key],
 ) -> Iterable[list[Fact]]:
-    """Facts that will have the same key, where that comes of the two becoming one."""
+    """Groups of facts that will have the same key because of the merge."""
     alike: defaultdict[Key, list[Fact]] = defaultdict(list)
     for fact in facts:
         one = {other.pk: into.pk}
@@ -180,12 +179,12 @@ def _colliding(
 
 
 def _slot(fact: Fact, subject: int, _thing: int | None) -> Key:
-    """What of a subject there is one of at a time."""
+    """Key of facts of which a subject can have only one at a time."""
     return subject, fact.predicate, fact.aspect, fact.agent, fact.run
 
 
 def _statement(fact: Fact, subject: int, thing: int | None) -> Key:
-    """What it says; nothing of events, which happen again."""
+    """Key of equal statements; empty for events, which may repeat."""
     if fact.type == Fact.Type.EVENT:
         return ()
     said = thing or (fact.object or fact.text).casefold()
@@ -193,7 +192,7 @@ def _statement(fact: Fact, subject: int, thing: int | None) -> Key:
 
 
 def _age(fact: Fact) -> tuple[datetime, datetime, int]:
-    """Smallest of what has been so for longest; since when nobody knows is longer still."""
+    """Sort key, oldest validity first; an unknown start is oldest."""
     return fact.valid_from or _LONG_AGO, fact.recorded_at, fact.pk
 
 

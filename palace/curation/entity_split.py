@@ -1,4 +1,4 @@
-"""What one entity has, given to two; and both ways of undoing that, or a merge."""
+"""Entity split: moves facts and mentions to a new entity; also undo of splits and merges."""
 
 from __future__ import annotations
 
@@ -10,76 +10,79 @@ from uuid import uuid4
 from django.db.models import Q
 from django.utils import timezone
 
-from palace.curation.entity_merge import Moved, join, told_by
+from palace.curation.entity_merge import Moved, join, scope_of
 from palace.errors import FactConflict
 from palace.knowledge.facts.fact_edits import hold_again
 from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
 from palace.models import Drawer, Entity, Evidence, Fact, FactEvent, Mention, Palace
-from palace.storage.indexing.fact_vectors import take_over_vectors
+from palace.storage.indexing.fact_vectors import copy_vectors
 
 NOT_THE_SAME = "what took its place was said of another"
 SPLIT_UNDONE = "a split was undone"
 MERGE_UNDONE = "a merge was undone"
 
-# What makes a statement more exact, or right, is about the same: it goes where that goes.
+# Refined and corrected versions are about the same entity, so they move together.
 _SAME_MATTER = (Fact.Fate.REFINED, Fact.Fate.CORRECTED)
 
 
-def part(
+def split_rows(
     palace: Palace,
     entity: Entity,
     new: Entity,
     facts: Sequence[Fact],
     mentions: Sequence[Mention],
 ) -> dict[str, Any]:
-    """Give these to the new entity; returns what an activity keeps of it. Call it with the lock."""
-    rows = {fact.pk: fact for fact in _with_what_they_refined(palace, facts)}
+    """Move rows to the new entity; returns the undo record. The caller locks the palace."""
+    rows = {fact.pk: fact for fact in _with_earlier_versions(palace, facts)}
     subjects = [key for key, fact in rows.items() if fact.subject_id == entity.pk]
     objects = [key for key, fact in rows.items() if fact.object_entity_id == entity.pk]
-    held = Fact.objects.within(palace)
-    held.filter(pk__in=subjects).update(subject=new)
-    held.filter(pk__in=objects).update(object_entity=new)
+    all_facts = Fact.objects.within(palace)
+    all_facts.filter(pk__in=subjects).update(subject=new)
+    all_facts.filter(pk__in=objects).update(object_entity=new)
     named = [mention.pk for mention in mentions]
     Mention.objects.filter(palace=palace, pk__in=named).update(entity=new)
     revived = [
         {"was": old.pk, "is": _revive(palace, old).pk}
-        for old in _wrongly_superseded(palace, entity, new)
+        for old in _superseded_across(palace, entity, new)
     ]
     return {"subjects": subjects, "objects": objects, "mentions": named, "revived": revived}
 
 
-def put_apart(
+def undo_merge(
     palace: Palace, keep: Entity, other: Entity, moved: Moved, *, merged_at: datetime
 ) -> None:
-    """Give back what went to `keep` in a merge; memories that have changed since go along.
+    """Move back what a merge moved to `keep`, including newer versions of those memories.
 
-    What was dropped by the merge holds again, unless something else is held in its place.
+    Facts that the merge deactivated become active again, unless another fact is active in their
+    place.
     """
-    held = Fact.objects.within(palace)
+    all_facts = Fact.objects.within(palace)
     for keys, field in ((moved.subjects, "subject"), (moved.objects, "object_entity")):
-        since = Q(memory__in=held.filter(pk__in=keys).values("memory"), recorded_at__gte=merged_at)
-        held.filter(Q(pk__in=keys) | since, **{field: keep}).update(**{field: other})
+        since = Q(
+            memory__in=all_facts.filter(pk__in=keys).values("memory"), recorded_at__gte=merged_at
+        )
+        all_facts.filter(Q(pk__in=keys) | since, **{field: keep}).update(**{field: other})
     mentions = Mention.objects.filter(palace=palace, pk__in=moved.mentions, entity=keep)
     mentions.update(entity=other)
-    _mention_again(palace, other, moved.twice)
+    _restore_mentions(palace, other, moved.twice)
     for joined in moved.joined:
         Evidence.objects.filter(palace=palace, fact=joined.into, pk__in=joined.words).delete()
-        if held.active().filter(pk=joined.into).exists():
-            _hold_again(palace, joined.fact)
+        if all_facts.active().filter(pk=joined.into).exists():
+            _reactivate(palace, joined.fact)
     for superseded in moved.superseded:
         until = superseded.valid_to
-        _hold_again(palace, superseded.fact, datetime.fromisoformat(until) if until else None)
+        _reactivate(palace, superseded.fact, datetime.fromisoformat(until) if until else None)
 
 
-def put_together(palace: Palace, entity: Entity, new: Entity, record: dict[str, Any]) -> None:
-    """Undo a split: all that the new entity has by now goes back."""
+def undo_split(palace: Palace, entity: Entity, new: Entity, record: dict[str, Any]) -> None:
+    """Undo a split: move all rows of the new entity back."""
     for revived in record["revived"]:
         fact = Fact.objects.within(palace).active().filter(pk=revived["is"]).first()
         if fact is None:
             continue
         retire(fact, Fact.Fate.CORRECTED, timezone.now())
         note(
-            palace, told_by(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None,
+            palace, scope_of(fact), FactEvent.Kind.DELETE, fact.memory, fact.text, None,
             why=SPLIT_UNDONE,
         )  # fmt: skip
         was = Fact.objects.within(palace).filter(pk=revived["was"])
@@ -87,7 +90,7 @@ def put_together(palace: Palace, entity: Entity, new: Entity, record: dict[str, 
     join(palace, new, entity)
 
 
-def _with_what_they_refined(palace: Palace, facts: Iterable[Fact]) -> list[Fact]:
+def _with_earlier_versions(palace: Palace, facts: Iterable[Fact]) -> list[Fact]:
     found = {fact.pk: fact for fact in facts}
     rows = list(found.values())
     while before := {fact.supersedes_id for fact in rows if fact.supersedes_id} - found.keys():
@@ -97,23 +100,25 @@ def _with_what_they_refined(palace: Palace, facts: Iterable[Fact]) -> list[Fact]
     return list(found.values())
 
 
-def _wrongly_superseded(palace: Palace, entity: Entity, new: Entity) -> list[Fact]:
-    """Facts about one of the two whose place was taken by a fact that is about the other now."""
-    parted = Q(subject=entity, superseded_by__subject=new)
-    parted |= Q(subject=new, superseded_by__subject=entity)
-    facts = Fact.objects.within(palace).filter(parted, fate=Fact.Fate.SUPERSEDED)
+def _superseded_across(palace: Palace, entity: Entity, new: Entity) -> list[Fact]:
+    """Facts about one entity that were superseded by a fact that is now about the other."""
+    across = Q(subject=entity, superseded_by__subject=new)
+    across |= Q(subject=new, superseded_by__subject=entity)
+    facts = Fact.objects.within(palace).filter(across, fate=Fact.Fate.SUPERSEDED)
     return [fact for fact in facts.distinct().order_by("pk") if not _is_taken(palace, fact)]
 
 
 def _is_taken(palace: Palace, fact: Fact) -> bool:
-    """Whether another fact is held where there can be one only."""
-    held = Fact.objects.within(palace).active().filter(single=True, subject=fact.subject_id)
-    same = held.filter(predicate=fact.predicate, aspect=fact.aspect, agent=fact.agent, run=fact.run)
+    """Whether another fact is active where there can be only one."""
+    active = Fact.objects.within(palace).active().filter(single=True, subject=fact.subject_id)
+    same = active.filter(
+        predicate=fact.predicate, aspect=fact.aspect, agent=fact.agent, run=fact.run
+    )
     return fact.single and same.exists()
 
 
 def _revive(palace: Palace, old: Fact) -> Fact:
-    """Hold it again as a memory of its own: the one it was part of is about somebody else."""
+    """Reactivate it as a new memory: its former memory is about the other entity."""
     new = Fact.objects.within(palace).get(pk=old.pk)
     new.pk, new._state.adding = None, True
     new.uuid, new.memory, new.supersedes = uuid4(), uuid4(), old
@@ -122,33 +127,35 @@ def _revive(palace: Palace, old: Fact) -> Fact:
     new.settled_at = new.recorded_at
     if Fact.objects.within(palace).filter(supersedes=old, valid_from=old.valid_to).exists():
         new.valid_to = None
-    # It was no end of this that the other one brought: told once, it goes on.
+    # The other fact did not end this one, so the old row must not count as having been true.
     old.fate, old.closed_by, old.withdrawn_at = Fact.Fate.CORRECTED, None, new.recorded_at
     old.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(old, new)
-    take_over_vectors(old, new)
-    note(palace, told_by(new), FactEvent.Kind.ADD, new.memory, None, new.text, why=NOT_THE_SAME)
+    copy_vectors(old, new)
+    note(palace, scope_of(new), FactEvent.Kind.ADD, new.memory, None, new.text, why=NOT_THE_SAME)
     return new
 
 
-def _hold_again(palace: Palace, key: int, valid_to: datetime | None = None) -> None:
-    """What the merge dropped; where it was superseded, it ends when it was to end before."""
+def _reactivate(palace: Palace, key: int, valid_to: datetime | None = None) -> None:
+    """Reactivate a fact that the merge deactivated, with its previous end of validity."""
     fact = Fact.objects.within(palace).filter(pk=key).select_related("subject").first()
     if fact is None:
         return
     superseded = fact.fate == Fact.Fate.SUPERSEDED
     try:
-        new = hold_again(palace, fact, told_by(fact), why=MERGE_UNDONE)
+        new = hold_again(palace, fact, scope_of(fact), why=MERGE_UNDONE)
     except FactConflict:
         return
     if superseded:
         Fact.objects.within(palace).filter(pk=new.pk).update(valid_to=valid_to)
-        # Told twice it would be, did the first still count as what was so.
+        # The old row must not also count as having been true.
         Fact.objects.within(palace).filter(pk=fact.pk).update(fate=Fact.Fate.CORRECTED)
 
 
-def _mention_again(palace: Palace, entity: Entity, places: Sequence[tuple[int, int, int]]) -> None:
+def _restore_mentions(
+    palace: Palace, entity: Entity, places: Sequence[tuple[int, int, int]]
+) -> None:
     drawers = {drawer for drawer, _start, _end in places}
     there = set(Drawer.objects.within(palace).filter(pk__in=drawers).values_list("pk", flat=True))
     Mention.objects.bulk_create(

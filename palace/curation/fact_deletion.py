@@ -1,4 +1,4 @@
-"""Deleting facts together with the words they rest on, and bringing both back."""
+"""Deletion and restoration of facts together with their source drawers."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from palace.models.hierarchy import DrawerQuerySet
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 
-# Where programs give words to be remembered as facts: the fact API with the SDK, and MCP.
+# Sources of messages sent by programs to extract facts: the fact API with the SDK, and MCP.
 FACT_API = "sdk"
 FACT_DOORS = (FACT_API, "mcp")
-# Of more drawers that stay, the rest is counted.
+# Further remaining drawers are only counted.
 MOST_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A drawer that stays although a fact that rested on it was deleted.
+    """A source drawer that remains although its fact was deleted.
 
     Attributes:
-        memories: The active memories that rest on it; none where it stays because it came by
-            another door, such as a chat or an import.
+        memories: The active memories with this source; empty if it remains because it came from
+            another source, such as chat or an import.
     """
 
     drawer: Drawer
@@ -48,13 +48,13 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was deleted.
+    """The result of a deletion.
 
     Attributes:
-        facts: How many were active until now.
-        trashed: How many drawers went to the trash with them.
-        kept: The drawers that stay, up to `MOST_LISTED` of them.
-        kept_total: How many drawers stay.
+        facts: Number of active facts deleted.
+        trashed: Number of drawers moved to the trash.
+        kept: The remaining source drawers, at most `MOST_LISTED`.
+        kept_total: Number of remaining source drawers.
     """
 
     facts: int
@@ -71,62 +71,64 @@ def delete_fact(
     check: Callable[[Fact], None] = fact_edits.as_it_may_be,
     doors: Collection[str] | None = FACT_DOORS,
 ) -> Forgotten:
-    """Delete a fact, and move the drawers that it alone rests on to the trash.
+    """Delete a fact, and move the drawers that are sources of no other fact to the trash.
 
     Args:
-        check: As of `editing.rewrite`.
-        doors: The sources whose drawers may go; None: all of them.
+        check: As in `fact_edits.rewrite`.
+        doors: The sources whose drawers may be trashed; None: all of them.
 
     Raises:
-        NoSuchFact: as `editing.current`.
+        NoSuchFact: as `fact_edits.current`.
     """
     with transaction.atomic():
         palace.lock()
         at = new_moment(palace)
         fact = fact_edits.current(palace, memory)
         fact_edits.delete(palace, memory, scope, check=check, at=at)
-        words = resting_under(palace, [memory])
-        return _put_away(palace, words, [fact], at, words if doors is None else _from(words, doors))
+        words = sources_of(palace, [memory])
+        return _trash_free(
+            palace, words, [fact], at, words if doors is None else _from(words, doors)
+        )
 
 
 def delete_facts(
     palace: Palace, facts: FactQuerySet, scope: Scope, more: DrawerQuerySet
 ) -> Forgotten:
-    """`delete_fact` for all of the facts that are active.
+    """`delete_fact` for all active ones of the facts.
 
     Args:
-        more: Drawers that go too, unless an active fact rests on them.
+        more: Further drawers to trash, unless they are sources of an active fact.
     """
     with transaction.atomic():
         palace.lock()
         at = new_moment(palace)
         deleted = list(facts.within(palace).active().order_by("pk"))
         fact_edits.delete_all(palace, facts, scope, at=at)
-        words = resting_under(palace, [fact.memory for fact in deleted])
-        going = _from(words, FACT_DOORS) | more.within(palace)
-        return _put_away(palace, words, deleted, at, going)
+        words = sources_of(palace, [fact.memory for fact in deleted])
+        to_trash = _from(words, FACT_DOORS) | more.within(palace)
+        return _trash_free(palace, words, deleted, at, to_trash)
 
 
 def restore_fact(palace: Palace, fact: Fact, scope: Scope) -> tuple[Fact, Restored]:
-    """`editing.restore`, with the drawers that went to the trash when it was deleted.
+    """`fact_edits.restore`, with the drawers that were trashed with the fact.
 
     Raises:
         FactConflict: something else is active in its place.
     """
     with transaction.atomic():
         palace.lock()
-        went = Drawer.objects.none()
+        trashed_with = Drawer.objects.none()
         if fact.fate == Fact.Fate.DELETED and fact.retired_at:
-            words = resting_under(palace, [fact.memory])
-            went = batch_of(palace, fact.retired_at).filter(pk__in=words.values("pk"))
-        restored = restore_drawers(palace, went)
+            words = sources_of(palace, [fact.memory])
+            trashed_with = batch_of(palace, fact.retired_at).filter(pk__in=words.values("pk"))
+        restored = restore_drawers(palace, trashed_with)
         active = fact_edits.hold_in_order(palace, fact, scope, why=fact_edits.RESTORED)
     fill_missing(palace, active_space(), [active])
     return active, restored
 
 
 def purge_words(palace: Palace) -> int:
-    """Delete everything that the fact API was told, for good; returns how many drawers."""
+    """Purge all drawers of the fact API; returns how many."""
     drawers = Drawer.objects.filter(palace=palace, source=FACT_API)
     trash_drawers(palace, drawers)
     purge = Purge(palace)
@@ -134,20 +136,20 @@ def purge_words(palace: Palace) -> int:
     return purge.count
 
 
-def resting_under(palace: Palace, memories: Collection[UUID]) -> DrawerQuerySet:
-    """The drawers that any version of these memories rests on."""
+def sources_of(palace: Palace, memories: Collection[UUID]) -> DrawerQuerySet:
+    """The source drawers of all versions of these memories."""
     versions = Fact.objects.within(palace).filter(memory__in=list(memories))
     words = Evidence.objects.filter(palace=palace, fact__in=versions.values("pk"))
     return Drawer.objects.within(palace).filter(pk__in=words.values("drawer"))
 
 
-def resting_only_under(palace: Palace, memory: UUID) -> DrawerQuerySet:
-    """The drawers that no active fact rests on but versions of this memory."""
-    return _free(palace, resting_under(palace, [memory]), but=memory)
+def only_sources_of(palace: Palace, memory: UUID) -> DrawerQuerySet:
+    """The source drawers of this memory that are sources of no other active fact."""
+    return _free(palace, sources_of(palace, [memory]), but=memory)
 
 
 def _free(palace: Palace, drawers: DrawerQuerySet, but: UUID | None = None) -> DrawerQuerySet:
-    """Those of the drawers that are not in the trash, and that no active fact rests on."""
+    """The drawers outside the trash that are sources of no active fact."""
     active = Fact.objects.within(palace).active()
     if but is not None:
         active = active.exclude(memory=but)
@@ -161,22 +163,22 @@ def _from(drawers: DrawerQuerySet, doors: Collection[str]) -> DrawerQuerySet:
     return drawers.filter(source__in=doors)
 
 
-def _put_away(
+def _trash_free(
     palace: Palace,
     words: DrawerQuerySet,
     deleted: Sequence[Fact],
     at: datetime,
-    going: DrawerQuerySet,
+    to_trash: DrawerQuerySet,
 ) -> Forgotten:
     """Move those of `going` to the trash that are free; tell which of `words` stay."""
-    # What is free is decided once: the trash must not drop facts on its own account.
-    keys = list(_free(palace, going).order_by().values_list("pk", flat=True))
+    # Evaluate once, so that trashing cannot deactivate further facts.
+    keys = list(_free(palace, to_trash).order_by().values_list("pk", flat=True))
     batch = trash_drawers(palace, Drawer.objects.filter(pk__in=keys), at=at, deleted=deleted)
-    staying = words.kept()
-    listed = list(staying.with_place().order_by("said_at", "pk")[:MOST_LISTED])
+    remaining = words.kept()
+    listed = list(remaining.with_place().order_by("said_at", "pk")[:MOST_LISTED])
     memories = _memories_on(palace, listed)
     kept = tuple(Kept(drawer, memories.get(drawer.pk, ())) for drawer in listed)
-    total = len(kept) if len(kept) < MOST_LISTED else staying.count()
+    total = len(kept) if len(kept) < MOST_LISTED else remaining.count()
     return Forgotten(len(deleted), batch.drawers, kept, total)
 
 

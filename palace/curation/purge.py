@@ -1,4 +1,4 @@
-"""Purging: drawers that are in the trash are deleted, with every trace of their words."""
+"""Purge: permanently deletes trashed drawers and everything derived from their text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from llm.embedding import forget, max_passage_chars
-from palace.aaak import Pointer
 from palace.curation.empty_places import remove_emptied
 from palace.curation.trash import expired
 from palace.knowledge.episodes.evidence_support import forget_resting_on as forget_episodes
@@ -30,29 +29,30 @@ from palace.models import (
     RecallCase,
     RecollectionTrace,
 )
+from palace.models.aaak import Pointer
 from palace.models.hierarchy import DrawerQuerySet
-from palace.recall.context_builder import without
-from palace.recall.query import as_asked
+from palace.recall.context_builder import remove_hits
+from palace.recall.query import normalize_query
 from palace.storage.indexing import postings
 from palace.storage.indexing.passages import split
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
-# Drawers that one transaction purges, and the characters it holds in memory; at least one drawer.
+# Maximum drawers and characters per transaction; at least one drawer.
 BATCH = 500
 BATCH_CHARS = 4_000_000
-# A request purges for so long; a worker does the rest.
+# Time limit in a request; a worker does the rest.
 PURGE_IN_REQUEST_S = 3
 
 
 class Purge:
-    """Deletes drawers of one palace that are in the trash, batch by batch, and reports it.
+    """Deletes trashed drawers of one palace in batches, and reports them in an activity.
 
-    A batch is one transaction. Killed in between, the batches that were done are reported, and
-    doing it again goes on. Drawers that were restored meanwhile stay.
+    Each batch is one transaction with its report, so a repeated run continues. Drawers restored
+    in the meantime are kept.
 
     Attributes:
-        count: How many were deleted.
+        count: Number of deleted drawers.
     """
 
     def __init__(self, palace: Palace) -> None:
@@ -61,7 +61,7 @@ class Purge:
         self._activity = Activity(palace=palace, kind=Activity.Kind.DRAWERS_PURGED)
 
     def run(self, drawers: DrawerQuerySet, *, seconds: float | None = None) -> bool:
-        """Whether all of `drawers` that are in the trash are gone, or the time was over first."""
+        """Purge the trashed ones of `drawers`; False if the time was over first."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while self._purge_batch(drawers):
             if deadline is not None and time.monotonic() > deadline:
@@ -83,10 +83,10 @@ class Purge:
         forget_vectors(palace, batch)
         scrub_traces(palace, batch)
         scrub_cases(palace, batch)
-        # What was answered to programs may hold these words.
+        # Stored API responses may contain these texts.
         IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
         with connection.cursor() as cursor:
-            # Passages and mentions go with them, in the database.
+            # The database cascades to passages and mentions.
             cursor.execute(
                 "DELETE FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s)",
                 [palace.pk, keys],
@@ -97,7 +97,7 @@ class Purge:
         return True
 
     def _report(self, count: int) -> None:
-        """One activity a run, growing with each batch in the batch's own transaction."""
+        """Update the run's single activity in the batch's transaction."""
         self.count += count
         what = "a drawer" if self.count == 1 else f"{self.count:,} drawers"
         self._activity.summary = f"Deleted {what} for good."
@@ -106,9 +106,9 @@ class Purge:
 
 
 def purge_expired(*, seconds: float) -> bool:
-    """Purge what has been in the trash of any palace for too long; whether that was all.
+    """Purge expired drawers of all palaces; True if none are left.
 
-    A palace where it fails does not keep the others waiting.
+    A failure in one palace does not affect the others.
     """
     deadline = time.monotonic() + seconds
     due = expired(timezone.now())
@@ -132,12 +132,12 @@ def _next_batch(drawers: DrawerQuerySet) -> list[Drawer]:
         if keys and room < 0:
             break
         keys.append(key)
-    held = drawers.filter(pk__in=keys).order_by("pk").select_related("room__wing")
-    return list(held.select_for_update(of=("self",)))
+    locked = drawers.filter(pk__in=keys).order_by("pk").select_related("room__wing")
+    return list(locked.select_for_update(of=("self",)))
 
 
 def forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
-    """Cached vectors of their passages go, as they are cut and as they may once have been cut."""
+    """Delete cached vectors of the drawers' passages, with stored and recomputed spans."""
     texts = {drawer.pk: drawer.text for drawer in drawers}
     rows = Passage.objects.filter(palace=palace, drawer__in=list(texts)).order_by()
     cut = list(rows.values_list("space_id", "drawer_id", "start", "end"))
@@ -150,8 +150,8 @@ def forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Put:
-    """A drawer as it may stand in a block: under a pointer, whole or with one of its passages."""
+class _Shown:
+    """A drawer as a block may show it: with a pointer, whole or as one of its passages."""
 
     drawer: Drawer
     pointer: Pointer
@@ -159,15 +159,15 @@ class _Put:
 
 
 def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
-    """Take the drawers' words out of the blocks they were put into, and out of the questions.
+    """Remove the drawers' texts from the context blocks and questions of traces.
 
-    A question goes where it was the very text of one of them. What remains says which drawers
-    were found, and how good they were, in numbers. Call it in the transaction that deletes them.
+    A question is removed if it equals a drawer's text. Ids and scores remain. Call it in the
+    transaction that deletes the drawers.
     """
     by_uuid = {str(drawer.uuid): drawer for drawer in drawers}
-    questions = {as_asked(drawer.text) for drawer in drawers}
+    questions = {normalize_query(drawer.text) for drawer in drawers}
     traces = RecollectionTrace.objects.filter(
-        palace=palace, pk__in=_concerned(palace, list(by_uuid), list(questions))
+        palace=palace, pk__in=_affected_traces(palace, list(by_uuid), list(questions))
     )
     passages = _passages(palace, drawers)
     changed = []
@@ -178,10 +178,10 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
             for hit in (*trace.hits, *trace.facts, *trace.carried)
             if hit["drawer"] in by_uuid
         ]
-        trace.context = without(
+        trace.context = remove_hits(
             trace.context,
             [
-                _Put(drawer, pointer, span)
+                _Shown(drawer, pointer, span)
                 for drawer, pointer in found
                 for span in passages[drawer.pk]
             ],
@@ -193,23 +193,20 @@ def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:
 
 
 def scrub_cases(palace: Palace, drawers: Sequence[Drawer]) -> None:
-    """Delete the cases that expect nothing but these drawers, or asked with the text of one.
+    """Delete cases that expect only these drawers, or whose question equals a drawer's text.
 
-    From the others the drawers go by themselves. Call it in the transaction that deletes them.
+    For other cases the database cascades. Call it in the transaction that deletes the drawers.
     """
     cases = RecallCase.objects.within(palace)
     expected = ExpectedDrawer.objects.filter(palace=palace)
     concerned = expected.filter(drawer__in=[drawer.pk for drawer in drawers]).values("case")
     others = expected.exclude(drawer__in=[drawer.pk for drawer in drawers]).values("case")
     cases.filter(pk__in=concerned).exclude(pk__in=others).delete()
-    cases.filter(query__in={as_asked(drawer.text) for drawer in drawers}).delete()
+    cases.filter(query__in={normalize_query(drawer.text) for drawer in drawers}).delete()
 
 
-def _concerned(palace: Palace, uuids: list[str], questions: list[str]) -> list[int]:
-    """Keys of the traces that found one of the drawers, or a fact that cites it.
-
-    And of those that asked one of the questions.
-    """
+def _affected_traces(palace: Palace, uuids: list[str], questions: list[str]) -> list[int]:
+    """Keys of the traces that contain one of the drawers, or ask one of the questions."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id FROM palace_recollectiontrace WHERE palace_id = %s AND (query = ANY(%s)"
@@ -221,7 +218,7 @@ def _concerned(palace: Palace, uuids: list[str], questions: list[str]) -> list[i
 
 
 def _passages(palace: Palace, drawers: Sequence[Drawer]) -> dict[int, list[tuple[int, int]]]:
-    """By drawer the spans a block may have shown, the whole of it first."""
+    """By drawer, the spans that a block may have shown, the whole text first."""
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for drawer in drawers:
         spans[drawer.pk].append((0, len(drawer.text)))

@@ -1,8 +1,8 @@
-"""Refiling: rooms and drawers that go to another wing, with all that hangs on them.
+"""Refiling: moves rooms and drawers to another wing.
 
-A room holds one conversation: drawers go to the room that theirs has in the wing, which is made if
-it is missing. Rooms keep their numbers, so pointers still lead to what moved with its room. What
-moved without it is found by a new pointer, and the former one leads nowhere.
+A room contains one conversation, so drawers move to their conversation's room in the target wing,
+which is created if missing. Rooms keep their numbers, so pointers to drawers that move with their
+room stay valid. Drawers that move alone get a new pointer, and the old one becomes invalid.
 """
 
 from __future__ import annotations
@@ -20,28 +20,27 @@ from palace.models.hierarchy import DrawerQuerySet
 from palace.storage.filing.file import next_room_number
 
 UNSORTED = (
-    "Nothing is moved to the unsorted wing: conversations wait there until they are mined. Choose "
-    "another wing."
+    "Nothing can be moved to the unsorted wing: conversations wait there until they are mined. "
+    "Choose another wing."
 )
 OTHER_CONVERSATION = (
-    "A room holds one conversation, and some of these drawers are of another. Move them to the "
-    "wing instead: each conversation has a room of its own there."
+    "A room contains one conversation, and some of these drawers belong to another. Move them to "
+    "the wing instead: each conversation has a room of its own there."
 )
 
 
 class BadMove(PalaceError):
-    """What was asked to move cannot go there; the sentence says what to do."""
+    """An invalid move; the message says what to do."""
 
     code = "bad_move"
 
 
 @transaction.atomic
 def move_room(room: Room, wing: Wing) -> Room:
-    """Move a room, with what of it is in the trash, to a wing; returns it as it is now.
+    """Move a room, including its trashed drawers, to a wing; returns the resulting room.
 
-    Where the wing has a room of the same conversation it becomes part of that one, and its drawers
-    are numbered anew. The wing it leaves goes if that was all it held. Done again, it changes
-    nothing.
+    If the wing has a room of the same conversation, the two are joined, and the moved drawers get
+    new numbers. An emptied wing is removed. Idempotent.
 
     Raises:
         BadMove: the wing is the unsorted one.
@@ -58,18 +57,18 @@ def move_room(room: Room, wing: Wing) -> Room:
 
 
 def _move_room(room: Room, wing: Wing) -> Room:
-    there = _room_there(room, wing)
-    if there is None:
+    target = _room_in(room, wing)
+    if target is None:
         Room.objects.within(room.palace).filter(pk=room.pk).update(wing=wing)
     else:
-        join_rooms(room, there)
+        join_rooms(room, target)
     remove_empty_wings(room.palace, [room.wing])
-    return there or room
+    return target or room
 
 
 @transaction.atomic
 def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
-    """Move drawers of a palace to a wing: a room of which all go moves as a whole.
+    """Move drawers of a palace to a wing; a room moves as a whole if all its drawers move.
 
     Raises:
         BadMove: the wing is the unsorted one.
@@ -84,7 +83,7 @@ def move_drawers(palace: Palace, drawers: DrawerQuerySet, wing: Wing) -> None:
         if _is_all_of(room, keys):
             _move_room(room, wing)
         else:
-            _split_off(room, keys, _room_there(room, wing) or _new_room(room, wing))
+            _split_off(room, keys, _room_in(room, wing) or _new_room(room, wing))
     _note(palace, count, {"wing": str(wing.uuid)})
 
 
@@ -114,12 +113,12 @@ def move_into(palace: Palace, drawers: DrawerQuerySet, room: Room) -> None:
 
 
 def join_rooms(room: Room, other: Room) -> None:
-    """Move what `room` holds and remove it. Its drawers' numbers, and so their pointers, are new.
+    """Move the drawers of `room` to `other` and delete `room`; the drawers get new pointers.
 
-    Call it holding the palace.
+    The caller locks the palace.
     """
     drawers = Drawer.objects.within(room.palace).filter(room=room)
-    _carry_over(room, list(drawers.values_list("pk", flat=True)), other)
+    _move_rows(room, list(drawers.values_list("pk", flat=True)), other)
     Palace.objects.filter(pk=room.palace_id).update(
         highest_room=Greatest("highest_room", room.number)
     )
@@ -130,7 +129,7 @@ def join_rooms(room: Room, other: Room) -> None:
 
 
 def _note(palace: Palace, drawers: int, where: dict[str, str]) -> None:
-    """Names of places are left out, as they may have to be forgotten; their ids lead there."""
+    """Record the activity with ids instead of names, which a purge would have to remove."""
     if drawers:
         what = "a drawer" if drawers == 1 else f"{drawers:,} drawers"
         Activity.objects.create(
@@ -144,14 +143,14 @@ def _note(palace: Palace, drawers: int, where: dict[str, str]) -> None:
 def _split_off(room: Room, keys: Collection[int], other: Room) -> None:
     moving = Drawer.objects.within(room.palace).filter(pk__in=keys)
     highest = moving.aggregate(highest=Max("number"))["highest"]
-    _carry_over(room, keys, other)
+    _move_rows(room, keys, other)
     left = Room.objects.within(room.palace).filter(pk=room.pk)
-    # Their numbers there are not given again: former pointers come to lead nowhere, not elsewhere.
+    # Numbers are not reused: old pointers become invalid instead of pointing elsewhere.
     left.update(highest_drawer=Greatest("highest_drawer", highest))
     _set_span(room)
 
 
-def _carry_over(room: Room, keys: Collection[int], other: Room) -> None:
+def _move_rows(room: Room, keys: Collection[int], other: Room) -> None:
     moving = Drawer.objects.within(room.palace).filter(pk__in=keys)
     present = Drawer.objects.within(room.palace).filter(room=other)
     highest = present.aggregate(highest=Max("number"))["highest"] or 0
@@ -159,7 +158,7 @@ def _carry_over(room: Room, keys: Collection[int], other: Room) -> None:
     _move_closets(room, moving, other)
     moving.update(room=other, number=F("number") + offset)
     waiting = Room.objects.get(pk=room.pk).episode_due_at
-    # Null where neither waits.
+    # Greatest is null only if both are null.
     Room.objects.within(room.palace).filter(pk=other.pk).update(
         episode_due_at=Greatest("episode_due_at", waiting)
     )
@@ -167,7 +166,7 @@ def _carry_over(room: Room, keys: Collection[int], other: Room) -> None:
 
 
 def _move_closets(room: Room, moving: DrawerQuerySet, other: Room) -> None:
-    """Give the drawers the closets of their topics in the other room, moved or made."""
+    """Set the drawers' closets in the other room; closets are moved or created."""
     closets = Closet.objects.within(room.palace)
     topics = closets.filter(room=room, pk__in=moving.values("closet")).order_by("pk")
     for closet in list(topics):
@@ -185,7 +184,7 @@ def _move_closets(room: Room, moving: DrawerQuerySet, other: Room) -> None:
 
 
 def _set_span(room: Room) -> None:
-    """From its first message to its last."""
+    """Set the room's start and end from its drawers."""
     said = Drawer.objects.within(room.palace).filter(room=room)
     span = said.aggregate(started_at=Min("said_at"), ended_at=Max("said_at"))
     Room.objects.within(room.palace).filter(pk=room.pk).update(**span)
@@ -206,25 +205,25 @@ def _new_room(room: Room, wing: Wing) -> Room:
     )
 
 
-def _room_there(room: Room, wing: Wing) -> Room | None:
+def _room_in(room: Room, wing: Wing) -> Room | None:
     """The room that its conversation has in a wing."""
     rooms = Room.objects.within(room.palace).filter(wing=wing)
     return rooms.filter(source=room.source, external_id=room.external_id).first()
 
 
 def _by_room(palace: Palace, drawers: DrawerQuerySet) -> list[tuple[Room, list[int]]]:
-    """The rooms the drawers are in, each with the keys of those."""
+    """The rooms of the drawers, each with its drawers' keys."""
     keys: dict[int, list[int]] = {}
     for key, room in drawers.within(palace).order_by("room_id").values_list("pk", "room_id"):
         keys.setdefault(room, []).append(key)
     rooms = Room.objects.within(palace).select_related("palace", "wing").in_bulk(list(keys))
-    return [(rooms[room], held) for room, held in keys.items()]
+    return [(rooms[room], drawer_keys) for room, drawer_keys in keys.items()]
 
 
 def _is_all_of(room: Room, keys: Collection[int]) -> bool:
-    """Whether the room holds nothing else, in the trash either."""
-    held = Drawer.objects.within(room.palace).filter(room=room)
-    return not held.exclude(pk__in=keys).exists()
+    """Whether these are all drawers of the room, including trashed ones."""
+    own = Drawer.objects.within(room.palace).filter(room=room)
+    return not own.exclude(pk__in=keys).exists()
 
 
 def _refuse_unsorted(wing: Wing) -> None:

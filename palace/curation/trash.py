@@ -1,4 +1,4 @@
-"""The trash: drawers go there in batches, come back in batches, and are purged after a while."""
+"""Trash: drawers are trashed and restored in batches, and purged after KEPT_DAYS."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What went into the trash together.
+    """Drawers trashed together.
 
     Attributes:
-        at: The moment, which all its drawers share and no other batch of the palace has.
-        drawers: How many; 0 when they were in the trash already.
-        facts: What rested on them alone, or was deleted with them.
+        at: `trashed_at` of all its drawers, unique in the palace.
+        drawers: Number of drawers; 0 if all were already in the trash.
+        facts: Texts of the facts that lost all evidence, or were deleted with them.
     """
 
     at: datetime
@@ -53,16 +53,16 @@ class Batch:
 
     @property
     def key(self) -> int:
-        """The moment in microseconds since 1970: how addresses name the batch."""
+        """The moment in microseconds since 1970, which identifies the batch in URLs."""
         return batch_key(self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back.
+    """The result of restoring.
 
     Attributes:
-        unmined: Keys of the rooms where something now waits to be mined.
+        unmined: Keys of the rooms with restored drawers to mine.
     """
 
     drawers: int
@@ -74,7 +74,7 @@ def batch_key(at: datetime) -> int:
 
 
 def moment_of(key: int) -> datetime | None:
-    """The moment of a batch's key; None where the key is none of ours."""
+    """The moment of a batch's key; None if the key is out of range."""
     try:
         return _EPOCH + key * _MICROSECOND
     except OverflowError:
@@ -82,7 +82,7 @@ def moment_of(key: int) -> datetime | None:
 
 
 def drawers_in(place: Place) -> DrawerQuerySet:
-    """All drawers of a place, those in the trash too."""
+    """All drawers of a place, including those in the trash."""
     drawers = Drawer.objects.filter(palace=place.palace_id)
     if isinstance(place, Wing):
         return drawers.filter(room__palace=place.palace_id, room__wing=place)
@@ -94,9 +94,9 @@ def drawers_in(place: Place) -> DrawerQuerySet:
 
 
 def move_to_trash(place: Place) -> Batch:
-    """Move a drawer, or all that a closet, room or wing holds, to the trash as one batch.
+    """Trash a drawer, or all drawers of a closet, room or wing, as one batch.
 
-    What is in the trash already stays in the batch it came with.
+    Drawers already in the trash stay in their batch.
     """
     return trash_drawers(place.palace, drawers_in(place), place)
 
@@ -113,16 +113,16 @@ def trash_drawers(
     """`move_to_trash` for any drawers of a palace.
 
     Args:
-        place: Where they all are, for the activity to name.
-        at: The moment of the batch, from `new_moment`; that of the call unless given.
-        deleted: Facts that were deleted at that moment, with these drawers.
+        place: Their common place, for the activity.
+        at: The moment of the batch, from `new_moment`; default: now.
+        deleted: Facts deleted at that moment together with these drawers.
     """
     palace.lock()
     at = at or new_moment(palace)
-    going = drawers.within(palace).kept()
-    scopes = scopes_of(palace, going)
-    dropped = [*deleted, *unfound(palace, facts_supported_only_by(palace, going))]
-    count = going.update(trashed_at=at)
+    to_trash = drawers.within(palace).kept()
+    scopes = scopes_of(palace, to_trash)
+    dropped = [*deleted, *unfound(palace, facts_supported_only_by(palace, to_trash))]
+    count = to_trash.update(trashed_at=at)
     reopen_ended(palace, scopes)
     put_away(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
@@ -139,10 +139,10 @@ def trash_drawers(
 
 
 def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
-    """Bring those of the drawers that are in the trash back to their places.
+    """Restore the trashed ones of these drawers.
 
-    The facts that went to the trash with them, or were deleted with them, are active again unless
-    others have taken their place.
+    Facts that lost their evidence or were deleted with them become active again, unless others
+    have taken their place.
     """
     with transaction.atomic():
         palace.lock()
@@ -155,7 +155,7 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
 
 
 def restore_drawers(palace: Palace, drawers: DrawerQuerySet) -> Restored:
-    """`restore`, while facts that were deleted with the drawers stay deleted."""
+    """`restore`, but facts that were deleted with the drawers stay deleted."""
     with transaction.atomic():
         palace.lock()
         chosen = drawers.within(palace).trashed()
@@ -172,7 +172,7 @@ def restore_drawers(palace: Palace, drawers: DrawerQuerySet) -> Restored:
 
 
 def _deleted_with(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
-    """Facts that were deleted at the moment a drawer under one of their versions was trashed."""
+    """Facts deleted at the same moment as one of their source drawers was trashed."""
     versions = Fact.objects.filter(palace=palace, memory=OuterRef(OuterRef("memory")))
     words = Evidence.objects.filter(
         palace=palace,
@@ -185,17 +185,17 @@ def _deleted_with(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
 
 
 def batch_of(palace: Palace, at: datetime) -> DrawerQuerySet:
-    """What is still in the trash of what went there at exactly this moment."""
+    """The drawers of a batch that are still in the trash."""
     return Drawer.objects.within(palace).filter(trashed_at=at)
 
 
 def up_to(key: int) -> DrawerQuerySet:
-    """Drawers of any palace that went into the trash with this batch or before it."""
+    """Drawers of any palace that were trashed with this batch or before it."""
     return Drawer.objects.filter(trashed_at__lte=moment_of(key))
 
 
 def was_batch(palace: Palace, at: datetime) -> bool:
-    """Whether such a batch is in the trash of this palace, or ever was."""
+    """Whether this palace has or had such a batch."""
     noted = Activity.objects.filter(
         palace=palace, kind=Activity.Kind.DRAWERS_TRASHED, detail__batch=batch_key(at)
     )
@@ -203,7 +203,7 @@ def was_batch(palace: Palace, at: datetime) -> bool:
 
 
 def days_left(trashed_at: datetime) -> int:
-    """Days until it is purged, a begun one counted as one; 0 when that is due."""
+    """Days until the purge, rounded up; 0 if due."""
     left = trashed_at + timedelta(days=KEPT_DAYS) - timezone.now()
     return max(ceil(left / timedelta(days=1)), 0)
 
@@ -214,7 +214,7 @@ def expired(now: datetime) -> DrawerQuerySet:
 
 
 def new_moment(palace: Palace) -> datetime:
-    """Now, or just after the latest batch where the clock has been put back."""
+    """Now, or just after the latest batch if the clock was set back."""
     trash = Drawer.objects.within(palace).trashed()
     latest = trash.aggregate(Max("trashed_at"))["trashed_at__max"]
     now = timezone.now()
@@ -230,7 +230,7 @@ def _in_words(count: int, place: Place | None = None) -> str:
 
 
 def _where(place: Place) -> dict[str, str]:
-    """What an activity says about the place, so that it can lead there."""
+    """The place's id for the activity's link."""
     if isinstance(place, Wing):
         return {"wing": str(place.uuid)}
     return {"room": str((place if isinstance(place, Room) else place.room).uuid)}

@@ -1,4 +1,4 @@
-"""Wings in order: another name or kind, or two that become one. Mining finds what they became."""
+"""Renaming and merging of wings. Former names become aliases, so that mining still finds them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from django.db.models.functions import Greatest
 
 from language.extraction import WingFound
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.refiling import join_rooms
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
-from palace.storable import LABEL_LENGTH, storable_label
 
-# The name of the wing where rooms wait until they are mined, wherever it has not been made yet.
+# The slug of the wing for unmined rooms, reserved also before it exists.
 RESERVED = "unsorted"
 
 
 class BadWing(PalaceError):
-    """What was asked of a wing cannot be done; the sentence says what to do."""
+    """An invalid operation on a wing; the message says what to do."""
 
     code = "bad_wing"
 
 
 class NameTaken(BadWing):
-    """Another wing goes by this name.
+    """Another wing has this name or alias.
 
     Attributes:
         by: That wing; the two can be merged.
@@ -39,8 +39,7 @@ class NameTaken(BadWing):
     def __init__(self, name: str, by: Wing) -> None:
         called = "" if by.name == name else f", which is called “{by.name}” now"
         super().__init__(
-            f"Another wing goes by the name “{name}”{called}. "
-            "Choose another name, or merge the two."
+            f"Another wing has the name “{name}”{called}. Choose another name, or merge the two."
         )
         self.by = by
 
@@ -49,9 +48,9 @@ class NameTaken(BadWing):
 class Merged:
     """
     Attributes:
-        rooms: How many moved that hold drawers outside of the trash.
-        drawers: How many those are.
-        trashed: How many drawers in the trash moved.
+        rooms: Number of moved rooms with drawers outside the trash.
+        drawers: Number of moved drawers outside the trash.
+        trashed: Number of moved drawers in the trash.
     """
 
     into: Wing
@@ -64,14 +63,14 @@ class Merged:
 def change_wing(
     wing: Wing, *, name: str, kind: str, aliases: Collection[str] | None = None
 ) -> Wing:
-    """Give a wing a name and a kind. Its former name still leads mining to it.
+    """Set a wing's name and kind. Its former name becomes an alias.
 
     Args:
-        aliases: All other names that are to lead to it beside those; None leaves what there is.
+        aliases: Replaces the other aliases; None: unchanged.
 
     Raises:
-        NameTaken: another wing goes by that name, now or formerly.
-        BadWing: there is no such name or kind to give, or no such wing any more.
+        NameTaken: another wing has that name or alias.
+        BadWing: the name or kind is invalid, or the wing was deleted.
     """
     palace = _locked(wing)
     wing = _present(wing)
@@ -82,28 +81,28 @@ def change_wing(
     if slug != wing.slug:
         _refuse_taken(wing, name, slug)
         _add_aliases(wing, [wing.slug, slug])
-    said = _changes(wing, name, kind)
+    summary = _changes(wing, name, kind)
     wing.name, wing.slug, wing.kind = name, slug, kind
     wing.save(update_fields=["name", "slug", "kind"])
     if aliases is not None and _replace_aliases(wing, [*aliases, former]):
-        said = said or f"“{_short(name)}” is found by other names now."
-    if said:
+        summary = summary or f"“{_short(name)}” is found by other names now."
+    if summary:
         Activity.objects.create(
             palace=palace,
             kind=Activity.Kind.WING_CHANGED,
-            summary=said[:300],
+            summary=summary[:300],
             detail={"wing": str(wing.uuid)},
         )
     return wing
 
 
 def wing_called(palace: Palace, name: str) -> Wing:
-    """The wing that goes by this name, now or formerly; a topic's, made if there is none.
+    """The wing with this name or alias; created as a topic if missing.
 
-    Call it holding the palace.
+    The caller locks the palace.
 
     Raises:
-        BadWing: there can be no such wing.
+        BadWing: the name is invalid.
     """
     name = _checked(name)
     if slug_of(name) == RESERVED:
@@ -111,8 +110,8 @@ def wing_called(palace: Palace, name: str) -> Wing:
     return wing_for(palace, WingFound(Wing.Kind.TOPIC, name))
 
 
-def to_be_merged(wing: Wing, into: Wing) -> Merged:
-    """What `merge_wings` would move, were it done now.
+def preview_merge(wing: Wing, into: Wing) -> Merged:
+    """What `merge_wings` would move.
 
     Raises:
         BadWing: these two cannot be merged.
@@ -131,16 +130,16 @@ def to_be_merged(wing: Wing, into: Wing) -> Merged:
 
 @transaction.atomic
 def merge_wings(wing: Wing, into: Wing) -> Merged:
-    """Move all rooms of `wing` into the other and remove it; its names become the other's.
+    """Move all rooms of `wing` to `into`, and delete `wing`; its names become aliases of `into`.
 
-    Pointers still lead to their drawers: rooms keep their numbers.
+    Pointers stay valid, because rooms keep their numbers.
 
     Raises:
-        BadWing: these two cannot be merged, or one of them is no more.
+        BadWing: these two cannot be merged, or one of them was deleted.
     """
     palace = _locked(wing)
     wing, into = _present(wing), _present(into)
-    merged = to_be_merged(wing, into)
+    merged = preview_merge(wing, into)
     _join_rooms(wing, into)
     Room.objects.filter(palace=palace, wing=wing).update(wing=into)
     WingAlias.objects.filter(palace=palace, wing=wing).update(wing=into)
@@ -159,20 +158,20 @@ def merge_wings(wing: Wing, into: Wing) -> Merged:
 
 
 def _locked(wing: Wing) -> Palace:
-    """Nobody else adds, names or moves wings of this palace until the transaction ends."""
+    """Lock the wing's palace until the transaction ends."""
     palace = wing.palace
     palace.lock()
     return palace
 
 
 def _present(wing: Wing) -> Wing:
-    """The wing as it is now."""
+    """The wing, read again."""
     _refuse_unsorted(wing)
     present = Wing.objects.filter(palace=wing.palace_id, pk=wing.pk).first()
     if present is None:
         raise BadWing(
-            f"The wing “{wing.name}” is no longer here: it was merged with another, or emptied "
-            "for good. Go back to the palace and look where its rooms are."
+            f"The wing “{wing.name}” no longer exists: it was merged with another, or its drawers "
+            "were deleted for good. Go back to the palace to find its rooms."
         )
     return present
 
@@ -189,7 +188,7 @@ def _checked(name: str) -> str:
     """The name on one line.
 
     Raises:
-        BadWing: it is none.
+        BadWing: it is invalid.
     """
     name = storable_label(" ".join(name.split())) if len(name) <= LABEL_LENGTH else name
     if not name:
@@ -212,26 +211,26 @@ def _refuse_taken(wing: Wing, name: str, slug: str) -> None:
 
 
 def _add_aliases(wing: Wing, slugs: Iterable[str]) -> None:
-    """A name that is an alias already, be it of another wing, stays as it is."""
+    """Add aliases; existing ones, also of other wings, are unchanged."""
     rows = [WingAlias(palace_id=wing.palace_id, wing=wing, slug=slug) for slug in slugs]
     WingAlias.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _replace_aliases(wing: Wing, names: Collection[str]) -> bool:
-    """Let these names and its own lead to the wing, and no others; whether that was a change."""
+    """Replace all aliases except its own slug; True if they changed."""
     called = {slug_of(name): name for name in map(_checked, names)}
     called.pop(wing.slug, None)
     for slug, name in called.items():
         _refuse_taken(wing, name, slug)
-    held = WingAlias.objects.filter(palace=wing.palace_id, wing=wing)
-    before = set(held.exclude(slug=wing.slug).values_list("slug", flat=True))
-    held.filter(slug__in=before - called.keys()).delete()
+    existing = WingAlias.objects.filter(palace=wing.palace_id, wing=wing)
+    before = set(existing.exclude(slug=wing.slug).values_list("slug", flat=True))
+    existing.filter(slug__in=before - called.keys()).delete()
     _add_aliases(wing, called.keys() - before)
     return before != called.keys()
 
 
 def _changes(wing: Wing, name: str, kind: str) -> str:
-    """What changes, in a sentence; empty when nothing does."""
+    """A sentence on what changes; empty if nothing does."""
     label = Wing.Kind(kind).label.lower()
     kind_now = f"{'an' if label[0] in 'aeiou' else 'a'} {label}"
     if name != wing.name:
@@ -241,14 +240,14 @@ def _changes(wing: Wing, name: str, kind: str) -> str:
 
 
 def _short(name: str) -> str:
-    """Two of them fit into an activity's sentence."""
+    """Shortened, so that two names fit in an activity's summary."""
     return name if len(name) <= 100 else f"{name[:99]}…"
 
 
 def _join_rooms(wing: Wing, into: Wing) -> None:
-    """Rooms of a conversation that the other wing has too become part of the room there."""
-    held = Room.objects.filter(palace=wing.palace_id, wing=into)
-    there = {(room.source, room.external_id): room for room in held}
+    """Join rooms of conversations that have a room in both wings."""
+    existing = Room.objects.filter(palace=wing.palace_id, wing=into)
+    there = {(room.source, room.external_id): room for room in existing}
     for room in Room.objects.filter(palace=wing.palace_id, wing=wing):
         other = there.get((room.source, room.external_id))
         if other is not None:

@@ -1,4 +1,4 @@
-"""Batches: the unmined drawers that are mined together, in whole windows."""
+"""Batches: unmined drawers that are mined in one transaction, in whole windows."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from palace.mining.windows import WHOLE, WINDOW, WINDOWS_A_BATCH, windows
 from palace.models import Drawer, Room
 from settings_app.models import settings_of
 
-# A batch takes whole rooms until it has so many drawers.
+# A batch takes whole rooms until it has this many drawers.
 ENOUGH = 384
-# Drawers that are looked at for one batch: of one room, a window more than its batch can hold.
+# Drawers read per batch: enough for one window more than a batch can contain of one room.
 LOOKED_AT = ENOUGH + WHOLE + WINDOW * WINDOWS_A_BATCH
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The windows of one room that are in a batch."""
+    """The windows of one room in a batch."""
 
     room: Room
     windows: list[list[Drawer]]
@@ -31,12 +31,12 @@ class Part:
 
 
 def batches(rooms: Sequence[Room]) -> Iterator[list[Part]]:
-    """Batches of rooms of one palace, each read from the database when its turn comes."""
+    """Batches of rooms of one palace, each read from the database on demand."""
     while rooms:
         parts = _parts(rooms)
         if not parts:
             return
-        # A model is asked about each window: what it said is not to wait for other rooms.
+        # With a model, a batch is one room, so that its results are committed without delay.
         asks_a_model = settings_of(rooms[0].palace.owner_id).chat_model().endpoint is not None
         yield parts[:1] if asks_a_model else _enough(parts)
 
@@ -52,12 +52,12 @@ def _parts(rooms: Sequence[Room]) -> list[Part]:
         room = by_key[key]
         cut = windows(list(group), lengths[room.source, room.external_id])
         parts.append(Part(room, cut[:WINDOWS_A_BATCH]))
-    # What was looked at may end in the middle of the last room.
+    # The drawers read may end in the middle of the last room.
     return parts[:-1] if len(drawers) == LOOKED_AT and len(parts) > 1 else parts
 
 
 def _lengths(rooms: Sequence[Room]) -> dict[tuple[str, str], int]:
-    """Messages of each conversation that the rooms are of, by source and id."""
+    """Number of messages of each room's conversation, by source and id."""
     kept = Drawer.objects.within(rooms[0].palace).filter(
         source__in={room.source for room in rooms},
         conversation__in={room.external_id for room in rooms},

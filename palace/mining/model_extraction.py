@@ -1,4 +1,4 @@
-"""Reading a window: by local rules, or by one structured model call, checked against the window."""
+"""Extraction from a window: local rules, or one structured model call validated by the window."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel, Field
 
+from language.english.fact_prompt import RULES, quoted
 from language.english.topics.draft import Draft, draft
 from language.english.topics.subjects import EVERYDAY, areas, key_of
 from language.english.topics.titles import capitalised, is_real_title
@@ -22,6 +23,7 @@ from language.extraction import (
     Vectors,
     WingFound,
 )
+from language.fact_answers import FactAnswer, checked
 from language.predicates import PREDICATES
 from language.transcripts import Turn
 from llm import chat
@@ -29,10 +31,8 @@ from llm.chat import Message
 from llm.errors import LLMError
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.prompts.fact_answers import FactAnswer, checked
-from palace.prompts.facts import RULES, quoted
 
-# Of a longer message the beginning and the end are shown: what it is about stands there.
+# Longer messages are shortened to their beginning and end, which state their subject.
 SHOWN_CHARS = 1600
 _KNOWN_WINGS = 60
 _BEFORE_CHARS = 300
@@ -107,10 +107,10 @@ def extract_with_model(
     endpoint: Endpoint,
     owner_id: int | None,
 ) -> Extraction:
-    """Read a window of at least one turn; see `Extractor`.
+    """Extract from a window of at least one turn; see `Extractor`.
 
-    What the model leaves out or gets wrong is filled in by the local extractor, which also
-    answers alone, with a note, when the model fails.
+    The local extractor fills in what the model leaves out or gets wrong. If the model fails, the
+    result is the local one, with a note.
     """
     own = extract(window, vectors, context, embed, drafted)
     try:
@@ -131,7 +131,7 @@ def extract_with_model(
 def _checked(
     answer: WindowAnswer, own: Extraction, window: Sequence[Turn], context: Context
 ) -> Extraction:
-    """The answer as far as the window bears it out; the rest from `own`."""
+    """The parts of the answer that the window confirms; the rest from `own`."""
     entities = tuple(_entities(answer.entities, window))
     title = own.title if is_real_title(context.title) else _line(answer.title, TITLE_CHARS)
     return dataclasses.replace(
@@ -146,7 +146,7 @@ def _checked(
 
 
 def _topics(answered: Sequence[TopicAnswer], turns: int) -> tuple[TopicFound, ...]:
-    """Cover every turn once, in order, whatever numbers the model gave."""
+    """Topics that cover every turn once, in order, also if the model's numbers do not."""
     starts: dict[int, str] = {}
     for topic in sorted(answered, key=lambda topic: topic.first_turn):
         title = _line(topic.title, TITLE_CHARS)
@@ -164,9 +164,9 @@ def _topics(answered: Sequence[TopicAnswer], turns: int) -> tuple[TopicFound, ..
 def _wing(
     answered: WingAnswer, own: WingFound, window: Sequence[Turn], context: Context
 ) -> WingFound:
-    """A wing there is, or an area, or a new person or project that the window names."""
+    """An existing wing, an area, or a new person or project that the window names."""
     if own.kind != "topic":
-        return own  # Told by who speaks or by the source, which a model knows no better.
+        return own  # Known from the speakers or the source, which are more reliable than the model.
     name = _line(answered.name, NAME_CHARS)
     known = [*context.wings, EVERYDAY, *(WingFound("topic", area.name) for area in areas())]
     for wing in known:
@@ -178,7 +178,7 @@ def _wing(
 
 
 def _is_theme(name: str, window: Sequence[Turn], context: Context) -> bool:
-    """Named by the source or in turn after turn; one message alone founds no wing."""
+    """Whether the title or several turns name it; one message is not enough for a wing."""
     plain = name.casefold()
     asked = [turn.text.casefold() for turn in window if turn.role != "assistant"]
     in_title = is_real_title(context.title) and plain in context.title.casefold()
@@ -186,7 +186,7 @@ def _is_theme(name: str, window: Sequence[Turn], context: Context) -> bool:
 
 
 def _entities(answered: Sequence[EntityAnswer], window: Sequence[Turn]) -> Iterator[EntityFound]:
-    """Those whose names stand in the turns, with where they stand."""
+    """The entities whose names occur in the turns, with their spans."""
     seen: set[tuple[str, str]] = set()
     for entity in answered[:_MOST_ENTITIES]:
         kind = _ENTITY_KINDS.get(entity.kind.strip().lower(), "")
@@ -211,7 +211,7 @@ def _spans(names: Iterable[str], window: Sequence[Turn]) -> Iterator[Span]:
 
 
 def _line(text: str, limit: int) -> str:
-    """On one line, without quotes or a final stop; empty if it is longer than a name can be."""
+    """The text on one line, without quotes or a final stop; empty if longer than `limit`."""
     line = " ".join(text.split()).strip(" \"'“”.#*")
     return line if len(line) <= limit else ""
 
@@ -223,7 +223,7 @@ def extract(
     embed: Embed,
     drafted: Draft | None = None,
 ) -> Extraction:
-    """Read a window of at least one turn; see `palace.mining.window_reader.Extractor`."""
+    """Extract from a window of at least one turn, by local rules; see `Extractor`."""
     try:
         drafted = drafted or draft(window, vectors, context)
         return read_window(drafted, window, vectors, context, embed)

@@ -1,7 +1,7 @@
-"""Writing what was mined; and drawers restored with their places, which are indexed, not read.
+"""Placement: writes mined drawers, and indexes restored drawers that already have a closet.
 
-A drawer that is mined is given its closet and its passages at once; one that has a closet and is
-not mined was mined elsewhere.
+Mining sets the closet and writes the passages in one transaction. An unmined drawer with a closet
+was mined in another palace, so it is indexed without extraction.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from palace.storage.indexing import passages, postings
 from palace.storage.indexing.passages import Embedded
 from palace.storage.indexing.spaces import active_space, stays_active
 
-# Drawers that are indexed together: a full load for the embedder.
+# Drawers per embedder call.
 BATCH = 384
 
 
 def placed(palace: Palace) -> DrawerQuerySet:
-    """Those that have a place and are to be indexed, in the trash too."""
+    """Drawers with a closet that are not indexed yet, also in the trash."""
     drawers = Drawer.objects.within(palace)
     return drawers.filter(mined_at=None, closet__isnull=False)
 
 
 def index_placed(rooms: Sequence[Room]) -> None:
-    """Make passages and postings of what is placed in rooms of one palace.
+    """Write passages and postings of the placed drawers in rooms of one palace.
 
-    Call it holding the rooms. It may be killed and repeated.
+    The caller holds the rooms' locks. Safe to kill and repeat.
     """
     if not rooms:
         return
@@ -47,7 +47,7 @@ def _index(palace: Palace, drawers: Sequence[Drawer]) -> None:
     space = active_space()
     embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
     with transaction.atomic():
-        # Lost to a power cut, it is done again: the mark that it was done is lost with it.
+        # A power failure loses the rows together with their `mined_at`, so the work is repeated.
         commit_without_waiting()
         palace.lock()
         held = placed(palace).filter(pk__in=[drawer.pk for drawer in drawers]).order_by("pk")
@@ -59,11 +59,11 @@ def _index(palace: Palace, drawers: Sequence[Drawer]) -> None:
 def write_mined(
     palace: Palace, drawers: Sequence[Drawer], embedded: Embedded, written: Sequence[Drawer]
 ) -> None:
-    """Call it in a transaction that holds the palace and the drawers.
+    """Write mined drawers. Call it in a transaction that locks the palace and the drawers.
 
     Args:
-        drawers: Those that were embedded, in that order.
-        written: Those of them to write, with their closets, tags and preferences.
+        drawers: The embedded drawers, in the order of `embedded`.
+        written: The subset to write, with closets, tags and preferences set.
     """
     terms = {drawer.pk: analyze(drawer.text) for drawer in written}
     passages.store(palace, [drawer.pk for drawer in drawers], embedded, only=terms)
@@ -75,7 +75,7 @@ def write_mined(
 
 
 def mark_mined(palace: Palace, drawers: Sequence[Drawer]) -> None:
-    """One statement for all: `bulk_update` would send a CASE with as many arms as drawers."""
+    """Update all in one statement: `bulk_update` would send a CASE with an arm per drawer."""
     columns = zip(
         *(
             (d.pk, d.closet_id, json.dumps(d.tags), d.preference, d.terms, d.traits)

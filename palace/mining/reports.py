@@ -1,4 +1,4 @@
-"""Reports: the activity that says what a mining run landed."""
+"""Reports: the activity that records the results of a mining run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from palace.models import Activity, Room
 
 
 class Report:
-    """One activity a run, growing with each batch in the batch's own transaction.
+    """One activity per run, updated in the transaction of each batch.
 
-    So a run that is killed has reported exactly what it landed.
+    So a killed run has reported exactly what it committed.
 
     Attributes:
-        made: How many drawers, topics, entities, mentions and passages landed.
-        notes: What was degraded, in sentences, each once.
+        made: Numbers of drawers, topics, entities, mentions and passages written.
+        notes: Sentences on what was degraded, each once.
     """
 
     def __init__(self, room: Room) -> None:
@@ -25,10 +25,10 @@ class Report:
         self._activity = Activity(palace_id=room.palace_id, kind=Activity.Kind.MEMORY_MINED)
 
     def add(self, room: Room, landed: Landed) -> Activity:
-        """What landed, to be saved in the transaction that wrote it.
+        """Add a batch's results; the caller saves the activity in the same transaction.
 
         Args:
-            room: As it is now, with the title and wing that mining gave it.
+            room: With its title and wing from mining.
         """
         self.made.update(landed.made)
         self.notes.update(dict.fromkeys(landed.notes))
@@ -42,13 +42,13 @@ class Report:
 
 
 def save(activities: Sequence[Activity]) -> None:
-    """Those of earlier batches anew, all others in one statement."""
+    """Update the activities of earlier batches, and insert all others in one statement."""
     for activity in [each for each in activities if each.pk]:
         activity.save()
     Activity.objects.bulk_create([each for each in activities if not each.pk])
 
 
 def summary_of(count: int, room: Room) -> str:
-    """What an activity says of so many messages mined in a room."""
+    """The sentence of an activity on the messages mined in a room."""
     messages = "message" if count == 1 else "messages"
     return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300]

@@ -1,4 +1,4 @@
-"""Linking: what an extractor found, into wings, closets, entities and mentions that exist once."""
+"""Room linker: writes extractions as wings, closets, entities and mentions, without duplicates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from django.db.models import Max
 
 from language.extraction import EntityFound, WingFound
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH
 from palace.mining.window_reader import Reading
 from palace.models import Closet, Entity, Palace, Room, Wing, WingAlias
-from palace.storable import LABEL_LENGTH
 
 EntityKey = tuple[str, str]  # Kind and slug.
 
 
 @dataclass(slots=True)
 class Landed:
-    """What was written: counts by kind, and what was degraded, in sentences."""
+    """Rows written, by kind, and sentences on what was degraded."""
 
     made: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -28,10 +28,10 @@ class Landed:
 
 @dataclass(slots=True)
 class Linked:
-    """A room with what was read in it, and what of that has landed.
+    """A room, its extractions, and the rows written.
 
     Attributes:
-        room: As it is now, with the wing and title that mining gave it.
+        room: With its wing and title from mining.
     """
 
     room: Room
@@ -40,12 +40,12 @@ class Linked:
 
 
 def link(palace: Palace, readings: Mapping[int, Reading]) -> list[Linked]:
-    """Write what was read in rooms, by their keys, inside a transaction that holds the palace.
+    """Write the extractions of rooms, by key, in a transaction that locks the palace.
 
-    Each kind of row is written once for all rooms. The drawers are given their closets, tags
-    and preferences, but not saved.
+    Each kind of row is written in one statement for all rooms. Closets, tags and preferences are
+    set on the drawers, but not saved.
     """
-    # As they are now: another run may have sorted them since.
+    # Read again, because another run may have sorted them since.
     rooms = Room.objects.within(palace).select_related("wing").in_bulk(list(readings))
     linked = [Linked(rooms[key], reading) for key, reading in readings.items()]
     _sort_rooms(palace, linked)
@@ -57,7 +57,7 @@ def link(palace: Palace, readings: Mapping[int, Reading]) -> list[Linked]:
 
 
 def _sort_rooms(palace: Palace, linked: Sequence[Linked]) -> None:
-    """Give unsorted rooms their wings and titles. A sorted one stays where it is."""
+    """Set wings and titles of unsorted rooms; sorted rooms are unchanged."""
     wings: dict[WingFound, Wing] = {}
     unsorted = [one for one in linked if one.room.wing.number == Wing.UNSORTED]
     for one in unsorted:
@@ -85,7 +85,7 @@ def _save_places(palace: Palace, rooms: Sequence[Room]) -> None:
 
 
 def _file_topics(palace: Palace, linked: Sequence[Linked]) -> None:
-    """Give each drawer the closet of its topic."""
+    """Set each drawer's closet by its topic."""
     closets = _closets(palace, linked)
     for one in linked:
         for window, extraction in one.reading.windows:
@@ -95,7 +95,7 @@ def _file_topics(palace: Palace, linked: Sequence[Linked]) -> None:
 
 
 def _closets(palace: Palace, linked: Sequence[Linked]) -> Mapping[tuple[int, str], Closet]:
-    """The rooms' closets by room and slug, those that are missing made."""
+    """The rooms' closets by room and slug; missing ones are created."""
     present = {
         (closet.room_id, closet.slug): closet
         for closet in Closet.objects.within(palace).filter(room__in=[one.room for one in linked])
@@ -161,7 +161,7 @@ def _add_mentions(palace: Palace, rows: Collection[tuple[int, int, int, int]]) -
 
 
 def wing_for(palace: Palace, found: WingFound) -> Wing:
-    """The wing of that name or alias, made if there is none; call it holding the palace."""
+    """The wing with that name or alias, created if missing. The caller locks the palace."""
     slugs = list(dict.fromkeys(map(slug_of, (found.name, *found.aliases))))
     wings = Wing.objects.filter(palace=palace)
     wing = wings.filter(slug=slugs[0]).first()
@@ -187,7 +187,7 @@ def wing_for(palace: Palace, found: WingFound) -> Wing:
 
 
 def entities_for(palace: Palace, linked: Sequence[Linked]) -> Mapping[EntityKey, int]:
-    """The key of the entity of each kind and slug found, made if there is none."""
+    """The key of each found entity by kind and slug; missing entities are created."""
     found = [_found_in(one.reading) for one in linked]
     known = _present(palace, {slug for wanted in found for _, slug in wanted})
     missing: dict[EntityKey, EntityFound] = {}
@@ -227,6 +227,6 @@ def _found_in(reading: Reading) -> dict[EntityKey, EntityFound]:
 def _present(palace: Palace, slugs: Collection[str]) -> dict[EntityKey, int]:
     if not slugs:
         return {}
-    # All kinds, as the index begins with the kind.
+    # Filter by all kinds, because the index begins with the kind.
     rows = Entity.objects.filter(palace=palace, kind__in=Entity.Kind.values, slug__in=slugs)
     return {(kind, slug): key for kind, slug, key in rows.values_list("kind", "slug", "pk")}

@@ -1,4 +1,4 @@
-"""Mining rooms: topics, tags, passages and postings of drawers that have none yet."""
+"""Mining of rooms: topics, tags, passages and postings of unmined drawers."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from palace.models.locks import held_where_free
 from palace.storage.indexing.passages import Embedded
 from palace.storage.indexing.spaces import active_space, stays_active
 
-# Messages that are worth mining together: a full load for the embedder.
+# Messages mined together: a full embedder batch.
 GROUP = 192
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the model that read a window found in its drawers beside topics and names.
+    """Facts that a model found in a window, in addition to topics and names.
 
     Attributes:
-        endpoint: The model that read them.
+        endpoint: The model that found them.
     """
 
     drawers: Sequence[Drawer]
@@ -39,17 +39,17 @@ class Found:
     endpoint: Endpoint | None
 
 
-# Called after each batch, outside of its transaction, with what its windows say.
+# Called after each batch, outside of its transaction, with the facts found in its windows.
 Learn = Callable[[Palace, Sequence[Found]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """What a mining run made.
+    """The result of a mining run.
 
     Attributes:
-        made: How many drawers, topics, entities, mentions and passages landed.
-        notes: What was degraded, in sentences.
+        made: Numbers of drawers, topics, entities, mentions and passages written.
+        notes: Sentences on what was degraded.
     """
 
     made: Counter[str] = field(default_factory=Counter)
@@ -57,14 +57,14 @@ class Mined:
 
 
 def mine_rooms(rooms: Sequence[Room], learn: Learn) -> Mined:
-    """Make topics, tags, passages and postings of these rooms' drawers that have none yet.
+    """Compute topics, tags, passages and postings of the unmined drawers of these rooms.
 
-    The rooms are of one palace and share calls to the embedder and transactions. Rooms that
-    another process is mining are left to that one.
+    The rooms belong to one palace and share embedder calls and transactions. Rooms that another
+    process is mining are skipped.
 
     Args:
-        learn: Is given the facts that a model found while it read, so that it is asked but once.
-            Should the process die before, the drawers are read for facts by themselves.
+        learn: Receives the facts that a model found during mining, which saves a second model
+            call. If the process dies before, fact extraction runs separately.
     """
     reports = {room.pk: Report(room) for room in rooms}
     while rooms := _with_unmined(rooms):
@@ -79,9 +79,9 @@ def mine_rooms(rooms: Sequence[Room], learn: Learn) -> Mined:
 
 
 def index_rooms(rooms: Sequence[Room]) -> None:
-    """Make findable what came to rooms of one palace with its closets, and read nothing.
+    """Index the restored drawers of rooms of one palace, without extraction.
 
-    Rooms that another process is mining are left to that one, which does the same.
+    Rooms that another process is mining are skipped, because that process does the same.
     """
     with _held(rooms) as ours:
         index_placed(ours)
@@ -89,7 +89,7 @@ def index_rooms(rooms: Sequence[Room]) -> None:
 
 @contextmanager
 def _held(rooms: Sequence[Room]) -> Iterator[list[Room]]:
-    """Those of the rooms that nobody else is mining."""
+    """Lock the rooms that no other process is mining."""
     names = {f"mine room {room.pk}": room for room in rooms}
     with held_where_free(names) as ours:
         yield [names[name] for name in ours]
@@ -111,7 +111,7 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]
     with transaction.atomic():
-        # Lost to a power cut, it is mined again: the mark that it was mined is lost with it.
+        # A power failure loses the rows together with their `mined_at`, so the work is repeated.
         commit_without_waiting()
         palace.lock()
         parts = _still_unmined(palace, batch)
@@ -133,7 +133,7 @@ def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[Found]
 
 
 def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
-    """Whoever came second finds the drawers mined, and leaves that room as it is."""
+    """The parts whose drawers are all still unmined and in their room; the drawers are locked."""
     wanted = [drawer.pk for part in batch for drawer in part.drawers]
     held = Drawer.objects.within(palace).unmined().filter(pk__in=wanted).order_by("pk")
     rooms = dict(held.select_for_update().values_list("pk", "room_id"))
@@ -149,8 +149,8 @@ def _link(
 ) -> None:
     """
     Args:
-        passages: How many each drawer has, by its key.
-        notes: What was degraded in all of the parts.
+        passages: Number of passages by drawer key.
+        notes: Sentences on what was degraded in all parts.
     """
     linked = link(palace, {part.room.pk: reading for part, reading in read.items()})
     activities = []

@@ -1,4 +1,4 @@
-"""Reading windows: the extractor's answers, with what is known handed from one to the next."""
+"""Window reader: runs the extractor on windows in order, passing known wings and entities on."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ class Extractor(Protocol):
         """Read a window of at least one turn.
 
         Args:
-            vectors: One row a turn (unit length); None while the embedder is down.
-            embed: Texts to unit vectors, for what else needs comparing by meaning; may raise
+            vectors: One row per turn (unit length); None if the embedder is unavailable.
+            embed: Embeds further texts as unit vectors; may raise
                 `llm.errors.EmbedderUnavailable`.
-            drafted: The window's draft with these vectors, where it was made already.
+            drafted: The window's draft with these vectors, if already made.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Windows of drawers, each with what the extractor found in it."""
+    """Windows of drawers, each with its extraction."""
 
     windows: tuple[tuple[list[Drawer], Extraction], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A window that is still to be read, with all that can be told of it by itself."""
+    """A window to read, with its draft, which depends on the window alone."""
 
     drawers: list[Drawer]
     turns: list[Turn]
@@ -74,13 +74,13 @@ class _Window:
 
 
 class WindowReader:
-    """Reads rooms of one palace, one after the other. Nothing is written.
+    """Reads rooms of one palace in order, without writing.
 
-    What it found in one window is known when it reads the next, as if it had been written.
+    The findings of one window are known to the next, as if they had been written.
 
     Attributes:
-        endpoint: The model that reads; None where local rules do.
-        note: Why the model that was chosen cannot be asked; empty otherwise.
+        endpoint: The model used; None for local rules.
+        note: Why the chosen model is unavailable; empty otherwise.
     """
 
     def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
@@ -96,10 +96,10 @@ class WindowReader:
         self._entities = PalaceEntities(palace)
 
     def read(self, parts: Sequence[Part], vectors: Vectors | None) -> list[Reading]:
-        """Read the parts' windows in order; one reading a part.
+        """Read the parts' windows in order; one reading per part.
 
         Args:
-            vectors: One row a drawer, all parts in order; None while the embedder is down.
+            vectors: One row per drawer, all parts in order; None if the embedder is unavailable.
         """
         contexts = _contexts([(part.room, part.windows[0][0]) for part in parts])
         drafted = list(_drafted(parts, contexts, vectors))
@@ -151,7 +151,7 @@ def _turn(drawer: Drawer) -> Turn:
 
 
 def _contexts(beginnings: Sequence[tuple[Room, Drawer]]) -> list[Context]:
-    """What conversations themselves say about windows of these rooms that begin so."""
+    """Contexts from the conversations, for windows of these rooms with these first drawers."""
     speakers = _speakers([room for room, _ in beginnings])
     contexts = []
     for room, first in beginnings:
@@ -180,7 +180,7 @@ def _earlier(room: Room, first: Drawer) -> list[Drawer]:
 
 
 def _speakers(rooms: Sequence[Room]) -> Mapping[tuple[str, str], list[str]]:
-    """Who speaks in each conversation that the rooms are of, by source and id."""
+    """The speakers of each room's conversation, by source and id."""
     named = Drawer.objects.kept().filter(
         palace=rooms[0].palace_id,
         source__in={room.source for room in rooms},
@@ -205,17 +205,14 @@ def _known_wings(palace: Palace) -> tuple[WingFound, ...]:
 
 
 class Remembered:
-    """An `Embed` that knows the texts it was asked for before.
-
-    A call to the embedder costs as much as the dozen words that it is asked for in one window.
-    """
+    """An `Embed` with a cache: an embedder call costs as much as the dozen words of a window."""
 
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
         self._vectors: dict[str, Vectors] = {}
 
     def look_ahead(self, texts: Iterable[str]) -> None:
-        """Embed what is going to be asked for, if it can be done; if not, asking will tell."""
+        """Embed texts ahead of use; an error is raised when they are used, not here."""
         try:
             self._learn(texts)
         except LLMError:
@@ -234,36 +231,36 @@ class Remembered:
 
 
 class PalaceEntities:
-    """The entities there are, and those found since, which are still to be written.
+    """The palace's entities, and those found since that are not written yet.
 
-    A palace has thousands and a window names a few: only those are read, each name once.
+    A palace has thousands, but a window names only a few: these are loaded, each name once.
     """
 
     def __init__(self, palace: Palace) -> None:
         self._entities = Entity.objects.filter(palace=palace).order_by("pk")
         self._looked_up: set[str] = set()
         self._names: dict[str, KnownEntity] = {}
-        # Few have any, and there is no telling which of them a window names.
+        # Few entities have aliases, and any of these may occur in a window.
         aliased = self._read(self._entities.exclude(aliases=[]))
         self._aliases = {alias.casefold(): entity for entity in aliased for alias in entity.aliases}
 
     def named(self, names: Collection[str]) -> Mapping[str, KnownEntity]:
-        """See `KnownEntities`. Whose own name it is goes before whose alias."""
+        """See `KnownEntities`. An entity's own name takes precedence over another's alias."""
         self.look_up(names)
-        # In windows by the hundred, not put together anew each time.
+        # A ChainMap avoids merging the dictionaries for each of hundreds of windows.
         return named_among(ChainMap(self._names, self._aliases), names)
 
     def look_up(self, names: Collection[str]) -> None:
-        """Read those that are going to be asked for by one of these names."""
+        """Load the entities with one of these names."""
         slugs = {slug_of(name) for name in names} - self._looked_up
         if slugs:
             self._looked_up |= slugs
-            # All kinds, as the index begins with the kind.
+            # Filter by all kinds, because the index begins with the kind.
             rows = self._entities.filter(kind__in=Entity.Kind.values, slug__in=slugs)
             self._names |= {entity.name.casefold(): entity for entity in self._read(rows)}
 
     def learn(self, found: Iterable[EntityFound]) -> None:
-        """Know these too; whoever is known under such a name already stays."""
+        """Add found entities; existing names keep their entity."""
         for entity in found:
             known = KnownEntity(entity.kind, entity.name, entity.aliases)
             self._names.setdefault(entity.name.casefold(), known)

@@ -6,9 +6,9 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.urls import reverse
 
+from language.storable import LABEL_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, Palace
-from palace.storable import LABEL_LENGTH
 
 
 class Entity(InPalace):

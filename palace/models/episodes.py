@@ -9,9 +9,9 @@ from django.db import models
 from django.db.models import Q
 from pgvector.django import HalfVectorField
 
+from language.storable import ID_LENGTH
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.passages import EmbeddingSpace
-from palace.storable import ID_LENGTH
 
 # Rooms that were mined before there were episodes wait for theirs since then: nobody has asked
 # for a model to be paid for them.

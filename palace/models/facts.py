@@ -14,12 +14,12 @@ from django.db.models import Exists, F, Func, OuterRef, Q, Subquery, Value
 from django.urls import reverse
 from pgvector.django import HalfVectorField
 
+from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.entities import Entity
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 from palace.models.passages import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
-from palace.storable import ID_LENGTH, LABEL_LENGTH
 
 PREDICATE_LENGTH = 64
 

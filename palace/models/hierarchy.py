@@ -9,9 +9,9 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.aaak import Pointer
+from language.storable import ID_LENGTH, LABEL_LENGTH
+from palace.models.aaak import Pointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.storable import ID_LENGTH, LABEL_LENGTH
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.db import models
 
+from language.storable import ID_LENGTH
 from palace.models.hierarchy import Drawer
 from palace.models.palace import Palace
-from palace.storable import ID_LENGTH
 
 SaidOrder = tuple[datetime, str, str, int, int]
 

@@ -1,1 +1,1 @@
-"""What happens to a message: it is filed, mined, read for facts, and summed up."""
+"""Mining pipeline: file messages, mine them, extract facts, write episode summaries."""

@@ -1,4 +1,4 @@
-"""The one entry of mining: file, mine, learn, summarise. It may be killed and repeated."""
+"""The single entry of mining: file, mine, extract facts, summarise. Safe to kill and repeat."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from palace.mining.rooms import Found, Mined
 from palace.models import Palace, Room
 from palace.storage.filing.file import Filed, file_transcript, file_transcripts
 
-# Messages filed at once where nobody waits to see the first ones; they are mined in full batches.
+# Messages per transaction when no user waits for the first ones; they are mined in full batches.
 LARGE_GROUP = 768
 
 
 def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
-    """File a conversation verbatim, make it findable, learn what it says, and sum it up.
+    """File a conversation verbatim, index it, extract its facts and summarise it.
 
-    Doing it twice, or at once in two places, leaves the same palace. Killed in between, the
-    drawers that were filed are mined by the next run, or by the periodic task.
+    Idempotent and safe to run concurrently. If killed, the next run or the periodic task mines
+    the drawers already filed.
     """
     filed = file_transcript(palace, transcript)
     if filed.room is None:
@@ -36,10 +36,10 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
 
 
 def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
-    """`mine` for many conversations, faster than one by one. Returns the messages stored.
+    """`mine` for many conversations, in batches. Returns the number of messages stored.
 
-    The caller keeps the transcripts until it returns: they are filed many at once, and a power
-    cut may take the last ones filed.
+    The caller must be able to repeat the call: commits are asynchronous, so a power failure may
+    lose the last batch.
     """
     stored = 0
     for group in _groups(transcripts):
@@ -65,20 +65,20 @@ def _groups(transcripts: Iterable[Transcript]) -> Iterator[list[Transcript]]:
 
 
 def mine_room(room: Room) -> Mined:
-    """Make topics, tags, passages and postings of the room's drawers that have none yet.
+    """Compute topics, tags, passages and postings of the room's drawers that are not mined yet.
 
-    Returns at once, with nothing made, while another process is mining this room.
+    Does nothing if another process is mining this room.
     """
     return mine_rooms([room])
 
 
 def mine_rooms(rooms: Sequence[Room]) -> Mined:
-    """`mine_room` for rooms of one palace: they share calls to the embedder and transactions."""
+    """`mine_room` for rooms of one palace, with shared embedder calls and transactions."""
     return mining.mine_rooms(rooms, _learn)
 
 
 def _learn(palace: Palace, found: Sequence[Found]) -> None:
-    """Keep the facts that a model found while it mined, but where they are to be read otherwise."""
+    """Store facts found during mining, except for drawers with their own extraction options."""
     for each in found:
         if not have_options(palace, each.drawers):
             write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)

@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 
-from palace.aaak import Pointer
 from palace.models import Closet, Drawer, Palace, Room, Wing
+from palace.models.aaak import Pointer
 
 PREVIEW_LENGTH = 300
 

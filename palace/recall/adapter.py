@@ -1,9 +1,9 @@
-"""Adapter: from what a question says to what its answer would say, in the space of one model.
+"""Adapter: a linear map from a question's embedding to the embedding of its answer, per model.
 
-An embedder puts a question beside its own paraphrases; what answers it was said in other words, by
-somebody else, at another time. A linear map on the question's side alone, learnt from questions
-whose answers are known (`manage.py train_recall`), turns it there: the passages stay as they are
-embedded. Such adapters on frozen embeddings are told of in Rücklé et al., MultiCQA (2020).
+An embedder places a question close to its paraphrases, but the answer uses other words, often by
+another speaker at another time. The map applies to questions only; passages stay as embedded. It
+is trained on questions with known answers (`manage.py train_recall`). Rücklé et al., MultiCQA
+(2020), describe such adapters on frozen embeddings.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ import numpy.typing as npt
 from palace.models import EmbeddingSpace
 
 FOLDER = Path(__file__).parent / "learnt"
-# One set of weights, at two precisions of arithmetic.
-_LEARNT_FOR = {"all-MiniLM-L6-v2": "all-MiniLM-L6-v2", "all-MiniLM-L6-v2-int8": "all-MiniLM-L6-v2"}
+# One set of weights serves both precisions of the model.
+_WEIGHTS_OF = {"all-MiniLM-L6-v2": "all-MiniLM-L6-v2", "all-MiniLM-L6-v2-int8": "all-MiniLM-L6-v2"}
 
 Vector = npt.NDArray[np.float32]
 
 
 def adapt(vector: Vector, space: EmbeddingSpace) -> Vector:
-    """`vector` turned to where its answers are, of length 1; itself where no map was learnt."""
-    learnt = _LEARNT_FOR.get(space.model) if space.provider == "local" else None
-    turn = _matrix(learnt) if learnt else None
-    return vector if turn is None else turned(vector, turn)
+    """The adapted vector, of length 1; `vector` itself where the space has no trained map."""
+    weights = _WEIGHTS_OF.get(space.model) if space.provider == "local" else None
+    matrix = _matrix(weights) if weights else None
+    return vector if matrix is None else apply_map(vector, matrix)
 
 
-def turned(vector: Vector, turn: npt.NDArray[np.float32]) -> Vector:
+def apply_map(vector: Vector, matrix: npt.NDArray[np.float32]) -> Vector:
     """
     Args:
-        turn: Square; added to the vector is what it makes of it.
+        matrix: Square; its product with the vector is added to the vector.
     """
-    aim = vector + turn @ vector
-    return np.asarray(aim / np.linalg.norm(aim), dtype=np.float32)
+    adapted = vector + matrix @ vector
+    return np.asarray(adapted / np.linalg.norm(adapted), dtype=np.float32)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Candidates: the drawers worth scoring with every signal, and what surrounds each."""
+"""Candidates: the drawers to score with every signal, each with its adjacent messages."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.raw_sql import (
     NO_KEYS,
-    among,
-    distinct,
+    array_literal,
+    decode_array,
     fetch_rows,
-    keys_literal,
-    marked,
-    numbers,
+    isin_few,
+    isin_sorted,
+    union,
 )
 from palace.recall.semantic import Ids, Meaning, Scores
 
-# Of the best by each of meaning and words, as many as are looked at unless a recipe says else.
+# Candidates taken from each of the semantic and keyword rankings, unless the recipe overrides it.
 BEST_EACH = 200
-# Of the best by either, this many bring the messages before and after along.
+# This many of the best also bring the messages before and after them.
 BEST_WITH_NEIGHBOURS = 100
-# Beside those, one in so many may be a message that tells nothing.
-SILENT_SHARE = 10
-# How many of the closest in meaning are taken from a period the question names.
+# Uninformative messages get 1/10 of the places, in addition.
+UNINFORMATIVE_SHARE = 10
+# Semantic candidates taken from each period that the question names.
 BEST_IN_PERIOD = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Columns of equal length, one row a drawer.
+    """Columns of equal length, one row per drawer.
 
     Attributes:
         said_at: Seconds since the epoch.
-        terms: Length of each drawer in terms; likewise of the drawers before and after it.
-        traits: Of each drawer, one bit a trait; likewise of the ones before and after.
-        before: Key of the message before in the conversation, 0 at its start; likewise `after`.
-        quoted: The share of the question's quotations and full names that each one holds.
+        terms: Length in terms; `before_terms` and `after_terms` for the adjacent messages.
+        traits: Bit mask of traits; `before_traits` and `after_traits` for the adjacent messages.
+        before: Key of the previous message in the conversation, 0 at its start; `after` likewise.
+        quoted: Share of the question's quotations and full names that the drawer contains.
     """
 
     drawers: Ids
@@ -67,49 +67,54 @@ class Candidates:
         return len(self.drawers)
 
     def with_neighbours(self) -> Ids:
-        """Keys of all of them and of the messages before and after, ascending."""
-        keys = distinct(self.drawers, self.before, self.after)
+        """Keys of the candidates and of their adjacent messages, ascending."""
+        keys = union(self.drawers, self.before, self.after)
         return keys[keys > 0]
 
 
 def find_candidates(
     palace: Palace, query: Query, meaning: Meaning, words: Words, *, best_each: int = BEST_EACH
 ) -> Candidates:
-    """
+    """Collect the best drawers by meaning and by keywords, and their adjacent messages.
+
     Args:
-        best_each: How many of the best by each of meaning and words are looked at.
+        best_each: Number of candidates from each of the two rankings.
     """
-    silent = NO_KEYS if query.intent.asks_asked else meaning.silent
-    best = _either(meaning, words, best_each, silent)
+    uninformative = NO_KEYS if query.intent.asks_asked else meaning.uninformative
+    best = _best_of_both(meaning, words, best_each, uninformative)
     for period in query.time.periods:
-        best = distinct(best, _best_within(meaning, palace, period.start, period.end))
-    closest = _either(meaning, words, min(best_each // 2, BEST_WITH_NEIGHBOURS), silent)
-    reach = np.where(among(best, closest), 2, 1)
+        best = union(best, _best_within(meaning, palace, period.start, period.end))
+    closest = _best_of_both(
+        meaning, words, min(best_each // 2, BEST_WITH_NEIGHBOURS), uninformative
+    )
+    reach = np.where(isin_sorted(best, closest), 2, 1)
     index = meaning.index or load_around(palace.pk, best, reach)
-    return _load(palace, query, index, _rows(index, best, closest, query.as_of))
+    return _load(palace, query, index, _rows_with_neighbours(index, best, closest, query.as_of))
 
 
-def _either(meaning: Meaning, words: Words, number: int, silent: Ids) -> Ids:
-    """The best by each of the two, ascending. What tells nothing takes no other's place."""
-    return distinct(
-        *_best_apart(meaning.drawers, meaning.best, number, silent),
-        *_best_apart(words.drawers, words.scores, number, silent),
+def _best_of_both(meaning: Meaning, words: Words, number: int, uninformative: Ids) -> Ids:
+    """The best of each ranking, ascending; uninformative drawers displace no others."""
+    return union(
+        *_best_and_few_uninformative(meaning.drawers, meaning.best, number, uninformative),
+        *_best_and_few_uninformative(words.drawers, words.scores, number, uninformative),
     )
 
 
-def _best_apart(drawers: Ids, scores: Scores, number: int, silent: Ids) -> tuple[Ids, ...]:
-    """The best of those that tell something, and the best few of the others.
+def _best_and_few_uninformative(
+    drawers: Ids, scores: Scores, number: int, uninformative: Ids
+) -> tuple[Ids, ...]:
+    """The best informative drawers, and a few of the best uninformative ones.
 
     Args:
         drawers: Ascending.
     """
-    if len(drawers) <= number or not len(silent):
+    if len(drawers) <= number or not len(uninformative):
         return (_best(drawers, scores, number),)
-    apart = marked(drawers, silent)
-    few = max(number // SILENT_SHARE, 1)
+    is_uninformative = isin_few(drawers, uninformative)
+    few = max(number // UNINFORMATIVE_SHARE, 1)
     return (
-        _best(drawers[~apart], scores[~apart], number),
-        _best(drawers[apart], scores[apart], few),
+        _best(drawers[~is_uninformative], scores[~is_uninformative], number),
+        _best(drawers[is_uninformative], scores[is_uninformative], few),
     )
 
 
@@ -120,8 +125,8 @@ def _best(drawers: Ids, scores: Scores, number: int) -> Ids:
 
 
 def _best_within(meaning: Meaning, palace: Palace, start: datetime, end: datetime) -> Ids:
-    if meaning.asked:  # All that was said then may be too much to look through.
-        within = closest_by_bits(meaning.asked, without_trash=True, period=(start, end))
+    if meaning.vector_query:  # The period may contain too many drawers to compare them all.
+        within = closest_by_bits(meaning.vector_query, without_trash=True, period=(start, end))
         meaning = meaning.with_all(within)
     elif meaning.index:
         within = meaning.index.said_within(start.timestamp(), end.timestamp())
@@ -136,20 +141,22 @@ def _said_within(palace: Palace, start: datetime, end: datetime) -> Ids:
         " WHERE palace_id = %s AND said_at >= %s AND said_at < %s AND trashed_at IS NULL",
         [palace.pk, start, end],
     )
-    return np.sort(numbers(keys, "i8"))
+    return np.sort(decode_array(keys, "i8"))
 
 
-def _rows(index: PalaceIndex, drawers: Ids, closest: Ids, as_of: datetime | None) -> Rows:
-    """Where in the index the drawers are, and what stands beside the closest of them, ascending."""
+def _rows_with_neighbours(
+    index: PalaceIndex, drawers: Ids, closest: Ids, as_of: datetime | None
+) -> Rows:
+    """Index rows of the drawers and of the messages adjacent to the closest ones, ascending."""
     latest = as_of.timestamp() if as_of else np.inf
 
-    def early(rows: Rows) -> Rows:
+    def said_in_time(rows: Rows) -> Rows:
         return rows[index.said_at[rows] <= latest]
 
-    rows = early(index.rows_of(drawers))
-    near = rows[among(index.keys[rows], closest)]
-    rows = distinct(rows, index.before[near], index.after[near])
-    return early(rows[rows >= 0])
+    rows = said_in_time(index.rows_of(drawers))
+    near = rows[isin_sorted(index.keys[rows], closest)]
+    rows = union(rows, index.before[near], index.after[near])
+    return said_in_time(rows[rows >= 0])
 
 
 def _load(palace: Palace, query: Query, index: PalaceIndex, rows: Rows) -> Candidates:
@@ -176,7 +183,7 @@ def _load(palace: Palace, query: Query, index: PalaceIndex, rows: Rows) -> Candi
 
 
 def _quoted(palace: Palace, drawers: Ids, phrases: list[str]) -> Scores:
-    """The share of the phrases that the text of each drawer holds."""
+    """Share of the phrases that each drawer's text contains."""
     shares = np.zeros(len(drawers), dtype=np.float32)
     if phrases:
         [(keys, counts)] = fetch_rows(
@@ -185,8 +192,8 @@ def _quoted(palace: Palace, drawers: Ids, phrases: list[str]) -> Scores:
             " LATERAL (SELECT count(*) AS found FROM unnest(%s::text[]) AS phrase"
             " WHERE strpos(lower(text), phrase) > 0)"
             " WHERE palace_id = %s AND id = ANY(%s::bigint[])",
-            [phrases, palace.pk, keys_literal(drawers)],
+            [phrases, palace.pk, array_literal(drawers)],
         )
-        places = np.searchsorted(drawers, numbers(keys, "i8"))
-        shares[places] = numbers(counts, "i8") / len(phrases)
+        places = np.searchsorted(drawers, decode_array(keys, "i8"))
+        shares[places] = decode_array(counts, "i8") / len(phrases)
     return shares

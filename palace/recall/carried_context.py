@@ -1,4 +1,4 @@
-"""What was put before a model as the ledger has it, and as lines of the block again."""
+"""Carried context: ledger entries of earlier block lines, and the lines rebuilt from them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from palace.aaak import Pointer
+from language.storable import digest
 from palace.models import Drawer, Fact, Palace
-from palace.recall.facts import KnownFact, founded
-from palace.storable import digest
+from palace.models.aaak import Pointer
+from palace.recall.facts import KnownFact, citations_of
 from palace.working.ledger import Entry
 
-# What is put before a model, by kind: items of the ledger begin with it.
+# Prefixes of ledger items, by kind.
 DRAWER, FACT = "drawer:", "fact:"
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """A drawer as it stood in the block: all of it, or its best passage."""
+class Excerpt:
+    """A drawer as the block showed it: whole, or its best passage."""
 
     drawer: Drawer
     passage: tuple[int, int]
@@ -30,27 +30,27 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A line that stays in the block from earlier.
+    """A line from an earlier block that stays in the block.
 
     Attributes:
-        drawer: The one it shows or, of a fact, cites.
+        drawer: The drawer that the line shows, or that its fact cites.
     """
 
     entry: Entry
     drawer: UUID | None
-    line: Stretch | KnownFact
+    line: Excerpt | KnownFact
 
 
-# The drawer it shows or cites, and the line.
-_Line = tuple[UUID | None, Stretch | KnownFact]
+# The drawer shown or cited, and the line.
+_Line = tuple[UUID | None, Excerpt | KnownFact]
 
 
-def of_drawer(drawer: Drawer, turn: int | None) -> Entry:
+def drawer_entry(drawer: Drawer, turn: int | None) -> Entry:
     return Entry(f"{DRAWER}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
 
 
-def of_fact(fact: Fact, turn: int | None, dates: str) -> Entry:
-    """Its version tells whether it is still held, and until when it is so."""
+def fact_entry(fact: Fact, turn: int | None, dates: str) -> Entry:
+    """The entry's version contains the fact's fate and the end of its validity."""
     until = fact.valid_to.isoformat() if fact.valid_to else ""
     return Entry(
         f"{FACT}{fact.uuid}",
@@ -61,20 +61,20 @@ def of_fact(fact: Fact, turn: int | None, dates: str) -> Entry:
     )
 
 
-def stands_for(held: Entry, entry: Entry) -> bool:
-    """Whether the words are those that were shown; who marks an item by name alone means any."""
-    return not held.digest or held.is_same(entry)
+def is_unchanged(shown: Entry, entry: Entry) -> bool:
+    """Whether the text equals the text shown; an entry without a digest matches any text."""
+    return not shown.digest or shown.is_same(entry)
 
 
-def still_before(palace: Palace, entries: Mapping[str, Entry]) -> list[Carried]:
-    """Those drawers and facts that still stand as they were shown.
+def load_carried(palace: Palace, entries: Mapping[str, Entry]) -> list[Carried]:
+    """Load the drawers and facts whose text is unchanged since they were shown.
 
-    The newest first, and of what was given with one message the best.
-    What is in the trash, purged, corrected or no longer held is not among them.
+    Newest message first; within a message, best first. Trashed and purged drawers and corrected
+    or inactive facts are left out.
     """
     lines = _drawers(palace, entries) | _facts(palace, entries)
     stay = [Carried(entries[item], *line) for item, line in lines.items()]
-    # Redis keeps no order.
+    # Redis hashes have no order.
     return sorted(stay, key=lambda each: (-_age(each.entry), each.entry.place, each.entry.item))
 
 
@@ -90,29 +90,29 @@ def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
     lines: dict[str, _Line] = {}
     for drawer in Drawer.objects.within(palace).kept().with_place().filter(uuid__in=wanted):
         entry = entries[wanted[drawer.uuid]]
-        if stands_for(entry, of_drawer(drawer, None)):
+        if is_unchanged(entry, drawer_entry(drawer, None)):
             span = entry.span or (0, len(drawer.text))
-            lines[entry.item] = drawer.uuid, Stretch(drawer, span)
+            lines[entry.item] = drawer.uuid, Excerpt(drawer, span)
     return lines
 
 
 def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
-    """By item; likewise without those whose words are gone."""
+    """By item; facts whose evidence is gone are left out."""
     wanted = _ids(entries, FACT)
     if not wanted:
         return {}
     facts = {fact.pk: fact for fact in Fact.objects.within(palace).filter(uuid__in=wanted)}
     lines: dict[str, _Line] = {}
-    for key, (pointer, drawer) in founded(palace, facts, None).items():
+    for key, (pointer, drawer) in citations_of(palace, facts, None).items():
         fact = facts[key]
         entry = entries[wanted[fact.uuid]]
-        if stands_for(entry, of_fact(fact, None, entry.told)):
+        if is_unchanged(entry, fact_entry(fact, None, entry.told)):
             lines[entry.item] = drawer, KnownFact(fact, 0.0, pointer, drawer, entry.told)
     return lines
 
 
 def _ids(entries: Mapping[str, Entry], kind: str) -> dict[UUID, str]:
-    """Ids and items of a kind; anybody may name an item so that it only looks like one."""
+    """Items of a kind by id; items are free text, so invalid ids are skipped."""
     ids: dict[UUID, str] = {}
     for item in entries:
         try:

@@ -1,8 +1,8 @@
-"""Escaping: a value that enters the context block cannot close it or pass for a record of its own.
+"""Escaping: text in the context block can neither close the block nor imitate a record.
 
-Ordinary text and code stay as they are. What changes is visible: an opening bracket before a
-pointer or before the block's tag becomes a parenthesis, and each further line of a message begins
-with `> `. Invisible characters that carry no meaning for a reader are dropped.
+Ordinary text and code stay unchanged. Every change is visible: an opening bracket before a pointer
+or before the block's tag becomes a parenthesis, and each further line of a message begins with
+`> `. Invisible characters without meaning for a reader are dropped.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-# Two joiners shape emoji and Persian, three marks only set the direction of a neighbour.
+# Two joiners shape emoji and Persian; three marks only set the direction of adjacent text.
 _KEPT_FORMATS = frozenset("\u200c\u200d\u200e\u200f\u061c")
-# Visible, although Unicode calls them format characters: signs over Arabic numbers and the like.
+# Format characters in Unicode that are visible, such as signs over Arabic numbers.
 _VISIBLE_FORMATS = frozenset((*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD))
-# Letters that render as nothing, and variation selectors, in which text can be smuggled.
+# Letters that render as nothing, and variation selectors, which can hide text.
 _BLANK = frozenset(
     (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0))
 )
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# Letters of other scripts that look like those of the tag's name and of pointers.
+# Letters of other scripts that look like letters of the tag's name or of pointers.
 _LOOKALIKES = {
     lookalike: letter
     for letter, lookalikes in {
@@ -33,7 +33,7 @@ _LOOKALIKES = {
 
 
 class _Clean(dict[int, int | str | None]):
-    """What each character is written as: itself, a line feed, or nothing."""
+    """Maps each character to itself, a line feed, or nothing."""
 
     def __missing__(self, code: int) -> int | str | None:
         char = chr(code)
@@ -49,7 +49,7 @@ def _dropped(char: str) -> bool:
 
 
 class _Fold(dict[int, str]):
-    """What each character looks like, in small ASCII letters where there is such a thing."""
+    """Maps each character to its lower-case ASCII look-alike, where it has one."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = _looks_like(chr(code))
@@ -72,7 +72,7 @@ def _looks_like(char: str) -> str:
     return _LOOKALIKES.get(char, char).lower()
 
 
-# By words of a character's Unicode name.
+# Similar ASCII characters by words of the Unicode name.
 _SHAPES = (
     (re.compile(r"LESS-THAN|LEFT.*ANGLE|PRECEDES|ARROWHEAD LEFT|LEFT ARROWHEAD"), "<"),
     (re.compile(r"GREATER-THAN|RIGHT.*ANGLE|SUCCEEDS|RIGHT ARROWHEAD"), ">"),
@@ -93,7 +93,7 @@ def _shape(char: str) -> str:
 
 _CLEAN, _FOLD = _Clean(), _Fold()
 
-# A character written as an entity, as an escape of a string, or in an address.
+# A character encoded as an HTML entity, a string escape or a URL escape.
 _ESCAPE = r"\\{1,16}+"
 _AMPERSAND = rf"(?:&|{_ESCAPE}(?:u0026|x26))(?:amp;){{0,8}}+"
 _CODED = (
@@ -105,10 +105,10 @@ _NAME = re.compile(rf"memory(?:{_CODED}|[\W_]){{0,4}}context(?![a-z0-9_])")
 _CODED_LAST = re.compile(rf"(?:{_CODED})\Z")
 _ENTITY = re.compile(rf"{_AMPERSAND}(?=[#a-z])")
 _LONGEST_CODE = 40
-# Between the angle bracket and the name: what makes a closing tag, a comment or a declaration.
+# Allowed between the angle bracket and the name, as in closing tags, comments and declarations.
 _BETWEEN = frozenset(" \t\n/\\!?-")
 _BRACKET = re.compile(rf"\[|{_CODED}")
-# Few codes, or many coded brackets in a row would each be followed to the end.
+# Bounded, so that many encoded brackets in a row do not cause quadratic time.
 _TO_POINTER = re.compile(rf"(?>[ \t\n*~`|§_\"'^#:]++|</?[a-z]{{1,6}}>|[<>]|{_CODED}){{0,12}}+")
 _POINTER = re.compile(r"w\W{0,3}\d++\W{0,4}r\W{0,3}\d")
 _SUSPICIOUS = re.compile(rf"{_NAME.pattern}|§|&sect|167;|a7|{_POINTER.pattern}")
@@ -117,21 +117,21 @@ _CLOSING, _POINTER_CHARS = re.compile(r"[\[\]\n]"), 80
 
 
 def quoted(text: str) -> str:
-    """A text of any length: each line after the first begins with `> `, so none is a record."""
+    """Escape a text of any length; each line after the first begins with `> `."""
     lines = _harmless(text).strip("\n").split("\n")
     return "\n".join([lines[0], *(f"> {line}".rstrip() for line in lines[1:])])
 
 
 def on_one_line(text: str) -> str:
-    """A text on one line, for records that have only one."""
+    """Escape a text and join its lines, for one-line records."""
     return " ".join(filter(None, map(str.strip, _harmless(text).split("\n"))))
 
 
 def label(text: str) -> str:
-    """A name before a colon, on one line.
+    """Escape a speaker name, which precedes a colon, on one line.
 
-    A colon of its own would put words into somebody's mouth, and a mark at its beginning would
-    make another kind of line.
+    A colon in the name would attribute words to somebody, and a leading list or quote mark would
+    change the kind of line, so both are replaced.
     """
     name = on_one_line(text)
     begins = next((at for at, char in enumerate(name) if _FOLD[ord(char)] not in _MARKS), len(name))
@@ -143,8 +143,8 @@ def _harmless(text: str) -> str:
     folded = text.lower() if text.isascii() else text.translate(_FOLD)
     if not _SUSPICIOUS.search(folded):
         return text
-    seen = _Folded(text)
-    return _rewritten(text, sorted((*_tags(seen), *_pointers(seen))))
+    view = _Folded(text)
+    return _rewritten(text, sorted((*_tags(view), *_pointers(view))))
 
 
 def _rewritten(text: str, changes: list[tuple[int, int, str]]) -> str:
@@ -156,12 +156,12 @@ def _rewritten(text: str, changes: list[tuple[int, int, str]]) -> str:
     return "".join([*parts, text[end:]])
 
 
-# From, to, and what stands there instead.
+# Start, end, and replacement.
 _Change = tuple[int, int, str]
 
 
 class _Folded:
-    """A text as it looks, and which of its characters each part of that stands for."""
+    """The folded text, with a map from its positions to those of the original."""
 
     def __init__(self, text: str) -> None:
         pieces = [_FOLD[ord(char)] for char in text]
@@ -173,7 +173,7 @@ class _Folded:
 
 
 def _tags(folded: _Folded) -> Iterator[_Change]:
-    """Angle brackets before the block's name, however both are written."""
+    """Replace angle brackets before the block's name, in any encoding of either."""
     for name in _NAME.finditer(folded.text):
         place = name.start()
         while place > 0:
@@ -186,7 +186,7 @@ def _tags(folded: _Folded) -> Iterator[_Change]:
 
 
 def _last_char(folded: str, end: int) -> tuple[int, str]:
-    """Where the character that ends there begins, and what it is: decoded, if it is a code."""
+    """Start and value of the character that ends at `end`, decoded if it is encoded."""
     last = folded[end - 1]
     may_be_code = last.isalnum() or last in ";}"
     code = _CODED_LAST.search(folded, max(0, end - _LONGEST_CODE), end) if may_be_code else None
@@ -196,7 +196,7 @@ def _last_char(folded: str, end: int) -> tuple[int, str]:
 
 
 def _decoded(code: str) -> str:
-    """The character that a code stands for, folded; empty where it is invisible."""
+    """The folded character of an encoding; empty if it is invisible."""
     entity = _ENTITY.match(code)
     if entity is not None:
         name = code[entity.end() :].rstrip(";")
@@ -213,7 +213,7 @@ def _decoded(code: str) -> str:
 
 
 def _pointers(folded: _Folded) -> Iterator[_Change]:
-    """Brackets around what reads as a pointer."""
+    """Replace brackets around text that reads as a pointer."""
     for bracket in _BRACKET.finditer(folded.text):
         if bracket[0] != "[" and _decoded(bracket[0]) != "[":
             continue

@@ -1,4 +1,4 @@
-"""Lines of the block: what may be packed, and how each stands there, whole or shortened."""
+"""Context format: the lines of the block for hits, facts and turns, whole or shortened."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from palace.aaak import Pointer
 from palace.models import Drawer
+from palace.models.aaak import Pointer
 from palace.recall.context_escaping import label, on_one_line, quoted
 
-# Of a turn that does not fit as a whole, so many characters are shown.
+# Characters shown of a turn that does not fit whole.
 TURN_CHARS = 400
 
 
 class Packable(Protocol):
-    """What is packed: a drawer, its pointer, and the stretch that answers the question best."""
+    """A drawer, its pointer, and the passage that answers the question best."""
 
     @property
     def drawer(self) -> Drawer: ...
@@ -28,7 +28,7 @@ class Packable(Protocol):
 
 @runtime_checkable
 class PackableFact(Protocol):
-    """A statement; `dates` says when it held, where that is to be told: "until May 2024"."""
+    """A fact; `dates` is its validity as shown, such as "until May 2024", or empty."""
 
     @property
     def memory(self) -> UUID: ...
@@ -41,7 +41,7 @@ class PackableFact(Protocol):
 
 
 class PackableTurn(Protocol):
-    """One of the latest messages, by somebody named or in a role."""
+    """One of the latest messages, with its role and an optional speaker name."""
 
     @property
     def role(self) -> str: ...
@@ -58,7 +58,7 @@ def fact_line(fact: PackableFact) -> str:
 
 
 def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
-    """As it was given before: of a hit no more than its stretch."""
+    """The line as shown before: for a hit, its passage only."""
     return (fact_line(line),) if isinstance(line, PackableFact) else hit_lines(line)[-1:]
 
 

@@ -1,8 +1,8 @@
-"""Recall within a conversation: what its model has before it already is not given to it anew.
+"""Deduplication: within a conversation, recall does not repeat what the model can already see.
 
-The ledger says what was put before the model, and at which message. Whoever calls a model that
-remembers nothing between two calls has the block carry all of that along, as long as the message it
-was put before is still read. Whoever keeps the earlier blocks is given only what is new.
+The ledger records what was injected, and at which message. A caller whose model keeps no state
+between calls gets a block that carries earlier lines along while their message is in the context
+window. A caller that keeps earlier blocks gets only new lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from palace.models import Palace
-from palace.recall.carried_context import Carried, of_drawer, of_fact, stands_for, still_before
+from palace.recall.carried_context import (
+    Carried,
+    drawer_entry,
+    fact_entry,
+    is_unchanged,
+    load_carried,
+)
 from palace.recall.context_builder import Packed, pack
 from palace.recall.context_format import Packable, PackableTurn
 from palace.recall.facts import KnownFact
@@ -23,8 +29,8 @@ from palace.working.ledger import Entry, Ledger, within
 logger = logging.getLogger(__name__)
 
 LEDGER_AWAY = (
-    "The ledger of this conversation does not answer (Redis is away), so what was shown earlier "
-    "may be missing, or come again."
+    "The ledger of this conversation is unavailable (Redis does not respond), so what was shown "
+    "earlier may be missing or repeated."
 )
 
 
@@ -33,11 +39,11 @@ class ConversationState:
     """A conversation at one of its messages.
 
     Attributes:
-        id: What its ledger is named by.
-        turn: The message that is to be answered, counted from 0.
-        since: The first message that the model reads together with it.
-        carries: Whether the block holds again what is before the model from earlier, each thing
-            once. Else it holds only what is new: for callers that keep the earlier blocks.
+        id: Names the ledger.
+        turn: The message to answer, counted from 0.
+        since: The first message in the context window.
+        carries: Whether the block repeats earlier lines that are still visible, each once. If
+            False it contains only new lines, for callers that keep earlier blocks.
     """
 
     id: str
@@ -47,21 +53,21 @@ class ConversationState:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A ledger as it was read.
+class LedgerSnapshot:
+    """The ledger's entries at one moment.
 
     Attributes:
         conversation: None outside of conversations.
-        entries: All there are, by item.
-        note: Why there are none, where Redis is away.
+        entries: All entries, by item.
+        note: Why there are none, if Redis is unavailable.
     """
 
     conversation: ConversationState | None = None
     entries: Mapping[str, Entry] = field(default_factory=dict)
     note: str = ""
 
-    def held(self) -> dict[str, Entry]:
-        """What the model has before it."""
+    def visible(self) -> dict[str, Entry]:
+        """The entries that are in the model's context window."""
         return (
             within(self.entries, self.conversation.since, self.conversation.turn)
             if self.conversation
@@ -71,12 +77,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What the ledger is to be told once the model was really sent the block.
+    """The ledger update to apply once the block was sent to the model.
 
     Attributes:
-        new: What is in the block and was not before the model until now.
-        gone: What is not before it any more: it left the window, was withdrawn or corrected, or
-            there was no room for it.
+        new: Items of the block that the model could not see before.
+        gone: Items it can no longer see: they left the window, were removed or corrected, or did
+            not fit.
     """
 
     conversation: ConversationState
@@ -86,7 +92,7 @@ class Injection:
     def mark(self, palace: Palace) -> None:
         """
         Raises:
-            WorkingMemoryAway: Redis is away; then these may come again, and no harm is done.
+            WorkingMemoryAway: Redis is unavailable; the items may be repeated, without harm.
         """
         Ledger(palace, self.conversation.id).change(marked=self.new, gone=self.gone)
 
@@ -95,161 +101,183 @@ class Injection:
 class Composed:
     """
     Attributes:
-        packed: Its places are those of the hits and facts given, in or out of the block.
-        held: Places of the hits that the model has before it already; likewise of facts.
-        given: How many of the hits are in the block.
-        carried: What else is in the block, the newest first.
+        packed: Its indices refer to the hits and facts passed in.
+        duplicate_hits: Indices of the hits that the model can already see.
+        duplicate_facts: Indices of the facts that the model can already see.
+        hits_in_block: Number of hits in the block.
+        carried: Lines carried from earlier blocks, newest first.
     """
 
     packed: Packed
-    held: frozenset[int] = frozenset()
-    held_facts: frozenset[int] = frozenset()
-    given: int = 0
+    duplicate_hits: frozenset[int] = frozenset()
+    duplicate_facts: frozenset[int] = frozenset()
+    hits_in_block: int = 0
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None
 
 
-def read_seen(palace: Palace, conversation: ConversationState | None) -> Seen:
-    """What the ledger holds, with one question to Redis; outside of conversations with none.
+def read_ledger(palace: Palace, conversation: ConversationState | None) -> LedgerSnapshot:
+    """Read the ledger with one Redis request; none outside of conversations.
 
     Raises:
-        BadInput: the conversation's id cannot be one.
+        BadInput: the conversation's id is invalid.
     """
     if conversation is None:
-        return Seen()
+        return LedgerSnapshot()
     try:
-        return Seen(conversation, Ledger(palace, conversation.id).get())
+        return LedgerSnapshot(conversation, Ledger(palace, conversation.id).get())
     except WorkingMemoryAway as error:
         logger.warning("Recalled without a ledger: %s", error)
-        return Seen(conversation, note=LEDGER_AWAY)
+        return LedgerSnapshot(conversation, note=LEDGER_AWAY)
 
 
 def compose(
     palace: Palace,
-    seen: Seen,
+    ledger: LedgerSnapshot,
     hits: Sequence[Packable],
     known: Sequence[KnownFact],
     budget_tokens: int | None,
     session: Sequence[PackableTurn],
     weights: Mapping[str, float],
-    silent: Collection[int] = (),
+    uninformative: Collection[int] = (),
 ) -> Composed:
-    """The block of what was found and, where the conversation carries, of what stays from before.
+    """Build the block of hits and facts and, if the conversation carries, of earlier lines.
 
-    Each thing stands there once. What was found comes first, in its order, whether it is new or
-    not; then what else stays, the newest first: where there is no room for all, the oldest go.
+    Each item appears once. Hits and facts come first, in their order; then the carried lines,
+    newest first: if not all fit, the oldest are dropped.
 
     Args:
-        silent: Places of hits that tell nothing: the block does without them.
+        uninformative: Indices of uninformative hits, which get no line.
     """
     block = partial(pack, budget_tokens=budget_tokens, session=session, weights=weights)
-    conversation = seen.conversation
+    conversation = ledger.conversation
     if conversation is None:
-        packed = block(hits, facts=known, silent=silent)
-        return Composed(packed, given=len(hits) - len(packed.left_out))
-    found = _find(seen.held(), hits, known, conversation)
+        packed = block(hits, facts=known, uninformative=uninformative)
+        return Composed(packed, hits_in_block=len(hits) - len(packed.left_out))
+    matches = _match(ledger.visible(), hits, known, conversation)
     if not conversation.carries:
-        return _composed(seen, conversation, found, _only_new(block, found, silent), ())
-    carried = still_before(palace, found.others)
-    packed = block(hits, facts=known, carried=[each.line for each in carried], silent=silent)
+        return _composed(
+            ledger, conversation, matches, _only_new(block, matches, uninformative), ()
+        )
+    carried = load_carried(palace, matches.others_shown)
+    packed = block(
+        hits, facts=known, carried=[each.line for each in carried], uninformative=uninformative
+    )
     return _composed(
-        seen, conversation, found, packed, tuple(carried[place] for place in packed.carried)
+        ledger, conversation, matches, packed, tuple(carried[place] for place in packed.carried)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What was found, as entries, and which of it is before the model already.
+class _Matches:
+    """Hits and facts as ledger entries, and which of them the model can already see.
 
     Attributes:
-        others: What else is before it.
+        others_shown: The other entries that the model can see.
     """
 
     hits: Sequence[Packable]
     known: Sequence[KnownFact]
-    of_hits: Sequence[Entry]
-    of_facts: Sequence[Entry]
-    held: frozenset[int]
-    held_facts: frozenset[int]
-    others: Mapping[str, Entry]
+    hit_entries: Sequence[Entry]
+    fact_entries: Sequence[Entry]
+    duplicate_hits: frozenset[int]
+    duplicate_facts: frozenset[int]
+    others_shown: Mapping[str, Entry]
 
 
-def _find(
-    before: Mapping[str, Entry],
+def _match(
+    visible: Mapping[str, Entry],
     hits: Sequence[Packable],
     known: Sequence[KnownFact],
     conversation: ConversationState,
-) -> _Found:
-    of_hits = [
-        replace(of_drawer(hit.drawer, conversation.turn), place=place)
+) -> _Matches:
+    hit_entries = [
+        replace(drawer_entry(hit.drawer, conversation.turn), place=place)
         for place, hit in enumerate(hits)
     ]
-    of_facts = [
-        replace(of_fact(one.fact, conversation.turn, one.dates), place=place)
+    fact_entries = [
+        replace(fact_entry(one.fact, conversation.turn, one.dates), place=place)
         for place, one in enumerate(known)
     ]
-    come = {entry.item for entry in (*of_hits, *of_facts)}
-    others = {item: entry for item, entry in before.items() if item not in come}
-    held, held_facts = _held(before, of_hits), _held(before, of_facts)
-    return _Found(hits, known, of_hits, of_facts, held, held_facts, others)
+    matched_items = {entry.item for entry in (*hit_entries, *fact_entries)}
+    others_shown = {item: entry for item, entry in visible.items() if item not in matched_items}
+    return _Matches(
+        hits,
+        known,
+        hit_entries,
+        fact_entries,
+        _duplicates(visible, hit_entries),
+        _duplicates(visible, fact_entries),
+        others_shown,
+    )
 
 
 def _composed(
-    seen: Seen,
+    ledger: LedgerSnapshot,
     conversation: ConversationState,
-    found: _Found,
+    matches: _Matches,
     packed: Packed,
-    stay: tuple[Carried, ...],
+    kept_lines: tuple[Carried, ...],
 ) -> Composed:
-    """With what the ledger is to be told of it."""
-    out = {*packed.left_out, *(() if conversation.carries else found.held)}
-    into = _others(found.hits, out)
-    spans = {place: found.hits[place].passage for place in packed.shortened}
-    put_in = [replace(found.of_hits[place], span=spans.get(place)) for place in into]
-    put_in += [found.of_facts[place] for place in packed.facts]
+    """Attach the ledger update."""
+    out = {*packed.left_out, *(() if conversation.carries else matches.duplicate_hits)}
+    into = _indices_without(matches.hits, out)
+    spans = {place: matches.hits[place].passage for place in packed.shortened}
+    put_in = [replace(matches.hit_entries[place], span=spans.get(place)) for place in into]
+    put_in += [matches.fact_entries[place] for place in packed.facts]
     kept = {entry.item for entry in put_in}
-    kept |= {each.entry.item for each in stay} if conversation.carries else seen.held().keys()
-    held = {found.of_hits[at].item for at in found.held}
-    held |= {found.of_facts[at].item for at in found.held_facts}
-    new = tuple(entry for entry in put_in if entry.item not in held)
-    injection = Injection(conversation, new, tuple(_gone(seen.entries, conversation.turn, kept)))
-    return Composed(packed, found.held, found.held_facts, len(into), stay, injection)
+    kept |= (
+        {each.entry.item for each in kept_lines}
+        if conversation.carries
+        else ledger.visible().keys()
+    )
+    duplicates = {matches.hit_entries[at].item for at in matches.duplicate_hits}
+    duplicates |= {matches.fact_entries[at].item for at in matches.duplicate_facts}
+    new = tuple(entry for entry in put_in if entry.item not in duplicates)
+    injection = Injection(
+        conversation, new, tuple(_removed(ledger.entries, conversation.turn, kept))
+    )
+    return Composed(
+        packed, matches.duplicate_hits, matches.duplicate_facts, len(into), kept_lines, injection
+    )
 
 
-def _only_new(block: Callable[..., Packed], found: _Found, silent: Collection[int]) -> Packed:
-    """The block without what is held; its places are those of all, and what is held has none."""
-    of_hits = _others(found.hits, found.held)
-    of_facts = _others(found.known, found.held_facts)
-    new = [found.hits[place] for place in of_hits]
+def _only_new(
+    block: Callable[..., Packed], matches: _Matches, uninformative: Collection[int]
+) -> Packed:
+    """The block without duplicates; its indices refer to all hits and facts."""
+    new_hits = _indices_without(matches.hits, matches.duplicate_hits)
+    new_facts = _indices_without(matches.known, matches.duplicate_facts)
+    new = [matches.hits[place] for place in new_hits]
     packed = block(
         new,
-        facts=[found.known[place] for place in of_facts],
-        silent=[at for at, place in enumerate(of_hits) if place in silent],
+        facts=[matches.known[place] for place in new_facts],
+        uninformative=[at for at, place in enumerate(new_hits) if place in uninformative],
     )
     return replace(
         packed,
-        left_out=tuple(of_hits[place] for place in packed.left_out),
-        shortened=tuple(of_hits[place] for place in packed.shortened),
-        facts=tuple(of_facts[place] for place in packed.facts),
-        facts_left_out=tuple(of_facts[place] for place in packed.facts_left_out),
+        left_out=tuple(new_hits[place] for place in packed.left_out),
+        shortened=tuple(new_hits[place] for place in packed.shortened),
+        facts=tuple(new_facts[place] for place in packed.facts),
+        facts_left_out=tuple(new_facts[place] for place in packed.facts_left_out),
     )
 
 
-def _held(before: Mapping[str, Entry], entries: Sequence[Entry]) -> frozenset[int]:
-    """Places of those that the model has before it in the same words."""
+def _duplicates(visible: Mapping[str, Entry], entries: Sequence[Entry]) -> frozenset[int]:
+    """Indices of the entries that the model can already see with the same text."""
     return frozenset(
         place
         for place, entry in enumerate(entries)
-        if entry.item in before and stands_for(before[entry.item], entry)
+        if entry.item in visible and is_unchanged(visible[entry.item], entry)
     )
 
 
-def _others(all_of_them: Sequence[object], places: Collection[int]) -> list[int]:
+def _indices_without(all_of_them: Sequence[object], places: Collection[int]) -> list[int]:
     return [place for place in range(len(all_of_them)) if place not in places]
 
 
-def _gone(entries: Mapping[str, Entry], turn: int, kept: Collection[str]) -> Iterator[Entry]:
-    """What is not before the model any more; what a later message brought is not ours to judge."""
+def _removed(entries: Mapping[str, Entry], turn: int, kept: Collection[str]) -> Iterator[Entry]:
+    """Entries that the model can no longer see; entries of later messages are left alone."""
     for item, entry in entries.items():
         if item not in kept and entry.turn is not None and entry.turn <= turn:
             yield entry

@@ -1,4 +1,4 @@
-"""Known facts: what is held to be so, for the block; of what was so before only where asked."""
+"""Known facts: active facts for the block; past facts only if the question is about the past."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from pgvector.django import MaxInnerProduct
 from language.english.dates.time_intent import Period, TimeIntent
 from language.english.intent import asks_of_past
 from language.english.question_subject import asks_for_all, subject_of
-from palace.aaak import Pointer
 from palace.models import EmbeddingSpace, Evidence, Fact, Palace
+from palace.models.aaak import Pointer
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
 
-# As the memory service has it: the facts it is sure enough of, and how many at most.
-CONFIDENT = 0.7
-MOST = 20
-# What it is worth, in cosines, that the question names whom or what a fact is about; of those that
-# facts lead to from there, as much less as they are further away.
-NAMED = 0.2
-# The least score of a fact for the block, of the embedder that recall was learnt with: where the
-# question is close to what was said, where it asks for advice as well, and where nothing is close.
-LEAST, LEAST_FOR_ADVICE, LEAST_ALONE = 0.15, 0.1, 0.3
-# Standing instructions to the assistant hold whatever is asked.
+# The memory service specifies both: the least confidence of a fact, and how many at most.
+MIN_CONFIDENCE = 0.7
+MAX_FACTS = 20
+# Added to the score of a fact about an entity that the question names; entities further away in
+# the fact graph add proportionally less.
+ENTITY_BOOST = 0.2
+# The least score of a fact for the block, with the embedder that recall was trained on: if drawers
+# are close to the question, if it also asks for advice, and if no drawer is close.
+MIN_SCORE, MIN_SCORE_FOR_ADVICE, MIN_SCORE_IF_REFUSED = 0.15, 0.1, 0.3
+# Standing instructions to the assistant apply to every question.
 INSTRUCTIONS = "instructions"
-# What happened is no standing fact; who asks about the past gets it too.
+# Events are no standing facts; only questions about the past get them.
 _STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A question about the past: about these periods, or about any time before now if none."""
+    """A question about the past: about these periods or, if there are none, any time before now."""
 
     periods: tuple[Period, ...] = ()
 
@@ -53,11 +53,11 @@ class KnownFact:
     """A fact for the block.
 
     Attributes:
-        score: Cosine of its text with the question, and `NAMED` more where it is about what that
-            names; higher is better.
-        pointer: Of the drawer it rests on that was said last; None where there is none.
-        drawer: That drawer.
-        dates: When it held, where that is to be told: "until May 2024".
+        score: Cosine with the question, plus `ENTITY_BOOST` if the question names what the fact
+            is about; higher is better.
+        pointer: Of its latest source drawer; None if it has no source.
+        drawer: Id of that drawer.
+        dates: Its validity as shown, such as "until May 2024"; may be empty.
     """
 
     fact: Fact
@@ -77,32 +77,32 @@ class KnownFact:
 
 @dataclass(frozen=True, slots=True)
 class FactFloor:
-    """What a fact must have to come before a question; standing instructions come without.
+    """The condition for a fact to enter the block; standing instructions always do.
 
     Attributes:
-        least: Its score.
-        terms: Where cosines say nothing, a word that begins with one of these will do.
-        by_score: Whether the score says anything.
+        min_score: The least score.
+        terms: Without usable cosines, a word that begins with one of these suffices.
+        by_score: Whether scores are usable.
     """
 
-    least: float = 0.0
+    min_score: float = 0.0
     terms: tuple[str, ...] = ()
     by_score: bool = True
 
-    def holds_for(self) -> Q:
-        """The facts above it, of those that have a `score` and a `vector`."""
+    def condition(self) -> Q:
+        """A filter on facts annotated with `score` and `vector`."""
         above = Q(category=INSTRUCTIONS)
         if self.by_score:
-            above |= Q(score__gte=self.least)
+            above |= Q(score__gte=self.min_score)
         if self.terms:
-            begun = rf"\m(?:{'|'.join(map(re.escape, self.terms))})"
-            worded = Q(text__iregex=begun)
-            above |= worded & Q(vector__embedding=None) if self.by_score else worded
+            prefixes = rf"\m(?:{'|'.join(map(re.escape, self.terms))})"
+            has_term = Q(text__iregex=prefixes)
+            above |= has_term & Q(vector__embedding=None) if self.by_score else has_term
         return above
 
 
 def fact_floor(question: Query, *, is_refused: bool) -> FactFloor | None:
-    """None where the facts need not be close: what is asked for is all that is known.
+    """The floor for a question; None if the question asks for everything known.
 
     Args:
         is_refused: No drawer is close to the question.
@@ -111,12 +111,12 @@ def fact_floor(question: Query, *, is_refused: bool) -> FactFloor | None:
         return None
     terms = tuple(sorted(subject_of(question) - {"user"}))
     if question.vector is None:
-        return FactFloor(NAMED / 10, terms)
+        return FactFloor(ENTITY_BOOST / 10, terms)
     if not question.is_adapted:  # Its cosines are on another scale.
         return FactFloor(terms=terms, by_score=False) if is_refused else None
     if is_refused:
-        return FactFloor(LEAST_ALONE, terms)
-    return FactFloor(LEAST_FOR_ADVICE if question.intent.asks_advice else LEAST, terms)
+        return FactFloor(MIN_SCORE_IF_REFUSED, terms)
+    return FactFloor(MIN_SCORE_FOR_ADVICE if question.intent.asks_advice else MIN_SCORE, terms)
 
 
 def facts_for(
@@ -128,9 +128,9 @@ def facts_for(
     agent: str = "",
     run: str = "",
     known_at: datetime | None = None,
-    limit: int = MOST,
+    limit: int = MAX_FACTS,
 ) -> list[KnownFact]:
-    """`known_facts` for a question as recall has read it."""
+    """`known_facts` for a `Query`."""
     return known_facts(
         palace,
         space,
@@ -139,7 +139,7 @@ def facts_for(
         now=question.now,
         as_of=question.as_of,
         known_at=known_at,
-        past=past_asked(question.text, question.time, question.now),
+        past=read_past(question.text, question.time, question.now),
         floor=floor,
         agent=agent,
         run=run,
@@ -160,64 +160,64 @@ def known_facts(
     floor: FactFloor | None = None,
     agent: str = "",
     run: str = "",
-    limit: int = MOST,
+    limit: int = MAX_FACTS,
 ) -> list[KnownFact]:
-    """The facts that belong before a question, best first.
+    """The facts for a question, best first.
 
-    What is no longer so is left out, unless the question is about the past: then it comes with
-    the dates it held for. What has an end to come tells that, too.
+    Facts that are no longer valid are left out, unless the question is about the past: then they
+    have their dates. Facts with an end in the future show it too.
 
     Args:
-        vector: Of the question, in `space`; without one the newest come first, the near before.
-        near: Entities by their keys: 1 for those that the question names, less for those that
-            facts lead to from there.
-        as_of: What was so then, and was said by then; what is so `now` unless given.
-        known_at: As we knew it then, on the other clock.
-        past: What of the past is asked about, if anything.
-        floor: What they must have; nothing unless given.
-        agent: Facts kept for this agent, beside those kept for nobody in particular; likewise
-            `run`. Facts of other agents and runs never come.
+        vector: Of the question, in `space`; without it the order is by nearness, then newest first.
+        near: Nearness by entity key: 1 for entities that the question names, less for entities
+            reached over facts.
+        as_of: Facts valid, and said, at this moment; default: valid `now`.
+        known_at: Transaction time: facts as recorded at this moment.
+        past: The past that the question is about, if any.
+        floor: The condition for inclusion; default: none.
+        agent: Include the facts of this agent beside those without one; likewise `run`. Facts of
+            other agents and runs are never included.
     """
-    facts = _so(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
-    facts = facts.filter(confidence__gte=CONFIDENT, agent__in={"", agent}, run__in={"", run})
+    facts = _valid_at(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
+    facts = facts.filter(confidence__gte=MIN_CONFIDENCE, agent__in={"", agent}, run__in={"", run})
     ranked = _ranked(palace, space, facts, vector, near, floor)
     return [
-        KnownFact(fact, score, *cited, _dates(fact, now, known_at, asked=past is not None))
-        for fact, score, cited in _with_words(palace, ranked, as_of, limit)
+        KnownFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
+        for fact, score, cited in _with_evidence(palace, ranked, as_of, limit)
     ]
 
 
-def past_asked(text: str, time: TimeIntent, now: datetime) -> Past | None:
-    """What of the past a question is about; None where it is about what holds now."""
+def read_past(text: str, time: TimeIntent, now: datetime) -> Past | None:
+    """The past that a question is about; None if it is about the present."""
     periods = tuple(period for period in time.periods if period.end <= now)
     if periods or time.first or time.last or asks_of_past(text):
         return Past(periods)
     return None
 
 
-def _so(
+def _valid_at(
     facts: FactQuerySet,
     moment: datetime,
     as_of: datetime | None,
     known_at: datetime | None,
     past: Past | None,
 ) -> FactQuerySet:
-    """What was so at the moment, or at any time in the past that is asked about."""
+    """Facts valid at the moment or, for a question about the past, in the past it asks about."""
     if past is not None:
-        return _ever_so(facts, moment, known_at, past)
+        return _valid_in_past(facts, moment, known_at, past)
     facts = facts.filter(type__in=_STANDING)
-    # Somebody who is to move next month lives here until then: that is superseded, and still so.
+    # A superseded fact may still be valid: someone who moves next month lives here until then.
     return facts.as_of(true_at=moment, known_at=known_at)
 
 
-def _ever_so(
+def _valid_in_past(
     facts: FactQuerySet, moment: datetime, known_at: datetime | None, past: Past
 ) -> FactQuerySet:
-    held = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
+    was_valid = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
     if known_at is not None:
-        held |= Q(retired_at__gt=known_at)
+        was_valid |= Q(retired_at__gt=known_at)
         facts = facts.filter(recorded_at__lte=known_at)
-    facts = facts.filter(held, Q(valid_from=None) | Q(valid_from__lte=moment))
+    facts = facts.filter(was_valid, Q(valid_from=None) | Q(valid_from__lte=moment))
     within = Q()
     for period in past.periods:
         begun = Q(valid_from=None) | Q(valid_from__lt=period.end)
@@ -236,17 +236,17 @@ def _ranked(
     near: Mapping[int, float],
     floor: FactFloor | None,
 ) -> Ranked:
-    """Keys and scores, best first; nothing else, as all of them are sorted."""
-    score: Combinable = Case(*_worth(near), default=Value(0.0), output_field=FloatField())
+    """Keys and scores, best first; no other columns, because all rows are sorted."""
+    score: Combinable = Case(*_entity_boosts(near), default=Value(0.0), output_field=FloatField())
     facts = facts.annotate(
         vector=FilteredRelation(
             "vectors", condition=Q(vectors__palace=palace, vectors__space=space)
         )
     )
     if vector is not None:
-        # What has no vector yet counts as neither close nor far.
+        # A fact without a vector yet counts as neither close nor far.
         score -= Coalesce(MaxInnerProduct("vector__embedding", HalfVector(vector)), 0.0)
-    above = floor.holds_for() if floor else Q()
+    above = floor.condition() if floor else Q()
     return (
         facts.annotate(score=score)
         .filter(above)
@@ -255,44 +255,45 @@ def _ranked(
     )
 
 
-def _worth(near: Mapping[int, float]) -> Iterator[When]:
-    """What it is worth to be about an entity, the nearest first."""
+def _entity_boosts(near: Mapping[int, float]) -> Iterator[When]:
+    """Boosts for facts about near entities, nearest first."""
     for nearness in sorted(set(near.values()), reverse=True):
         keys = [key for key, value in near.items() if value == nearness]
-        yield When(about_any(keys), then=Value(NAMED * nearness))
+        yield When(about_any(keys), then=Value(ENTITY_BOOST * nearness))
 
 
-# Where a fact was said, or that it never was.
+# The latest source of a fact; both None if it has none.
 Cited = tuple[Pointer | None, UUID | None]
 
 
-def _with_words(
+def _with_evidence(
     palace: Palace, ranked: Ranked, as_of: datetime | None, limit: int
 ) -> list[tuple[Fact, float, Cited]]:
-    """The best with words outside of the trash, said by then; and those that never had any.
+    """The best facts with evidence outside the trash, said by `as_of`, or without any evidence.
 
-    Nearly all have words, and there may be many: those that are not among the best are not
-    looked at.
+    Nearly all facts have evidence, so only as many of the best are checked as needed.
     """
     found: list[tuple[Fact, float, Cited]] = []
     for first in count(0, 2 * limit):
         scores = dict(ranked[first : first + 2 * limit])
         facts = Fact.objects.within(palace).in_bulk(list(scores))
-        cited = founded(palace, facts, as_of)
+        cited = citations_of(palace, facts, as_of)
         found += [(facts[key], score, cited[key]) for key, score in scores.items() if key in cited]
         if len(found) >= limit or len(scores) < 2 * limit:
             break
     return found[:limit]
 
 
-def founded(palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None) -> dict[int, Cited]:
-    """By fact where it was said; without those that were said in the trash, or later, only."""
+def citations_of(
+    palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None
+) -> dict[int, Cited]:
+    """Latest source by fact; facts whose evidence is all trashed or later are left out."""
     cited: dict[int, Cited] = {**_cited(palace, facts, as_of)}
     uncited = facts.keys() - cited.keys()
     if uncited:
-        words = Evidence.objects.filter(palace=palace, fact__in=uncited)
-        wordless = uncited - set(words.values_list("fact", flat=True))
-        for key in wordless:
+        evidence = Evidence.objects.filter(palace=palace, fact__in=uncited)
+        without_evidence = uncited - set(evidence.values_list("fact", flat=True))
+        for key in without_evidence:
             if as_of is None or facts[key].recorded_at <= as_of:
                 cited[key] = None, None
     return cited
@@ -301,12 +302,12 @@ def founded(palace: Palace, facts: Mapping[int, Fact], as_of: datetime | None) -
 def _cited(
     palace: Palace, facts: Collection[int], as_of: datetime | None
 ) -> dict[int, tuple[Pointer, UUID]]:
-    """By fact the pointer and drawer of the words said last, by then."""
-    words = Evidence.objects.filter(palace=palace, fact__in=list(facts), drawer__trashed_at=None)
+    """Pointer and id of the latest source drawer by fact, said by `as_of`."""
+    evidence = Evidence.objects.filter(palace=palace, fact__in=list(facts), drawer__trashed_at=None)
     if as_of is not None:
-        words = words.filter(drawer__said_at__lte=as_of)
+        evidence = evidence.filter(drawer__said_at__lte=as_of)
     rows = (
-        words.order_by("fact", "-drawer__said_at", "-drawer")
+        evidence.order_by("fact", "-drawer__said_at", "-drawer")
         .distinct("fact")
         .values_list(
             "fact",
@@ -319,19 +320,19 @@ def _cited(
     return {fact: (Pointer(*place), drawer) for fact, *place, drawer in rows}
 
 
-def _dates(fact: Fact, now: datetime, known_at: datetime | None, *, asked: bool) -> str:
-    """When it held, where there is an end to tell of or it is `asked`, by the asker's calendar."""
+def _dates(fact: Fact, now: datetime, known_at: datetime | None, *, show_start: bool) -> str:
+    """The validity as shown, in the time zone of `now`; empty if there is nothing to show."""
 
     def month(moment: datetime) -> str:
         return moment.astimezone(now.tzinfo).strftime("%B %Y")
 
     since, until = fact.valid_from, fact.valid_to
     if known_at is not None and fact.retired_at is not None and fact.retired_at > known_at:
-        until = None  # Its end was not known then.
+        until = None  # The end was not recorded yet.
     if fact.type == Fact.Type.EVENT:
         return month(since) if since else ""
     if until is None:
-        return f"since {month(since)}" if asked and since else ""
-    if asked and since and month(since) != month(until):
+        return f"since {month(since)}" if show_start and since else ""
+    if show_start and since and month(since) != month(until):
         return f"from {month(since)} until {month(until)}"
     return f"until {month(until)}"

@@ -1,6 +1,6 @@
-"""The floor: how close a palace must come to a question before anything of it is recalled.
+"""Relevance floor: decides whether a palace can answer a question at all.
 
-One decision for a whole recall. Its weights are kept as data; `manage.py bench_floor` fits them.
+The decision is one per recall. Its weights are data, fitted by `manage.py bench_floor`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from palace.recall.adapter import FOLDER
 from palace.recall.query import Query
 
 PATH = FOLDER / "floor.json"
-# The more drawers, the closer the closest one comes to any question by chance, the more of its
-# words one drawer holds, the more of them are known at all: so much for each e-fold above a few.
+# In a larger palace the closest drawer is closer by chance, and more of the question's words occur
+# by chance. These are subtracted for each e-fold above FEW drawers.
 FEW = 60
 COSINE_BY_CHANCE, DEVIATIONS_BY_CHANCE = 0.035, 0.45
 WORDS_BY_CHANCE, KNOWN_BY_CHANCE = 0.02, 0.04
-# The models there are: for the embedder that recall's parameters were learnt with, for all others,
-# whose cosines mean something else, and for questions or drawers without vectors.
+# One model for the embedder that recall was trained on, one for all other embedders, whose cosines
+# are on another scale, and one for recall without vectors.
 LEARNT, OTHER, BY_WORDS = "learnt-embedder", "other-embedder", "by-words"
 
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """How close a palace comes to a question.
+    """How close a palace is to a question.
 
     Attributes:
-        cosine: Of the question, as it is, with the closest drawer.
+        cosine: Of the unadapted question with the closest drawer.
         deviations: Of the closest drawer above the palace's mean, in standard deviations.
-        words: The largest share of the question, 0 to 1, that one drawer's terms make up.
-        known: The share of the question that any drawer's terms make up.
-        number: How many drawers the palace has.
-        personal: Whether the question is about whoever asks, or about what was said.
-        has_vectors: Whether anything was compared by meaning.
+        words: The largest share of the question, 0 to 1, that one drawer's terms cover.
+        known: The share of the question that the terms of all drawers cover.
+        number: Number of drawers in the palace.
+        personal: Whether the question is about the user or about earlier conversations.
+        has_vectors: Whether cosines were computed.
     """
 
     cosine: float
@@ -49,7 +49,7 @@ class Closeness:
     has_vectors: bool
 
     def features(self) -> dict[str, float]:
-        """What the models weigh, by name."""
+        """The models' features, by name."""
         more = log(max(self.number / FEW, 1))
         return {
             "bias": 1.0,
@@ -66,8 +66,8 @@ class Floor:
     """A logistic model of whether a palace can answer a question.
 
     Attributes:
-        weights: Of the features, by name.
-        least: The log-odds below which nothing is recalled.
+        weights: By feature name.
+        least: Recall returns nothing below these log-odds.
     """
 
     weights: Mapping[str, float]
@@ -86,12 +86,12 @@ def floor_for(query: Query, closeness: Closeness) -> Floor:
 
 @cache
 def floor_named(name: str) -> Floor:
-    model = kept()["models"][name]
+    model = load_weights()["models"][name]
     return Floor(model["weights"], model["least"])
 
 
 @cache
-def kept() -> dict[str, Any]:
-    """What `manage.py bench_floor --write` wrote: models, and what they were fitted on."""
+def load_weights() -> dict[str, Any]:
+    """Models written by `manage.py bench_floor --write`, with their training data."""
     found: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
     return found

@@ -1,7 +1,7 @@
 """Fusion: standardised signals into one score, by weights. Pure.
 
-Scores are fused, not ranks: reciprocal rank fusion throws away how much better the best one is,
-and lost on every set of questions it was tried on.
+It fuses scores rather than ranks: reciprocal rank fusion discards the margins between candidates,
+and scored lower on every set of questions.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Scores = npt.NDArray[np.float32]
 
 
 def fuse(features: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
-    """The weighted share of each feature in the score; features without a weight are left out.
+    """Weighted share of each feature in the score; features without a weight are left out.
 
     Args:
-        features: By name, one value a candidate, standardised so that values compare.
+        features: By name, one standardised value per candidate.
         weights: By feature name.
     """
     return {
@@ -34,5 +34,5 @@ def total(shares: Mapping[str, Scores], number: int) -> Scores:
 
 
 def ranking(scores: Scores, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Places of the candidates, best first; of equals the one with the smaller key."""
+    """Indices of the candidates, best first; ties by ascending key."""
     return np.lexsort((keys, -scores))

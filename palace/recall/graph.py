@@ -1,4 +1,4 @@
-"""Graph: over facts from one entity to the next."""
+"""Graph: traversal of the facts that connect entities."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.raw_sql import fetch_rows
 
-# The memory service's multi-hop expansion: hop n from a seed gets the seed's score times 0.6^n.
+# Multi-hop expansion, as the memory service specifies: hop n gets the seed's score times 0.6^n.
 HOPS = 3
 DECAY = 0.6
-# Of the facts around entities that much is said of, the newest are followed.
-MOST_EDGES = 1000
-# Names of more words are not looked for in a question.
+# At most this many facts per hop are followed, newest first.
+MAX_EDGES = 1000
+# Longer names are not searched in questions.
 NAME_WORDS = 5
 
-# What somebody is called who speaks of themselves: "user" in a question is no name.
-_NOBODY = "user"
+# The entity name for the user; "user" in a question is not a name.
+_USER = "user"
 _WORD = re.compile(r"(?:(?<![\w.])\.)?\w+(?:[.&'’\-]\w+)*[+#]*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NAMED = """
@@ -39,7 +39,7 @@ _NAMED = """
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A fact between two entities, all by their keys; it is followed both ways."""
+    """A fact between two entities, all by key; traversed in both directions."""
 
     fact: int
     subject: int
@@ -58,7 +58,7 @@ class Expanded:
 class Walk:
     """
     Attributes:
-        hops: By entity, over how many edges it is reached at least; 0 of those it began at.
+        hops: Shortest distance in edges by entity; 0 for the start.
     """
 
     edges: Collection[Edge]
@@ -67,63 +67,63 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """An entity and over how many facts, at least, it is reached; 1 where one fact has both."""
+    """An entity and its shortest distance in facts; 1 if one fact connects both."""
 
     entity: Entity
     hops: int
 
 
 def expand(seeds: Mapping[int, float], edges: Iterable[Edge], *, hops: int = HOPS) -> Expanded:
-    """What seeds lead to; the best of them counts where several lead to the same. Pure.
+    """Score what seeds lead to; if several seeds lead there, the best score counts. Pure.
 
     An entity n edges away gets the seed's score times `DECAY` to the power of n, and so does the
-    edge that leads there. Seeds themselves are never among the entities.
+    edge that leads there. Seeds are never among the entities.
     """
-    beside: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    neighbours_of: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for edge in edges:
-        beside[edge.subject].append((edge.fact, edge.object))
-        beside[edge.object].append((edge.fact, edge.subject))
+        neighbours_of[edge.subject].append((edge.fact, edge.object))
+        neighbours_of[edge.object].append((edge.fact, edge.subject))
     entities: dict[int, float] = {}
     facts: dict[int, float] = {}
-    # The seed's own score is carried along, so that decay depends on the number of hops alone.
-    carried = dict(seeds)
+    # Seed scores are propagated without decay, so that decay depends on the number of hops alone.
+    seed_scores = dict(seeds)
     for hop in range(1, hops + 1):
-        arriving: dict[int, float] = {}
-        for entity, seed in carried.items():
+        next_scores: dict[int, float] = {}
+        for entity, seed in seed_scores.items():
             score = seed * DECAY**hop
-            for fact, reached in beside[entity]:
+            for fact, reached in neighbours_of[entity]:
                 facts[fact] = max(facts.get(fact, 0.0), score)
-                arriving[reached] = max(arriving.get(reached, 0.0), seed)
+                next_scores[reached] = max(next_scores.get(reached, 0.0), seed)
                 if reached not in seeds:
                     entities[reached] = max(entities.get(reached, 0.0), score)
-        carried = arriving
+        seed_scores = next_scores
     return Expanded(entities, facts)
 
 
 def walk(facts: FactQuerySet, entities: Collection[int], *, hops: int = HOPS) -> Walk:
-    """The edges up to `hops` away from entities, by one query a hop.
+    """The edges up to `hops` away from entities, with one query per hop.
 
     Args:
-        facts: Of one palace: which may be followed.
+        facts: The facts of one palace that may be followed.
     """
     edges: dict[int, Edge] = {}
     reached = dict.fromkeys(entities, 0)
-    outermost = set(entities)
+    frontier = set(entities)
     for hop in range(1, hops + 1):
-        if not outermost:
+        if not frontier:
             break
-        found = [Edge(*row) for row in _edges(facts, outermost)]
+        found = [Edge(*row) for row in _edges(facts, frontier)]
         edges |= {edge.fact: edge for edge in found}
         ends = {key for edge in found for key in (edge.subject, edge.object)}
-        outermost = ends - reached.keys()
-        reached |= dict.fromkeys(outermost, hop)
+        frontier = ends - reached.keys()
+        reached |= dict.fromkeys(frontier, hop)
     return Walk(edges.values(), reached)
 
 
 def _edges(facts: FactQuerySet, entities: Collection[int]) -> Iterable[tuple[int, int, int]]:
     edges = facts.filter(about_any(entities), object_entity__isnull=False)
     rows = edges.exclude(subject=F("object_entity")).order_by("-recorded_at", "-pk")
-    return rows.values_list("pk", "subject_id", "object_entity_id")[:MOST_EDGES]
+    return rows.values_list("pk", "subject_id", "object_entity_id")[:MAX_EDGES]
 
 
 def relations(
@@ -133,11 +133,11 @@ def relations(
     true_at: datetime | None = None,
     known_at: datetime | None = None,
 ) -> list[Fact]:
-    """The edges at an entity, with both ends at hand, by when they came true.
+    """The edges of an entity with both ends loaded, ordered by start of validity.
 
     Args:
-        true_at: Those that held then; those held now unless a moment of either clock is given.
-        known_at: As we knew it then.
+        true_at: Valid time; default: active facts, unless `known_at` is given.
+        known_at: Transaction time: as recorded at this moment.
     """
     edges = (
         Fact.objects.within(palace)
@@ -155,11 +155,11 @@ def neighbours(
     true_at: datetime | None = None,
     known_at: datetime | None = None,
 ) -> list[Neighbour]:
-    """Whoever and whatever facts lead to from these entities, nearest first, then by name.
+    """The entities connected to these entities, nearest first, then by name.
 
     Args:
-        hops: Over how many facts, from 1 to 3; more are not followed.
-        true_at: As `relations` has it; likewise `known_at`.
+        hops: Maximum distance in facts, 1 to 3; larger values are cut to 3.
+        true_at: As in `relations`; likewise `known_at`.
     """
     own = Entity.objects.filter(palace=palace, pk__in=[entity.pk for entity in entities])
     facts = Fact.objects.within(palace).as_of(true_at=true_at, known_at=known_at)
@@ -170,15 +170,15 @@ def neighbours(
 
 
 def named_entities(palace: Palace, question: str) -> list[int]:
-    """Keys of the entities that a question names, by name or alias, in its order.
+    """Keys of the entities that a question names, by name or alias, in order of occurrence.
 
-    Case does not matter. Of names within a longer name, only the longer one counts.
+    Case is ignored. A name within a longer name does not count.
     """
-    stretches = _stretches(question)
-    if not stretches:
+    spans_of_names = _possible_names(question)
+    if not spans_of_names:
         return []
-    slugs = {slug_of(text): span for span, text in stretches.items()}
-    texts = {text.lower(): span for span, text in stretches.items()}
+    slugs = {slug_of(text): span for span, text in spans_of_names.items()}
+    texts = {text.lower(): span for span, text in spans_of_names.items()}
     rows = fetch_rows(_NAMED, [palace.pk, Entity.Kind.values, list(slugs), palace.pk, list(texts)])
     spans = {key: slugs[slug] if slug else texts[alias] for key, slug, alias in rows}
     longest = [
@@ -189,17 +189,17 @@ def named_entities(palace: Palace, question: str) -> list[int]:
     return [key for _, key in sorted(longest)]
 
 
-def _stretches(question: str) -> dict[tuple[int, int], str]:
-    """Runs of words that may be a name, by where they start and end."""
+def _possible_names(question: str) -> dict[tuple[int, int], str]:
+    """Word sequences that may be a name, by start and end."""
     words = [match.span() for match in _WORD.finditer(question)]
-    stretches: dict[tuple[int, int], str] = {}
+    spans_of_names: dict[tuple[int, int], str] = {}
     for first in range(len(words)):
         for last in range(first, min(first + NAME_WORDS, len(words))):
             span = words[first][0], words[last][1]
             text = _POSSESSIVE.sub("", question[slice(*span)])
-            if analyze(text) and text.lower() != _NOBODY:
-                stretches[span] = text
-    return stretches
+            if analyze(text) and text.lower() != _USER:
+                spans_of_names[span] = text
+    return spans_of_names
 
 
 def _is_within(span: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -209,10 +209,10 @@ def _is_within(span: tuple[int, int], other: tuple[int, int]) -> bool:
 def near_entities(
     palace: Palace, question: str, *, as_of: datetime | None = None
 ) -> dict[int, float]:
-    """Entities that a question names, by their keys, with 1; what facts lead to, with less.
+    """Nearness by entity key: 1 if the question names the entity, less if facts lead to it.
 
     Args:
-        as_of: Follow what was so then; what is held now unless given.
+        as_of: Follow the facts valid at this moment; default: active facts.
     """
     seeds = dict.fromkeys(named_entities(palace, question), 1.0)
     edges = walk(Fact.objects.within(palace).as_of(true_at=as_of), seeds.keys()).edges

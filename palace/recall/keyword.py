@@ -1,8 +1,8 @@
-"""Words: BM25 over the palace's own packed postings.
+"""Keyword search: BM25 over the palace's packed postings.
 
 Robertson, Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond (2009). The inverse
-document frequency is this palace's, exact at query time: a name that is rare for one person is
-everyday for another.
+document frequency is computed per palace at query time: a name that is rare for one person is
+common for another.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy.typing as npt
 from palace.models import Palace
 from palace.models.packed import unpack
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
-from palace.recall.raw_sql import NO_KEYS, fetch_rows, marked
+from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few
 from palace.recall.semantic import Ids, Scores, look_up
 
 K1 = 1.2
 B = 0.75
-# Below this spread, in BM25 points, standardising would blow up single accidental hits.
+# Least spread, in BM25 points; a smaller one would inflate single accidental matches.
 MIN_SPREAD = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One of the question's terms: its drawers ascending, how often it is in each, and its idf."""
+    """A term of the question: its drawers ascending, its frequency in each, and its idf."""
 
     name: str
     drawers: Ids
@@ -36,14 +36,14 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """BM25 of the palace's drawers, by ascending drawer key; those without any term left out.
+    """BM25 scores by ascending drawer key; drawers without any term are left out.
 
     Attributes:
-        mean: Over all drawers that tell something, most of which score 0; likewise `spread`.
-        coverage: The largest share of the question, 0 to 1, that the terms of one of those make up;
-            a rare term makes up more than an everyday one.
+        mean: Over all informative drawers, most of which score 0; likewise `spread`.
+        coverage: The largest share of the question, 0 to 1, that one informative drawer covers;
+            terms count by idf.
         mean_length: Of the palace's drawers, in terms.
-        weight: Of all the question's terms, the sum of their idf.
+        weight: Sum of the idf of all the question's terms.
         missing: The idf of a term that no drawer has.
     """
 
@@ -63,20 +63,20 @@ class Words:
     def at(self, drawers: Ids) -> Scores:
         return look_up(self.drawers, self.scores, drawers)
 
-    def of_groups(self, groups: list[Ids], lengths: Scores) -> tuple[Scores, Scores]:
-        """Of drawers read as one text BM25, and the share of the question, 0 to 1, that it holds.
+    def score_groups(self, groups: list[Ids], lengths: Scores) -> tuple[Scores, Scores]:
+        """BM25 and coverage (0 to 1) of groups of drawers, each group read as one text.
 
-        Column g of the groups' arrays makes text g.
+        Column g of the arrays is group g.
 
         Args:
-            groups: Arrays of equal length; a key of 0 stands for no drawer.
-            lengths: Of each text, in terms.
+            groups: Arrays of equal length; key 0 means no drawer.
+            lengths: Of each group, in terms.
         """
         keys, relative = np.concatenate(groups), lengths / self.mean_length
         scores, covered = np.zeros((2, len(lengths)), dtype=np.float32)
         for term in self.terms:
             counts = look_up(term.drawers, term.counts, keys).reshape(len(groups), -1).sum(axis=0)
-            scores += term.idf * _saturated(counts, relative)
+            scores += term.idf * _saturate(counts, relative)
             covered += term.idf * (counts > 0)
         return scores, np.asarray(covered / self.weight, dtype=np.float32)
 
@@ -88,38 +88,38 @@ def by_words(
     palace: Palace,
     terms: tuple[str, ...],
     corpus_stats: CorpusStats | None = None,
-    silent: Ids = NO_KEYS,
+    uninformative: Ids = NO_KEYS,
 ) -> Words:
-    """Score the kept drawers that hold any of the terms, as if there were no others.
+    """Score the drawers outside the trash that contain any of the terms.
 
     Args:
-        corpus_stats: Of the palace, where it was just taken.
-        silent: Keys of drawers that tell nothing, ascending. They are scored like the others, but
-            how rare a word is, and how far a score stands out, is as if they were not there.
+        corpus_stats: Of the palace, if already read.
+        uninformative: Keys of uninformative drawers, ascending. They are scored like the others,
+            but idf, mean and spread exclude them.
     """
     corpus_stats = corpus_stats or read_stats_of(palace)
     number, mean_length = corpus_stats.number, corpus_stats.mean_length
     if not number or not terms:
         return NOTHING
-    if number <= len(silent):
-        silent = NO_KEYS
-    number -= len(silent)
+    if number <= len(uninformative):
+        uninformative = NO_KEYS
+    number -= len(uninformative)
     postings = _postings(palace, terms, corpus_stats.trash)
     if not postings:
         return NOTHING
     parts = [
-        (ids, counts, _saturated(counts, lengths / mean_length), _idf_of(ids, number, silent))
+        (ids, counts, _saturate(counts, lengths / mean_length), _idf_of(ids, number, uninformative))
         for ids, counts, lengths in postings.values()
     ]
-    keys, order, starts = _merged([part[0] for part in parts])
+    keys, order, starts = _merge([part[0] for part in parts])
     points = np.concatenate([part[2] * part[3] for part in parts])[order]
     weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
     scores = np.add.reduceat(points, starts).astype(np.float32)
-    telling = ~marked(keys[starts], silent)
-    covered = np.add.reduceat(weights, starts)[telling].max(initial=0)
+    informative = ~isin_few(keys[starts], uninformative)
+    covered = np.add.reduceat(weights, starts)[informative].max(initial=0)
     missing = _idf(0, number)
     whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * missing
-    mean, spread = _statistics(scores[telling], number)
+    mean, spread = _statistics(scores[informative], number)
     return Words(
         drawers=keys[starts],
         scores=scores,
@@ -137,21 +137,21 @@ def by_words(
 
 
 def _statistics(scores: Scores, number: int) -> tuple[float, float]:
-    """Mean and spread over `number` drawers, of which those without a score have 0."""
+    """Mean and spread over `number` drawers; drawers without a score count as 0."""
     mean = float(scores.sum()) / number
     variance = float((scores**2).sum()) / number - mean**2
     return mean, max(variance, MIN_SPREAD**2) ** 0.5
 
 
-def _idf_of(drawers: Ids, number: int, silent: Ids) -> float:
-    few = np.count_nonzero(marked(drawers, silent)) if len(silent) else 0
+def _idf_of(drawers: Ids, number: int, uninformative: Ids) -> float:
+    few = np.count_nonzero(isin_few(drawers, uninformative)) if len(uninformative) else 0
     return _idf(len(drawers) - int(few), number)
 
 
-def _merged(parts: list[Ids]) -> tuple[Ids, Ids, Ids]:
-    """All keys ascending, the order that makes them so, and where each key is first.
+def _merge(parts: list[Ids]) -> tuple[Ids, Ids, Ids]:
+    """All keys ascending, the sort order, and the first index of each key.
 
-    Each part ascends already: this is many times faster than `np.unique`, which does not know.
+    The parts are sorted, which makes this many times faster than `np.unique`.
     """
     keys = np.concatenate(parts)
     order = np.argsort(keys, kind="stable")
@@ -159,7 +159,7 @@ def _merged(parts: list[Ids]) -> tuple[Ids, Ids, Ids]:
     return keys, order, np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
 
 
-def _saturated(counts: Scores, relative_length: Scores) -> Scores:
+def _saturate(counts: Scores, relative_length: Scores) -> Scores:
     norm = K1 * (1 - B + B * relative_length)
     return np.asarray(counts * (K1 + 1) / (counts + norm), dtype=np.float32)
 
@@ -171,7 +171,7 @@ def _idf(frequency: int, number: int) -> float:
 def _postings(
     palace: Palace, terms: tuple[str, ...], trash: Ids
 ) -> dict[str, tuple[Ids, Scores, Scores]]:
-    """By each term that a kept drawer has: those drawers ascending, counts, lengths."""
+    """By term: its drawers outside the trash, ascending, with counts and lengths."""
     rows = fetch_rows(
         "SELECT term, string_agg(drawers, ''::bytea), string_agg(counts, ''::bytea),"
         " string_agg(lengths, ''::bytea) FROM palace_posting"
@@ -200,7 +200,7 @@ def _floats(data: bytes) -> Scores:
 
 def _sorted(columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:
     drawers, counts, lengths = columns
-    if (drawers[1:] > drawers[:-1]).all():  # As they mostly are: they were appended so.
+    if (drawers[1:] > drawers[:-1]).all():  # The usual case: postings are appended in order.
         return columns
     order = np.argsort(drawers, kind="stable")
     return drawers[order], counts[order], lengths[order]

@@ -1,4 +1,4 @@
-"""Query: a question made ready for every signal."""
+"""Query: a question parsed and embedded for all signals."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
 
-# Longer questions are read up to here: a pasted page is no question.
+# Longer questions are truncated: a pasted page is no question.
 MAX_CHARS = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked.
+    """A parsed question.
 
     Attributes:
-        terms: Distinct, as the analyzer makes them.
-        vector: Of length 1; None while the embedder is down.
-        aim: Where its answers are, as the learnt adapter has it; of length 1 likewise.
-        note: Why there is no vector; empty when there is one.
+        terms: Distinct terms from the analyzer.
+        vector: Of length 1; None if the embedder is unavailable.
+        adapted: The vector mapped by the trained adapter, of length 1; `vector` without one.
+        note: Why there is no vector; empty if there is one.
     """
 
     text: str
@@ -41,19 +41,19 @@ class Query:
     as_of: datetime | None
     terms: tuple[str, ...]
     vector: npt.NDArray[np.float32] | None
-    aim: npt.NDArray[np.float32] | None
+    adapted: npt.NDArray[np.float32] | None
     time: TimeIntent
     intent: Intent
     note: str = ""
 
     @property
     def is_adapted(self) -> bool:
-        """Whether its embedder is the one that recall's parameters were learnt with."""
-        return self.aim is not self.vector
+        """Whether the embedder is the one that recall's parameters were trained on."""
+        return self.adapted is not self.vector
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What kinds of question it is, by the names that recipes weigh differently."""
+        """The kinds of question, by the names under which recipes adjust weights."""
         intent = self.intent
         kinds = {
             "names": bool(intent.names),
@@ -66,8 +66,8 @@ class Query:
         return tuple(kind for kind, holds in kinds.items() if holds)
 
 
-def as_asked(text: str) -> str:
-    """The question as it is read and traced: what no text can hold is dropped from it."""
+def normalize_query(text: str) -> str:
+    """The question as parsed and traced: stripped, truncated, without invalid characters."""
     return text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MAX_CHARS]
 
 
@@ -80,12 +80,12 @@ def read_query(
     as_of: datetime | None,
     by_meaning: bool,
 ) -> Query:
-    """Read a question for all signals; without its vector unless `by_meaning`.
+    """Parse a question for all signals; embed it if `by_meaning`.
 
     Raises:
         EmptyQuery: `text` is blank.
     """
-    readable = as_asked(text)
+    readable = normalize_query(text)
     if not readable:
         raise EmptyQuery
     vector, note = None, ""
@@ -101,7 +101,7 @@ def read_query(
         as_of=as_of,
         terms=tuple(analyze(readable)),
         vector=vector,
-        aim=None if vector is None else adapt(vector, space),
+        adapted=None if vector is None else adapt(vector, space),
         time=read_time(readable, now),
         intent=read_intent(readable),
         note=note,

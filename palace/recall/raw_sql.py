@@ -1,4 +1,4 @@
-"""Raw SQL: rows in binary, arrays of numbers, and model instances built from rows."""
+"""Raw SQL: binary rows, numeric arrays, and model instances built from rows."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ import numpy.typing as npt
 import psycopg
 from django.db import connection, models
 
-# As numpy calls smallint, integer, bigint, real and double precision.
+# The NumPy names of smallint, integer, bigint, real and double precision.
 Kind = Literal["i2", "i4", "i8", "f4", "f8"]
 Keys = npt.NDArray[np.int64]
 Model = TypeVar("Model", bound=models.Model)
 
 
 def fetch_rows(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """All rows of a query, sent in binary."""
+    """Fetch all rows of a query in binary format."""
     connection.ensure_connection()
-    # Django's own cursors bind on the client, and such cannot ask for binary.
+    # Django's cursors bind parameters on the client, which excludes the binary format.
     with psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(sql, parameters, binary=True)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 
-def keys_literal(keys: npt.NDArray[np.int64]) -> str:
-    """Keys as Postgres writes an array: psycopg would take each key on its own."""
+def array_literal(keys: npt.NDArray[np.int64]) -> str:
+    """Keys as a Postgres array literal: psycopg would adapt each key separately."""
     return f"{{{','.join(map(str, keys.tolist()))}}}"
 
 
-def numbers(data: bytes | None, kind: Kind) -> npt.NDArray[Any]:
-    """An array's numbers, many times faster than by way of a Python list.
+def decode_array(data: bytes | None, kind: Kind) -> npt.NDArray[Any]:
+    """Decode a binary Postgres array, many times faster than through a Python list.
 
     Args:
-        data: `substring(array_send(…) FROM 21)` of an array of one dimension without nulls: its
-            binary form without the head of 20 bytes. Several may be strung together.
+        data: `substring(array_send(…) FROM 21)` of a one-dimensional array without nulls: its
+            binary format without the header of 20 bytes. Several may be concatenated.
 
     Raises:
-        ValueError: it is of another kind, or has nulls.
+        ValueError: the array is of another kind, or has nulls.
     """
-    # Each number comes after its own length in bytes, the highest byte first.
+    # Each number follows its length in bytes, both big-endian.
     rows = np.frombuffer(data or b"", np.dtype([("length", ">i4"), ("number", f">{kind}")]))
     if (rows["length"] != int(kind[1:])).any():
         raise ValueError(f"These are no numbers of kind {kind}, or some are null.")
     return rows["number"].astype(kind)
 
 
-def distinct(*parts: Keys) -> Keys:
-    """All keys that any of them holds, ascending.
+def union(*parts: Keys) -> Keys:
+    """The distinct keys of all parts, ascending.
 
-    Of a few hundred, many times faster than `np.unique`, which hashes them.
+    For a few hundred keys many times faster than `np.unique`, which hashes them.
     """
     keys = np.sort(np.concatenate(parts))
     return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
@@ -60,8 +60,8 @@ def distinct(*parts: Keys) -> Keys:
 NO_KEYS: Keys = np.empty(0, np.int64)
 
 
-def marked(keys: Keys, few: Keys) -> npt.NDArray[np.bool_]:
-    """Which of the keys are among a few others; both ascending. Faster than `among`."""
+def isin_few(keys: Keys, few: Keys) -> npt.NDArray[np.bool_]:
+    """Like `isin_sorted`, with both ascending and `few` short; faster."""
     found = np.zeros(len(keys), dtype=np.bool_)
     if len(keys) and len(few):
         places = np.minimum(np.searchsorted(keys, few), len(keys) - 1)
@@ -69,8 +69,8 @@ def marked(keys: Keys, few: Keys) -> npt.NDArray[np.bool_]:
     return found
 
 
-def among(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
-    """Which of the keys are among the others, as `np.isin` says more slowly."""
+def isin_sorted(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
+    """Which of the keys are in `ascending`; like `np.isin`, but faster."""
     if not len(ascending):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ascending, keys), len(ascending) - 1)
@@ -78,7 +78,7 @@ def among(keys: Keys, ascending: Keys) -> npt.NDArray[np.bool_]:
 
 
 def columns(model: type[models.Model], table: str) -> str:
-    """All columns of the model, as a SELECT lists them.
+    """All columns of the model for a SELECT list.
 
     Args:
         table: The table's alias in the query.
@@ -87,10 +87,9 @@ def columns(model: type[models.Model], table: str) -> str:
 
 
 def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
-    """Build an instance from the next values; None where a join found no row.
+    """Build an instance from the next values; None if a join found no row.
 
-    Django would compose its own query for each recall, which takes longer than Postgres needs to
-    answer it.
+    Composing a query with the ORM takes longer than Postgres needs to answer it.
     """
     fields = _fields(model)
     own = [

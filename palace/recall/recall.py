@@ -1,4 +1,4 @@
-"""Recall: the one way anything is found, for chat, pages, programs and benchmarks alike."""
+"""Recall: the single retrieval path of chat, pages, APIs and benchmarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from datetime import datetime
 
 from language.english.question_subject import is_plain, subject_of
 from palace.models import Drawer, Palace
-from palace.recall.deduplication import Composed, ConversationState, Seen, compose, read_seen
+from palace.recall.deduplication import (
+    Composed,
+    ConversationState,
+    LedgerSnapshot,
+    compose,
+    read_ledger,
+)
 from palace.recall.facts import KnownFact, fact_floor, facts_for
 from palace.recall.query import Query
 from palace.recall.recollection import Hit, Recollection
@@ -19,32 +25,32 @@ from palace.recall.retrieval import Found, search
 from palace.recall.trace import keep_trace
 
 __all__ = ["Hit", "RecallRequest", "Recollection", "recall"]
-OPENED = "Nothing fitted this, so what was said last came along."
+NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 
 
 def recall(palace: Palace, request: RecallRequest) -> Recollection:
-    """Find the drawers that answer the question best, and say why.
+    """Find the drawers that answer the question best, with the contribution of each signal.
 
-    Call it outside of a transaction: it may ask models, which takes seconds.
+    Call it outside of a transaction: it may call models, which takes seconds.
 
     Raises:
         EmptyQuery: the query is blank.
-        BadInput: the conversation's id cannot be one.
-        UnknownRecipe: there is none of that name.
+        BadInput: the conversation's id is invalid.
+        UnknownRecipe: no recipe has that name.
     """
     started = time.perf_counter()
-    seen = read_seen(palace, request.conversation)
+    ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
     found = search(palace, request, context)
     known = _known(palace, request, context, found) if request.with_facts else []
     hits = found.hits
-    opens = _opens(request.conversation, found.question, found_any=bool(hits or known))
-    if opens:
+    is_opening = _is_opening(request.conversation, found.question, found_any=bool(hits or known))
+    if is_opening:
         most = min(context.recipe.opening, context.limit)
-        hits = latest(palace, request.as_of, request.exclude_ids, most)
-    silent = frozenset(place for place, hit in enumerate(hits) if not hit.tells)
+        hits = latest_hits(palace, request.as_of, request.exclude_ids, most)
+    uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
     shares, budget = context.recipe.shares, request.budget_tokens
-    block = compose(palace, seen, hits, known, budget, request.session, shares, silent)
+    block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
     recollection = Recollection(
         uuid=uuid.uuid4(),
         query=found.question.text,
@@ -55,8 +61,8 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         citations=block.packed.citations,
         carried=block.carried,
         injection=block.injection,
-        unasked=opens and bool(hits),
-        notes=tuple(_notes(found, seen, block, hits, opens=opens)),
+        is_opening=is_opening and bool(hits),
+        notes=tuple(_notes(found, ledger, block, hits, is_opening=is_opening)),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if request.store_trace:
@@ -64,9 +70,11 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     return recollection
 
 
-def _opens(conversation: ConversationState | None, question: Query, *, found_any: bool) -> bool:
-    """Whether it opens a conversation with what was said last: "hi", or nothing fits, and no
-    subject is named that would be missed.
+def _is_opening(
+    conversation: ConversationState | None, question: Query, *, found_any: bool
+) -> bool:
+    """Whether this is a conversation's first message without a subject ("hi") or without any hit
+    or fact, so that the latest drawers are used instead. A named subject without a hit gets none.
     """
     if conversation is None or conversation.turn != 0:
         return False
@@ -89,24 +97,24 @@ def _known(
 
 
 def _notes(
-    found: Found, seen: Seen, block: Composed, hits: Sequence[Hit], *, opens: bool
+    found: Found, ledger: LedgerSnapshot, block: Composed, hits: Sequence[Hit], *, is_opening: bool
 ) -> Iterator[str]:
-    """What was degraded or left out, in sentences."""
+    """Sentences on what was degraded or left out."""
     packed = block.packed
-    yield from (note for note in (found.question.note, found.note, seen.note) if note)
-    if opens and hits:
-        yield OPENED
-    if too_long := [place for place in packed.left_out if hits[place].tells]:
+    yield from (note for note in (found.question.note, found.note, ledger.note) if note)
+    if is_opening and hits:
+        yield NOTHING_FOUND
+    if too_long := [place for place in packed.left_out if hits[place].is_informative]:
         yield f"{len(too_long)} of {len(hits)} did not fit the budget of tokens."
     if packed.facts_left_out:
         facts = len(packed.facts_left_out) + len(packed.facts)
         yield f"{len(packed.facts_left_out)} of {facts} facts did not fit the budget of tokens."
 
 
-def latest(
+def latest_hits(
     palace: Palace, as_of: datetime | None, exclude_ids: Collection[int], limit: int
 ) -> tuple[Hit, ...]:
-    """What the user said last, the newest first, without a score: no question found it.
+    """The user's latest drawers, newest first, with score 0.
 
     Args:
         exclude_ids: Keys of drawers that are already in the prompt.

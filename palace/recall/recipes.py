@@ -11,7 +11,7 @@ from typing import Any
 from palace.errors import UnknownRecipe
 from palace.recall.adapter import FOLDER
 from palace.recall.context_builder import TIERS
-from palace.recall.signals import SILENT
+from palace.recall.signals import UNINFORMATIVE
 
 Weights = Mapping[str, float]
 
@@ -20,14 +20,14 @@ Weights = Mapping[str, float]
 class Recipe:
     """
     Attributes:
-        weights: Of each feature (see `signals.py`) in the score; one left out counts nothing.
-        more: By kind of question (see `Query.kinds`), what is added to the weights.
+        weights: By feature (see `signals.py`); a missing feature has weight 0.
+        more: Added to the weights, by kind of question (see `Query.kinds`).
         by_meaning: Whether the question is embedded and compared with the passages.
-        best_each: How many of the best by each of meaning and words are looked at.
-        rerank: Whether a model puts the best in order, where one can be asked.
-        facts: How many known facts may stand before the drawers, where they are asked for.
-        shares: Of the context block's budget, for facts, drawers and the latest turns.
-        opening: How many of the latest drawers open a conversation that nothing is found for.
+        best_each: Number of candidates from each of the semantic and keyword rankings.
+        rerank: Whether a model reorders the best hits, if one is available.
+        facts: Maximum number of facts in the context block, if facts are requested.
+        shares: Budget shares of the context block's tiers: facts, hits and session.
+        opening: Number of latest drawers for an opening message without hits.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Recipe:
     opening: int = 5
 
     def weights_for(self, kinds: Collection[str]) -> dict[str, float]:
-        """The weights of features for a question of these kinds."""
+        """Feature weights for a question of these kinds."""
         added = [self.more[kind] for kind in kinds if kind in self.more]
         return {
             name: weight + sum(more.get(name, 0.0) for more in added)
@@ -49,61 +49,63 @@ class Recipe:
         }
 
     def without(self, signals: Collection[str]) -> Recipe:
-        """The same without features, or signals with all of theirs; for measuring what they give.
+        """The recipe without some features, or signals with all their features, for ablation.
 
-        Weights are those learnt with them: what is left is not fitted anew.
+        The other weights are unchanged: they are not refitted.
         """
-        left = {
+        weights = {
             name: weight
             for name, weight in self.weights.items()
             if name not in signals and name.partition(".")[0] not in signals
         }
-        return replace(self, weights=left)
+        return replace(self, weights=weights)
 
 
 @cache
-def learnt(name: str) -> dict[str, Any]:
-    """What `manage.py train_recall` wrote: weights, and what they were learnt from."""
+def trained_weights(name: str) -> dict[str, Any]:
+    """Weights written by `manage.py train_recall`, with their training data."""
     found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
-# Who puts words between quotation marks wants these words. The questions that weights are learnt
-# from hardly ever do, so that nothing can be learnt of it. Nor do they meet earlier questions,
-# which no closeness makes an answer: -1 puts them just behind all that tells something.
-SET = {"words.quoted": 1.5, SILENT: -1.0}
+# Weights that training cannot learn: its questions hardly ever quote, and its palaces contain no
+# earlier questions. Quoted words are wanted literally; -1 ranks uninformative drawers just below
+# all informative ones.
+FIXED_WEIGHTS = {"words.quoted": 1.5, UNINFORMATIVE: -1.0}
 
 
-def _learnt(recipe: str, **choices: Any) -> Recipe:
-    numbers = learnt("by-words" if choices.get("by_meaning") is False else "default")
-    return Recipe(recipe, numbers["weights"] | SET, numbers["more"], **choices)
+def _trained_recipe(recipe: str, **choices: Any) -> Recipe:
+    numbers = trained_weights("by-words" if choices.get("by_meaning") is False else "default")
+    return Recipe(recipe, numbers["weights"] | FIXED_WEIGHTS, numbers["more"], **choices)
 
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        _learnt("default"),
-        # A third of the candidates: quicker, and enough where a question has one answer.
-        _learnt("fast", best_each=60),
-        # No embedding of the question, so no model at all.
-        _learnt("keyword", by_meaning=False),
-        _learnt("rerank", rerank=True),
-        # What is known fills most of the block: for agents that need the state of things rather
-        # than how it was said.
-        _learnt("facts-first", facts=20, shares={"facts": 0.6, "hits": 0.3, "session": 0.1}),
+        _trained_recipe("default"),
+        # A third of the candidates: faster, and enough for questions with a single answer.
+        _trained_recipe("fast", best_each=60),
+        # The question is not embedded, so no model is called.
+        _trained_recipe("keyword", by_meaning=False),
+        _trained_recipe("rerank", rerank=True),
+        # Facts fill most of the block: for agents that need the current state rather than the
+        # conversations it came from.
+        _trained_recipe(
+            "facts-first", facts=20, shares={"facts": 0.6, "hits": 0.3, "session": 0.1}
+        ),
     )
 }
 
 
 def recipe_chosen(stored: str) -> Recipe:
-    """What somebody chose in the settings; the default where there is no such recipe any more."""
+    """The recipe stored in the settings; the default if it no longer exists."""
     return RECIPES.get(stored, RECIPES["default"])
 
 
 def recipe_named(name: str) -> Recipe:
     """
     Raises:
-        UnknownRecipe: it lists those there are.
+        UnknownRecipe: no recipe has that name; the message lists the names.
     """
     try:
         return RECIPES[name]

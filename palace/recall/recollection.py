@@ -1,4 +1,4 @@
-"""Recollection: what a recall brings back."""
+"""Recollection: the result of a recall."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from palace.aaak import Pointer
 from palace.models import Drawer
+from palace.models.aaak import Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation
 from palace.recall.deduplication import Injection
@@ -16,15 +16,15 @@ from palace.recall.facts import KnownFact
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A drawer that was found.
+    """A drawer found by a recall.
 
     Attributes:
-        score: In weighted standard deviations; higher is better, compares within one recall only.
-        signals: The share of each signal in the score; they add up to it.
-        passage: Start and end of the stretch that is closest to the question.
-        place_before: Its place by score, from 1, where a model was asked for the order.
-        tells: Whether it tells anything. An earlier question may be found, but the block does
-            without it, unless the query is after what was asked.
+        score: In weighted standard deviations; higher is better; comparable within one recall.
+        signals: The contribution of each signal; they sum to the score.
+        passage: Start and end of the passage closest to the question.
+        place_before: Rank by score, from 1, if a model reranked the hits.
+        is_informative: False for a message that only asks or quotes: it may be a hit, but the
+            block leaves it out, unless the query asks for earlier questions.
     """
 
     drawer: Drawer
@@ -33,23 +33,23 @@ class Hit:
     signals: Mapping[str, float]
     passage: tuple[int, int]
     place_before: int | None = None
-    tells: bool = True
+    is_informative: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """What a recall brought back.
+    """The result of a recall.
 
     Attributes:
-        uuid: Also of its stored trace.
+        uuid: Also the id of the stored trace.
         hits: Best first.
-        facts: What is known and was put into the block, best first.
-        context: The `<memory_context>` block of what fits the budget; may be empty.
-        citations: What each record in the block rests on, in its order.
-        notes: What was degraded or left out, in sentences.
-        carried: What else the block holds, from earlier in the conversation, the newest first.
-        injection: For the conversation's ledger, once the block was really sent.
-        unasked: Nothing fitted, so the hits are what was said last, to open a conversation with.
+        facts: The facts in the block, best first.
+        context: The `<memory_context>` block within the budget; may be empty.
+        citations: The source of each record in the block, in its order.
+        notes: Sentences on what was degraded or left out.
+        carried: Lines carried from earlier in the conversation, newest first.
+        injection: The ledger update to apply once the block was sent.
+        is_opening: Nothing matched the opening message, so the hits are the latest drawers.
     """
 
     uuid: uuid.UUID
@@ -63,4 +63,4 @@ class Recollection:
     citations: tuple[Citation, ...] = ()
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None
-    unasked: bool = False
+    is_opening: bool = False

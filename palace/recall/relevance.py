@@ -1,4 +1,4 @@
-"""Relevance: whether anything here has to do with the question. No match must mean no hit."""
+"""Relevance: which candidates may be hits. A question without a match must have no hits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from palace.recall.candidates import Candidates
 from palace.recall.floor import COSINE_BY_CHANCE, FEW, Closeness, floor_for
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.raw_sql import among
+from palace.recall.raw_sql import isin_sorted
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
 
-# Where the question is close, a drawer is with this cosine or a word of it. More would cost: where
-# words that neighbours share had to make up for it, BEAM lost 1.2 points of turn@10.
+# Above the floor, a drawer with this cosine or one shared word may be a hit. A stricter rule, based
+# on words shared with neighbours, cost 1.2 points of turn@10 on BEAM.
 MIN_COSINE = 0.15
-# A question without a subject finds what holds this share of its words.
+# Minimum word coverage for a question without a subject.
 MIN_COVERAGE = 0.4
-# A drawer's time, or the wish it states, suits the question from here on.
+# Minimum value of the time and preference features for a match.
 MIN_SUITING = 0.5
-# From this strength on a wish is an instruction to the assistant: "always answer in French".
+# A preference of at least this strength is an instruction: "always answer in French".
 INSTRUCTION = 0.94
-# From this cosine on, a question is the one that is asked here.
+# An earlier question with at least this cosine is the same question.
 SAME_QUESTION = 0.7
 # "What have we talked about?" has no subject: any drawer may be a hit.
 ASKS_FOR_ALL = "asks for all"
@@ -36,11 +36,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """Which candidates may be hits, and how that was decided.
+    """Which candidates may be hits, and the figures behind the decision.
 
     Attributes:
+        taken: The candidates that may be hits.
         log_odds: That the palace can answer the question; below `least` it is refused.
-        exempt: Why the floor does not hold for this question; empty where it does.
+        exempt: Why the floor does not apply to this question; empty if it does.
     """
 
     taken: Mask
@@ -51,7 +52,7 @@ class Relevance:
 
     @property
     def is_refused(self) -> bool:
-        """Whether nothing in the palace is close to the question."""
+        """Whether the floor rejects the question: no drawer is close to it."""
         return not self.exempt and self.log_odds < self.least
 
 
@@ -62,32 +63,31 @@ def relevant(
     meaning: Meaning,
     words: Words,
     excluded: Mask,
-    silent: Mask,
+    uninformative: Mask,
 ) -> Relevance:
-    """Which candidates may be hits.
+    """Decide which candidates may be hits.
 
-    Where the palace is close to the question: those that share words with it, are close in
-    meaning, or stand beside such a one; those of the time it asks about; and lasting wishes, where
-    it asks for advice. Where it is not: standing instructions, where it asks for advice, and the
-    very same question asked before.
+    Above the floor: drawers that share words with the question, are close in meaning, or are
+    adjacent to such a drawer; drawers of the time it asks about; and stated preferences, if it
+    asks for advice. Below the floor: standing instructions, if it asks for advice, and the same
+    question asked before.
 
     Args:
         values: The candidates' features, by name.
-        excluded: Candidates that the caller has already; like the silent ones they are no evidence
-            that an answer is here.
-        silent: Candidates that only ask or quote.
+        excluded: Candidates already in the prompt; like uninformative ones they do not count as
+            evidence of an answer.
+        uninformative: Candidates that only ask or quote.
     """
-    # The adapted vector finds answers better; whether anything is about the question at all is
-    # decided better with the question's own.
-    cosines = look_up(meaning.drawers, meaning.as_asked, candidates.drawers)
+    # The adapted vector ranks answers better; the unadapted one judges relevance better.
+    cosines = look_up(meaning.drawers, meaning.unadapted, candidates.drawers)
     of_that_time = values["time.said"] >= MIN_SUITING
-    near = _closeness(query, candidates, cosines, meaning, words, excluded | silent)
+    near = _closeness(query, candidates, cosines, meaning, words, excluded | uninformative)
     floor = floor_for(query, near)
-    exempt = _exemption(query, near, of_that_time)
+    exempt = _exemption_reason(query, near, of_that_time)
     found = Relevance(of_that_time, near, floor.log_odds(near), floor.least, exempt)
     wishes = values["preference.stated"]
     if found.is_refused:
-        taken = (wishes >= INSTRUCTION) | (silent & (cosines >= SAME_QUESTION))
+        taken = (wishes >= INSTRUCTION) | (uninformative & (cosines >= SAME_QUESTION))
     else:
         close = _close(candidates, cosines, words)
         taken = close | of_that_time | (wishes >= MIN_SUITING) | (exempt == ASKS_FOR_ALL)
@@ -104,7 +104,7 @@ def _closeness(
 ) -> Closeness:
     """
     Args:
-        cosines: Of the candidates with the question as it is; 0 for one without a vector.
+        cosines: Of the candidates with the unadapted question; 0 without a vector.
     """
     others = candidates.drawers[~excluded]
     best = look_up(meaning.drawers, meaning.best, others, missing=meaning.mean)
@@ -121,21 +121,21 @@ def _closeness(
 
 
 def _coverage(query: Query, words: Words, drawers: Ids, excluded: Ids) -> tuple[float, float]:
-    """The largest share of the subject in one of these drawers, and in all but the excluded."""
+    """Largest coverage of the subject by one drawer, and by all drawers that are not excluded."""
     subject = subject_of(query) or frozenset(query.terms)
     terms = [term for term in words.terms if term.name in subject]
     whole = sum(term.idf for term in terms) + (len(subject) - len(terms)) * words.missing
     covered = np.zeros(len(drawers), dtype=np.float32)
     known, excluded = 0.0, np.sort(excluded)
     for term in terms:
-        covered += term.idf * among(drawers, term.drawers)
-        if not len(excluded) or not among(term.drawers, excluded).all():
+        covered += term.idf * isin_sorted(drawers, term.drawers)
+        if not len(excluded) or not isin_sorted(term.drawers, excluded).all():
             known += term.idf
     return (float(covered.max(initial=0.0)) / whole, known / whole) if whole else (0.0, 0.0)
 
 
-def _exemption(query: Query, near: Closeness, of_that_time: Mask) -> str:
-    """Why a question need not be close in meaning or words to what it asks for."""
+def _exemption_reason(query: Query, near: Closeness, of_that_time: Mask) -> str:
+    """Why the floor does not apply to a question; empty if it does."""
     if asks_for_all(query):
         return "time" if of_that_time.any() else ASKS_FOR_ALL
     if not subject_of(query):
@@ -150,8 +150,8 @@ def _finds_something(near: Closeness) -> bool:
 
 
 def _close(candidates: Candidates, cosines: Scores, words: Words) -> Mask:
-    """Those close to the question themselves, and those beside them."""
+    """Candidates close to the question, and those adjacent to a close one."""
     close = (words.at(candidates.drawers) > 0) | (cosines >= MIN_COSINE)
     found = np.sort(candidates.drawers[close])
-    beside = among(candidates.before, found) | among(candidates.after, found)
-    return np.asarray(close | beside, dtype=np.bool_)
+    adjacent = isin_sorted(candidates.before, found) | isin_sorted(candidates.after, found)
+    return np.asarray(close | adjacent, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""RecallRequest: all that can be asked of recall, by whichever door."""
+"""RecallRequest: the options of a recall, for every caller."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ from settings_app.models import MemorySettings
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What a request is answered by: its own choices, or else the owner's.
+    """Settings of one recall: the request's options, with the owner's as defaults.
 
     Attributes:
         settings: The owner's, or the defaults.
         space: The embedding space to search.
-        limit: At most so many hits, from 1.
+        limit: Maximum number of hits, from 1.
         now: Aware; the moment that "yesterday" refers to.
     """
 
@@ -42,7 +42,7 @@ class RequestContext:
 def read_request_context(palace: Palace, request: RecallRequest) -> RequestContext:
     """
     Raises:
-        UnknownRecipe: there is none of the name that the request gives.
+        UnknownRecipe: no recipe has the requested name.
     """
     [row] = fetch_rows(_statement(), [*corpus_stats_parameters(palace), palace.owner_id])
     values = iter(row)

@@ -1,7 +1,7 @@
-"""Rerank: a quick model says which of the best candidates are best. A choice; off unless made.
+"""Rerank: a fast model reorders the best hits. Optional, off by default.
 
-A model of language is asked for the order of all of them. Where none is chosen, and the server
-has a reranker of its own (LOCI_RERANKER_PATH), that one rates each.
+A chat model returns the order of all passages. If none is configured and the server has a local
+cross-encoder (LOCI_RERANKER_PATH), the cross-encoder rates each passage.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from settings_app.models import MemorySettings
 
 logger = logging.getLogger(__name__)
 
-# So many of the best are compared, and so many of these come to the front. The others keep the
-# order of their scores: a model that is careless about them, or forgets some, spoils nothing.
+# The model compares this many hits and promotes this many to the front. The others keep their
+# order by score, so errors of the model in the tail have no effect.
 RERANKED = 20
 PROMOTED = 5
-# Characters of each candidate that the model reads.
+# Characters of each passage in the prompt.
 PASSAGE_CHARS = 700
 SPEAKER_CHARS = 60
 
@@ -51,12 +51,12 @@ Answer with the numbers of all passages, each once, the most helpful first."""
 
 @dataclass(frozen=True, slots=True)
 class Reranker:
-    """Whom to ask for the order.
+    """The model that reorders hits.
 
     Attributes:
-        endpoint: A model of language; it goes before `folder`.
-        folder: Of the server's own reranker. With neither the order stays as it is.
-        note: Why a model that was wanted cannot be asked; empty otherwise.
+        endpoint: A chat model; takes precedence over `folder`.
+        folder: Of the local cross-encoder. With neither, the order stays unchanged.
+        note: Why the requested model is unavailable; empty otherwise.
     """
 
     endpoint: Endpoint | None = None
@@ -65,7 +65,7 @@ class Reranker:
     owner_id: int | None = None
 
     @property
-    def is_there(self) -> bool:
+    def is_available(self) -> bool:
         return self.endpoint is not None or self.folder is not None
 
 
@@ -77,7 +77,7 @@ class Order(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _found(cls, value: Any) -> Any:
-        """Models also write the bare list, or name it otherwise."""
+        """Accept a bare list, or a list under another name."""
         if isinstance(value, dict) and "order" not in value and len(value) == 1:
             [value] = value.values()
         return {"order": value} if isinstance(value, list) else value
@@ -85,50 +85,50 @@ class Order(BaseModel):
     @field_validator("order", mode="before")
     @classmethod
     def _numbers(cls, value: Any) -> Any:
-        """Of "3", "passage 3" and {"number": 3} too; what has none is no passage's."""
+        """Accept "3", "passage 3" and {"number": 3}; drop items without a number."""
         if not isinstance(value, list):
             return value
-        said = [item.get("number") if isinstance(item, dict) else item for item in value]
-        found = [re.search(r"\d+", str(item)[:40]) for item in said]
+        items = [item.get("number") if isinstance(item, dict) else item for item in value]
+        found = [re.search(r"\d+", str(item)[:40]) for item in items]
         return [int(match[0]) for match in found if match]
 
 
 def reranker(choices: MemorySettings, *, wanted: bool | None) -> Reranker:
     """
     Args:
-        wanted: None for the owner's own choice.
+        wanted: Overrides the owner's setting, unless None.
     """
     if wanted is not None:
-        choices.use_rerank = wanted  # In this recall only: they are not saved.
+        choices.use_rerank = wanted  # For this recall only: not saved.
     if not choices.use_rerank:
         return Reranker()
     owner_id, folder = choices.owner_id, reranking.deployment_reranker()
     try:
         endpoint = choices.rerank_endpoint()
     except ModelRefused as error:
-        why = f"This server’s reranker stands in for the model, which cannot be asked: {error}"
+        why = f"This server’s reranker is used, because the model is unavailable: {error}"
         return Reranker(None, folder, why if folder else _unchanged(error), owner_id)
     if endpoint is None and folder is None and wanted:
-        return Reranker(note="No model put the hits in order, because none is set.")
+        return Reranker(note="The hits were not reranked, because no model is set.")
     return Reranker(endpoint, folder, owner_id=owner_id)
 
 
 def rerank_hits(
     query: Query, hits: tuple[Hit, ...], reranker: Reranker
 ) -> tuple[tuple[Hit, ...], str]:
-    """The hits with the model's best `PROMOTED` of the first `RERANKED` in front, and a note where
-    that failed or came from another model than was wanted.
+    """Move the model's best `PROMOTED` of the first `RERANKED` hits to the front.
 
-    Each hit that the model compared knows its place before.
+    Returns the hits, each compared one with its `place_before`, and a note if reranking failed or
+    another model than requested was used.
     """
     first = hits[:RERANKED]
     if len(first) < 2:
         return hits, reranker.note
     try:
         if reranker.endpoint is not None:
-            order = _order_read(query, first, reranker.endpoint, reranker.owner_id)
+            order = _order_by_llm(query, first, reranker.endpoint, reranker.owner_id)
         elif reranker.folder is not None:
-            order = _order_rated(query, first, reranker.folder, reranker.owner_id)
+            order = _order_by_cross_encoder(query, first, reranker.folder, reranker.owner_id)
         else:
             return hits, reranker.note
     except LLMError as error:
@@ -139,15 +139,15 @@ def rerank_hits(
     return (*reranked, *hits[RERANKED:]), reranker.note
 
 
-def _order_read(
+def _order_by_llm(
     query: Query, hits: Sequence[Hit], endpoint: Endpoint, owner_id: int | None
 ) -> list[int]:
-    """Places from 1 as a model of language has them, the most helpful first; maybe not all.
+    """Ranks from 1 as ordered by a chat model, most helpful first; may be incomplete.
 
     Raises:
-        LLMError: it did not answer in time, or named no place.
+        LLMError: the model did not answer in time, or named no passage.
     """
-    # Rather the order there is than a late one.
+    # A late order is worse than the existing one.
     with within(settings.RERANK_TIMEOUT_S):
         answer = chat.structured(
             _messages(query, hits),
@@ -159,17 +159,17 @@ def _order_read(
         )
     known = [number for number in answer.order if 1 <= number <= len(hits)]
     if not known:
-        raise BadModelOutput(f"{endpoint} named none of them.")
+        raise BadModelOutput(f"{endpoint} named none of the passages.")
     return known
 
 
-def _order_rated(
+def _order_by_cross_encoder(
     query: Query, hits: Sequence[Hit], folder: Path, owner_id: int | None
 ) -> list[int]:
-    """All places from 1, the best rated first; those rated alike as they were.
+    """All ranks from 1, best rating first; ties keep their order.
 
     Raises:
-        LLMError: the reranker was not done in time, or does not work.
+        LLMError: the cross-encoder was too slow or failed.
     """
     ratings = reranking.rate(
         query.text,
@@ -182,29 +182,29 @@ def _order_rated(
 
 
 def promoted(order: Sequence[int], count: int) -> list[int]:
-    """All places from 1 to `count`: the first `PROMOTED` of `order`, then the others as they were.
+    """All ranks from 1 to `count`: the first `PROMOTED` of `order`, then the others unchanged.
 
-    Of a number that is named twice the first counts, and what is no place does not.
+    Repeated and invalid numbers are ignored.
     """
     named = [n for n in dict.fromkeys(order) if 1 <= n <= count][:PROMOTED]
     return [*named, *(n for n in range(1, count + 1) if n not in named)]
 
 
-def move_told(before: int, place: int) -> str:
-    """What the model did with a hit, in a sentence for people."""
+def describe_move(before: int, place: int) -> str:
+    """How the model moved a hit, as a sentence."""
     if before == place:
         return f"A model left it in place {place}."
     return f"A model moved it from place {before} to {place}."
 
 
 def _unchanged(why: object) -> str:
-    return f"The hits are in the order of their scores, not in a model’s: {why}"
+    return f"The hits are ordered by score, not by a model: {why}"
 
 
 def _messages(query: Query, hits: Sequence[Hit]) -> list[chat.Message]:
-    # JSON, because no text can end its own quotation: quotes and line breaks in it are escaped.
-    asked = {"question": query.text, "asked_on": query.now.strftime("%a %d %b %Y")}
-    lines = [asked, *(_quoted(number, hit) for number, hit in enumerate(hits, start=1))]
+    # JSON escapes quotes and line breaks, so that no text can end its own quotation.
+    question = {"question": query.text, "asked_on": query.now.strftime("%a %d %b %Y")}
+    lines = [question, *(_quoted(number, hit) for number, hit in enumerate(hits, start=1))]
     return [
         {"role": "system", "content": _TASK},
         {
@@ -215,16 +215,16 @@ def _messages(query: Query, hits: Sequence[Hit]) -> list[chat.Message]:
 
 
 def _quoted(number: int, hit: Hit) -> dict[str, Any]:
-    said = _passage(hit)
+    text = _passage(hit)
     return {
         "number": number,
         "said_on": hit.drawer.said_at.strftime("%a %d %b %Y"),
         "by": (hit.drawer.speaker or hit.drawer.role)[:SPEAKER_CHARS],
-        "text": said if len(said) <= PASSAGE_CHARS else f"{said[:PASSAGE_CHARS]}…",
+        "text": text if len(text) <= PASSAGE_CHARS else f"{text[:PASSAGE_CHARS]}…",
     }
 
 
 def _passage(hit: Hit) -> str:
-    """The stretch that is closest to the question."""
+    """The text of the passage closest to the question."""
     start, end = hit.passage
     return hit.drawer.text[start:end].strip()

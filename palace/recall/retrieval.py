@@ -1,4 +1,4 @@
-"""Retrieval: from a question to the hits that answer it best, whatever becomes of them."""
+"""Retrieval: finds, scores and reranks the hits of a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import columns, keys_literal, read_instance
+from palace.recall.raw_sql import array_literal, columns, read_instance
 from palace.recall.recollection import Hit
 from palace.recall.request import RecallRequest
 from palace.recall.request_context import RequestContext
@@ -36,11 +36,11 @@ _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
 class Found:
     """
     Attributes:
-        space: The one that was searched.
-        question: As it was read.
-        scored: All that was looked at.
-        hits: The best, in order.
-        note: Why a model did not put them in order; empty where it did, or none was to.
+        space: The embedding space searched.
+        question: The parsed query.
+        scored: All candidates.
+        hits: The best candidates, in order.
+        note: Why a requested reranking failed; empty otherwise.
     """
 
     space: EmbeddingSpace
@@ -51,31 +51,32 @@ class Found:
 
 
 def search(palace: Palace, request: RecallRequest, context: RequestContext) -> Found:
-    """At most `context.limit` hits.
+    """Find at most `context.limit` hits.
 
     Raises:
         EmptyQuery: the query is blank.
     """
     recipe, corpus_stats = context.recipe, context.corpus_stats
-    space, question, meaning = _understand(palace, request, context)
-    words = by_words(palace, question.terms, corpus_stats, meaning.silent)
+    space, question, meaning = _read_question(palace, request, context)
+    words = by_words(palace, question.terms, corpus_stats, meaning.uninformative)
     candidates = find_candidates(palace, question, meaning, words, best_each=recipe.best_each)
     meaning = meaning.with_all(candidates.with_neighbours())
     scored = score(question, recipe, candidates, meaning, words, request.exclude_ids)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
-    looked_at = max(context.limit, RERANKED) if model.is_there else context.limit
-    best = _hits(palace, space, scored, meaning, scored.order[:looked_at])
+    pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
+    best = _hits(palace, space, scored, meaning, scored.order[:pool_size])
     hits, note = rerank_hits(question, best, model)
     return Found(space, question, scored, hits[: context.limit], note)
 
 
-def _understand(
+def _read_question(
     palace: Palace, request: RecallRequest, context: RequestContext
 ) -> tuple[EmbeddingSpace, Query, Meaning]:
-    """Read the question and compare it by meaning, both in the same space.
+    """Parse the question and compare it by meaning, both in the same space.
 
-    While models are switched, the passages of the space just looked up may be gone already.
+    During a switch of models, the passages of the space just read may already be deleted; then
+    retry with the new active space.
     """
     space = context.space
     while True:
@@ -88,7 +89,7 @@ def _understand(
             by_meaning=context.recipe.by_meaning,
         )
         meaning = by_meaning(
-            palace, space, question.aim, context.corpus_stats, as_asked=question.vector
+            palace, space, question.adapted, context.corpus_stats, unadapted=question.vector
         )
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning
@@ -100,7 +101,7 @@ def _hits(
 ) -> tuple[Hit, ...]:
     keys = scored.candidates.drawers[places]
     ordinals = meaning.at(keys, meaning.best_passage).astype(np.int64)
-    found = load(palace, space, keys, ordinals)
+    found = load_drawers(palace, space, keys, ordinals)
     hits = []
     for place, key in zip(places, keys.tolist(), strict=True):
         if key not in found:  # Trashed or purged since it was scored.
@@ -113,31 +114,33 @@ def _hits(
                 score=float(scored.scores[place]),
                 signals=scored.signals(place),
                 passage=span or (0, len(drawer.text)),
-                tells=bool(scored.telling[place]),
+                is_informative=bool(scored.informative[place]),
             )
         )
     return tuple(hits)
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """A drawer with its room, wing and closet at hand; `span` is None if its passage is gone."""
+class LoadedDrawer:
+    """A drawer with its room, wing and closet loaded; `span` is None if its passage is gone."""
 
     drawer: Drawer
     span: tuple[int, int] | None
 
 
-def load(palace: Palace, space: EmbeddingSpace, drawers: Ids, ordinals: Ids) -> dict[int, Loaded]:
-    """By key; those that are gone or in the trash by now are missing.
+def load_drawers(
+    palace: Palace, space: EmbeddingSpace, drawers: Ids, ordinals: Ids
+) -> dict[int, LoadedDrawer]:
+    """Load drawers by key; purged and trashed ones are missing.
 
     Args:
-        ordinals: Of the best passage of each.
+        ordinals: The ordinal of each drawer's best passage.
     """
     parameters: dict[str, str | int] = {
         "palace": palace.pk,
         "space": space.pk,
-        "drawers": keys_literal(drawers),
-        "ordinals": keys_literal(ordinals),
+        "drawers": array_literal(drawers),
+        "ordinals": array_literal(ordinals),
     }
     with connection.cursor() as cursor:
         cursor.execute(_statement(), parameters)
@@ -146,7 +149,7 @@ def load(palace: Palace, space: EmbeddingSpace, drawers: Ids, ordinals: Ids) -> 
 
 @cache
 def _statement() -> str:
-    """Each table is looked up by the row before: to plan the same as joins takes twice as long."""
+    """Lateral lookups, because planning the same query with joins takes twice as long."""
     own = ", ".join(columns(model, table) for table, model in _TABLES)
     return f"""
         SELECT p.start, p."end", {own}
@@ -163,12 +166,12 @@ def _statement() -> str:
     """  # noqa: S608 - put together from the models.
 
 
-def _read(row: Sequence[Any]) -> Loaded:
+def _read(row: Sequence[Any]) -> LoadedDrawer:
     values = iter(row)
     start, end = islice(values, 2)
     drawer, room = read_instance(Drawer, values), read_instance(Room, values)
     wing, closet = read_instance(Wing, values), read_instance(Closet, values)
     if drawer is None or room is None or wing is None:
-        raise ValueError("A drawer was read without its room and wing.")
+        raise ValueError("The row of a drawer has no room or no wing.")
     room.wing, drawer.room, drawer.closet = wing, room, closet
-    return Loaded(drawer, None if start is None else (start, end))
+    return LoadedDrawer(drawer, None if start is None else (start, end))

@@ -1,4 +1,4 @@
-"""Scoring: all signals of all candidates in one score each, and which of them may be hits."""
+"""Scoring: combines the signals of each candidate into one score, and ranks the candidates."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from palace.recall.query import Query
 from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance, relevant
 from palace.recall.semantic import Meaning, Scores
-from palace.recall.signals import SILENT, Tells, fall, features
+from palace.recall.signals import UNINFORMATIVE, Mask, demotion, features
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Candidates in the order of their score, with why the last ones were cut.
+    """Candidates with scores, and the rejected ones by reason.
 
     Attributes:
-        telling: Of each, whether it tells anything.
-        order: Places among the candidates, best first; likewise the two that were cut.
-        too_far: Of those that have nothing to do with the question.
-        left_out: Of those that whoever asks has before them.
-        relevance: Whether anything here is close to the question, and by what figures.
+        informative: Whether each candidate is informative.
+        order: Indices of the possible hits, best first; `too_far` and `excluded` likewise.
+        too_far: Indices of the irrelevant candidates.
+        excluded: Indices of the candidates already in the prompt.
+        relevance: The relevance decision with its figures.
     """
 
     candidates: Candidates
     shares: Mapping[str, Scores]
     scores: Scores
-    telling: Tells
+    informative: Mask
     order: list[int]
     too_far: list[int]
-    left_out: list[int]
+    excluded: list[int]
     relevance: Relevance
 
     def signals(self, place: int) -> dict[str, float]:
-        """A candidate's shares, features of one signal added up: `room.words` is `room`."""
+        """A candidate's contributions by signal: `room.words` and `room.meaning` add to `room`."""
         signals: dict[str, float] = {}
         for name, values in self.shares.items():
             signal = name.partition(".")[0]
@@ -55,31 +55,34 @@ def score(
     words: Words,
     exclude_ids: Collection[int],
 ) -> Scored:
-    """
+    """Score and rank the candidates.
+
     Args:
-        exclude_ids: Keys of drawers that are no hits, however good.
+        exclude_ids: Keys of drawers that must not be hits.
     """
     values = features(query, candidates, meaning, words)
-    telling = values[SILENT] == 0
+    informative = values[UNINFORMATIVE] == 0
     weights = recipe.weights_for(query.kinds)
-    weight = weights.pop(SILENT, 0.0)
+    weight = weights.pop(UNINFORMATIVE, 0.0)
     shares = fuse(values, weights)
     scores = total(shares, len(candidates))
-    if weight and not telling.all():
-        shares[SILENT] = values[SILENT] * np.float32(weight * fall(scores, telling))
-        scores = scores + shares[SILENT]
+    if weight and not informative.all():
+        shares[UNINFORMATIVE] = values[UNINFORMATIVE] * np.float32(
+            weight * demotion(scores, informative)
+        )
+        scores = scores + shares[UNINFORMATIVE]
     known = np.isin(candidates.drawers, np.array(list(exclude_ids), dtype=np.int64))
-    relevance = relevant(query, candidates, values, meaning, words, known, ~telling)
+    relevance = relevant(query, candidates, values, meaning, words, known, ~informative)
     taken = relevance.taken
     order = ranking(scores, candidates.drawers)
-    order, left_out = order[~known[order]], order[known[order]]
+    order, excluded = order[~known[order]], order[known[order]]
     return Scored(
         candidates,
         shares,
         scores,
-        telling=telling,
+        informative=informative,
         order=order[taken[order]].tolist(),
         too_far=order[~taken[order]].tolist(),
-        left_out=left_out.tolist(),
+        excluded=excluded.tolist(),
         relevance=relevance,
     )

@@ -1,9 +1,9 @@
-"""Meaning: the cosine of the question with the passages of the palace.
+"""Semantic search: the cosine of the question with the passages of the palace.
 
-Of a palace of ordinary size all vectors are in memory, and every one is compared. Of a large one
-the signs of the vectors say which passages may be close, and only those are compared exactly,
-beside a sample that gives the palace's mean and spread; what else is looked at later is compared
-then. No index over all palaces is used: it would return too few rows for a small one.
+For a palace of ordinary size all vectors are in memory, and every one is compared. For a large one
+binary codes preselect passages, and only those are compared exactly, with a sample that estimates
+the palace's mean and spread; further drawers are compared on demand. There is no index over all
+palaces: it would return too few rows for a small palace.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ import numpy.typing as npt
 from pgvector import HalfVector
 
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.index.binary_quantization import Asked, closest_by_bits, sample
+from palace.recall.index.binary_quantization import VectorQuery, closest_by_bits, sample
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
 from palace.recall.index.index_cache import index_of, memory_bytes
-from palace.recall.index.palace_index import PalaceIndex, Stretches, Vectors, binary_codes
+from palace.recall.index.palace_index import PalaceIndex, PassageOffsets, Vectors, binary_codes
 from palace.recall.raw_sql import (
     NO_KEYS,
-    among,
-    distinct,
+    array_literal,
+    decode_array,
     fetch_rows,
-    keys_literal,
-    marked,
-    numbers,
+    isin_few,
+    isin_sorted,
+    union,
 )
 
 Ids = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 
-# Below this spread a palace is too small, or too much of one kind, to standardise by its own.
+# Least spread: a palace below it is too small or too uniform to standardise by its own spread.
 MIN_SPREAD = 0.05
-# With more passages than these a palace takes too much memory, and the bits are looked at first.
+# A palace with more passages takes too much memory, and is searched by binary codes first.
 MANY_PASSAGES = 20_000
-# With more than these also the bits are left to the database: to read them takes seconds, and to
-# copy them after each change as long as a recall may.
+# Above this also the binary codes stay in the database: reading them takes seconds, and copying
+# them after each change takes as long as a recall may.
 MOST_PASSAGES = 200_000
-# What an index keeps of each message takes about so much.
+# About how much an index takes per message, without vectors.
 MESSAGE_BYTES = 120
-# So many passages are compared at a time.
-PART = 500
-# A cosine is known in steps of a millionth; of halves of precision it means nothing below.
+# Passages per matrix product.
+BATCH = 500
+# Cosines are rounded to steps of a millionth, finer than half precision is accurate.
 STEPS = np.float32(2**20)
 
-# A drawer's key and its passage's ordinal are one number: sending takes longest.
+# Drawer key and passage ordinal are sent as one number, because the transfer takes longest.
 _EXACT = (
     "SELECT substring(array_send(array_agg(drawer_id << 16 | ordinal)) FROM 21),"
     # The vectors are of length 1: the inner product is the cosine, and cheaper.
-    " substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21){as_asked}"
+    " substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21){unadapted}"
     " FROM palace_passage WHERE palace_id = %s AND space_id = %s AND embedding IS NOT NULL"
     " AND drawer_id = ANY(%s::bigint[])"
 )
-_AS_ASKED = ", substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
+_UNADAPTED = ", substring(array_send(array_agg((-(embedding <#> %s::halfvec))::float4)) FROM 21)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,17 @@ class Meaning:
     """Cosines of a palace's drawers with the question, by ascending drawer key.
 
     Attributes:
-        drawers: All that have vectors; of a large palace those that may matter.
-        first: Of each drawer's first passage: what a long message opens with tells its subject.
-        best: Of its closest passage.
-        best_passage: That passage's ordinal.
-        passages: How many passages it has.
-        as_asked: Like `best`, with the question's own vector; the rest is with where its answers
-            are.
-        mean: Of `best` over what tells something; likewise `spread`, the standard deviation.
-        number: How many drawers the palace has, about.
-        asked: Where the others are; None where all are here.
-        index: The palace in memory; None where it is too large, or was not looked at. Of a large
-            one it has the binary codes only.
+        drawers: All drawers with vectors; in a large palace only those compared.
+        first: Cosine of the first passage: the opening of a long message names its subject.
+        best: Cosine of the closest passage.
+        best_passage: Ordinal of the closest passage.
+        passages: Number of passages.
+        unadapted: Like `best`, with the unadapted question; the others use the adapted one.
+        mean: Of `best` over informative drawers; `spread` is the standard deviation.
+        number: Approximate number of drawers in the palace.
+        vector_query: For comparing further drawers; None if all are compared.
+        index: The palace index; None if too large, or not loaded. For a large palace it contains
+            binary codes only.
     """
 
     drawers: Ids
@@ -82,31 +81,31 @@ class Meaning:
     best: Scores
     best_passage: npt.NDArray[np.int16]
     passages: npt.NDArray[np.int16]
-    as_asked: Scores
+    unadapted: Scores
     mean: float
     spread: float
     number: int = 0
-    asked: Asked | None = None
+    vector_query: VectorQuery | None = None
     index: PalaceIndex | None = None
 
     @property
-    def silent(self) -> Ids:
-        """Keys of drawers that tell nothing, ascending; none where the palace is not in memory."""
-        return NO_KEYS if self.index is None else self.index.silent
+    def uninformative(self) -> Ids:
+        """Keys of uninformative drawers, ascending; empty without an index."""
+        return NO_KEYS if self.index is None else self.index.uninformative
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
 
     def at(self, drawers: Ids, column: npt.NDArray[np.generic]) -> Scores:
-        """The column's values for these drawers; the palace's mean where one has no vector."""
+        """The column's values for these drawers; the palace's mean for one without a vector."""
         return look_up(self.drawers, column, drawers, missing=self.mean)
 
     def with_all(self, drawers: Ids) -> Meaning:
-        """With these drawers compared too, if they were not."""
-        more = drawers[~among(drawers, self.drawers)]
-        if self.asked is None or not len(more):
+        """The same with these drawers compared too."""
+        more = drawers[~isin_sorted(drawers, self.drawers)]
+        if self.vector_query is None or not len(more):
             return self
-        found = _exactly(self.asked, more)
+        found = _compare_exactly(self.vector_query, more)
         order = np.argsort(np.concatenate([self.drawers, found.drawers]), kind="stable")
         return replace(
             self,
@@ -115,14 +114,14 @@ class Meaning:
             best=np.concatenate([self.best, found.best])[order],
             best_passage=np.concatenate([self.best_passage, found.best_passage])[order],
             passages=np.concatenate([self.passages, found.passages])[order],
-            as_asked=np.concatenate([self.as_asked, found.as_asked])[order],
+            unadapted=np.concatenate([self.unadapted, found.unadapted])[order],
         )
 
 
 def look_up(
     keys: Ids, values: npt.NDArray[np.generic], wanted: Ids, *, missing: float = 0.0
 ) -> Scores:
-    """`values` at `wanted`, where `keys` ascend; `missing` for those not among the keys."""
+    """The value of each wanted key, or `missing`; `keys` ascend."""
     if not len(keys):
         return np.full(len(wanted), missing, dtype=np.float32)
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -136,7 +135,7 @@ NOTHING = Meaning(
     best=np.empty(0, np.float32),
     best_passage=np.empty(0, np.int16),
     passages=np.empty(0, np.int16),
-    as_asked=np.empty(0, np.float32),
+    unadapted=np.empty(0, np.float32),
     mean=0.0,
     spread=1.0,
 )
@@ -148,35 +147,35 @@ def by_meaning(
     vector: Scores | None,
     corpus_stats: CorpusStats | None = None,
     *,
-    as_asked: Scores | None = None,
+    unadapted: Scores | None = None,
 ) -> Meaning:
-    """Score the kept drawers of the palace; nothing where there is no vector to compare with.
+    """Compare the palace's drawers outside the trash; empty without a vector.
 
     Args:
-        as_asked: The question's own vector, where `vector` is another.
-        corpus_stats: Of the palace, where it was just taken.
+        corpus_stats: Of the palace, if already read.
+        unadapted: The unadapted question, if `vector` is adapted.
     """
     if vector is None:
         return NOTHING
     corpus_stats = corpus_stats or read_stats_of(palace)
-    if as_asked is vector:
-        as_asked = None
-    if _are_few(corpus_stats, space):
-        return _by_index(index_of(palace, space, corpus_stats), vector, as_asked)
+    if unadapted is vector:
+        unadapted = None
+    if _vectors_fit(corpus_stats, space):
+        return _by_index(index_of(palace, space, corpus_stats), vector, unadapted)
     in_memory = _codes_fit(corpus_stats, space)
-    asked = Asked(
+    vector_query = VectorQuery(
         palace.pk,
         space.pk,
         HalfVector(vector).to_text(),
-        "" if as_asked is None else HalfVector(as_asked).to_text(),
+        "" if unadapted is None else HalfVector(unadapted).to_text(),
         binary_codes(vector.astype(np.float16)[None])[0],
         index_of(palace, space, corpus_stats, binary=True) if in_memory else None,
     )
-    return _by_bits(asked, corpus_stats)
+    return _by_bits(vector_query, corpus_stats)
 
 
-def _are_few(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
-    """Whether all vectors may be in memory."""
+def _vectors_fit(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
+    """Whether all vectors fit in memory."""
     taken = 4 * space.dimensions * corpus_stats.passages
     return corpus_stats.passages <= MANY_PASSAGES and taken <= memory_bytes()
 
@@ -186,94 +185,105 @@ def _codes_fit(corpus_stats: CorpusStats, space: EmbeddingSpace) -> bool:
     return corpus_stats.passages <= MOST_PASSAGES and taken <= memory_bytes()
 
 
-def _by_index(index: PalaceIndex, vector: Scores, as_asked: Scores | None) -> Meaning:
+def _by_index(index: PalaceIndex, vector: Scores, unadapted: Scores | None) -> Meaning:
     """
     Args:
-        as_asked: None where it is `vector`.
+        unadapted: None if equal to `vector`.
     """
-    vectors = [vector] if as_asked is None else [vector, as_asked]
-    found = _per_drawer(index.stretches, *_compared(index.arrays.vectors, vectors))
-    mean, spread = _statistics(found.best, marked(found.drawers, index.silent))
+    vectors = [vector] if unadapted is None else [vector, unadapted]
+    found = _per_drawer(index.passage_offsets, *_cosines(index.arrays.vectors, vectors))
+    mean, spread = _statistics(found.best, isin_few(found.drawers, index.uninformative))
     return replace(found, mean=mean, spread=spread, number=len(found.drawers), index=index)
 
 
-def _compared(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
-    """The cosine of each of the vectors with each passage, one row a vector.
+def _cosines(passages: Vectors, vectors: Sequence[Scores]) -> Scores:
+    """The cosine of each vector with each passage, one row per vector.
 
-    A whole matrix would be shared out to as many threads as there are cores: that costs more than
-    it saves where others ask too, and a part that fits the cache is read from memory once for all
-    the vectors.
+    The product is computed in batches: a whole matrix would use a thread per core, which costs
+    more than it saves under concurrent requests, and a batch that fits the cache is read from
+    memory once for all vectors.
     """
-    # As the passages are kept, and as the database would compare with them.
-    asked = np.stack(vectors, axis=1).astype(np.float16).astype(np.float32)
+    # Half precision, like the stored passages and the database's comparison.
+    queries = np.stack(vectors, axis=1).astype(np.float16).astype(np.float32)
     cosines = np.empty((len(passages), len(vectors)), dtype=np.float32)
-    for first in range(0, len(passages), PART):
-        part = slice(first, first + PART)
-        np.dot(passages[part], asked, out=cosines[part])
+    for first in range(0, len(passages), BATCH):
+        part = slice(first, first + BATCH)
+        np.dot(passages[part], queries, out=cosines[part])
     return np.ascontiguousarray(cosines.T)
 
 
-def _by_bits(asked: Asked, corpus_stats: CorpusStats) -> Meaning:
-    close = closest_by_bits(asked, without_trash=bool(len(corpus_stats.trash)))
-    sampled = sample(asked, corpus_stats.number, corpus_stats.trash)
-    found = _exactly(asked, distinct(close, sampled))
+def _by_bits(vector_query: VectorQuery, corpus_stats: CorpusStats) -> Meaning:
+    close = closest_by_bits(vector_query, without_trash=bool(len(corpus_stats.trash)))
+    sampled = sample(vector_query, corpus_stats.number, corpus_stats.trash)
+    found = _compare_exactly(vector_query, union(close, sampled))
     if not len(found.drawers):
         return NOTHING
-    inside = among(found.drawers, sampled)
-    silent = NO_KEYS if asked.index is None else asked.index.silent
-    mean, spread = _statistics(found.best[inside], marked(found.drawers[inside], silent))
+    inside = isin_sorted(found.drawers, sampled)
+    uninformative = NO_KEYS if vector_query.index is None else vector_query.index.uninformative
+    mean, spread = _statistics(found.best[inside], isin_few(found.drawers[inside], uninformative))
     return replace(
-        found, mean=mean, spread=spread, number=corpus_stats.number, asked=asked, index=asked.index
+        found,
+        mean=mean,
+        spread=spread,
+        number=corpus_stats.number,
+        vector_query=vector_query,
+        index=vector_query.index,
     )
 
 
-def _exactly(asked: Asked, drawers: Ids) -> Meaning:
-    """Of these drawers; the mean and spread are left to whoever knows them."""
-    vectors = [asked.vector, asked.as_asked] if asked.as_asked else [asked.vector]
-    statement = _EXACT.format(as_asked=_AS_ASKED if asked.as_asked else "")
+def _compare_exactly(vector_query: VectorQuery, drawers: Ids) -> Meaning:
+    """Compare these drawers exactly; the caller sets mean and spread."""
+    vectors = (
+        [vector_query.vector, vector_query.unadapted]
+        if vector_query.unadapted
+        else [vector_query.vector]
+    )
+    statement = _EXACT.format(unadapted=_UNADAPTED if vector_query.unadapted else "")
     [(sent, *columns)] = fetch_rows(
-        statement, [*vectors, asked.palace_id, asked.space_id, keys_literal(drawers)]
+        statement, [*vectors, vector_query.palace_id, vector_query.space_id, array_literal(drawers)]
     )
-    passages = numbers(sent, "i8")
+    passages = decode_array(sent, "i8")
     order = np.argsort(passages, kind="stable")
-    cosines = [numbers(column, "f4")[order] for column in columns]
-    return _per_drawer(Stretches(passages[order]), *cosines)
+    cosines = [decode_array(column, "f4")[order] for column in columns]
+    return _per_drawer(PassageOffsets(passages[order]), *cosines)
 
 
-def _statistics(best: Scores, silent: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Mean and standard deviation of all but the silent: many close ones would widen it."""
-    if silent.any() and not silent.all():
-        best = best[~silent]
+def _statistics(best: Scores, uninformative: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Mean and standard deviation of informative drawers; earlier questions would inflate it."""
+    if uninformative.any() and not uninformative.all():
+        best = best[~uninformative]
     if not len(best):
         return NOTHING.mean, NOTHING.spread
     return float(best.mean()), max(float(best.std()), MIN_SPREAD)
 
 
-def _per_drawer(stretches: Stretches, cosines: Scores, as_asked: Scores | None = None) -> Meaning:
+def _per_drawer(
+    passage_offsets: PassageOffsets, cosines: Scores, unadapted: Scores | None = None
+) -> Meaning:
     """
     Args:
-        cosines: Of each passage; likewise `as_asked`, where that differs.
+        cosines: Of each passage; `unadapted` likewise, if it differs.
     """
-    starts, counts = stretches.starts, stretches.counts
+    starts, counts = passage_offsets.starts, passage_offsets.counts
     if not len(starts):
         return NOTHING
-    cosines = _steady(cosines)
+    cosines = _rounded(cosines)
     best = np.maximum.reduceat(cosines, starts)
-    # The place of each drawer's best passage: the first row of the drawer that reaches its best.
+    # The index of each drawer's best passage: the first of its rows with the best cosine.
     is_best = cosines == np.repeat(best, counts)
     rows = np.where(is_best, np.arange(len(cosines)), len(cosines))
     best_rows = np.minimum.reduceat(rows, starts)
     return replace(
         NOTHING,
-        drawers=stretches.drawers,
+        drawers=passage_offsets.drawers,
         first=cosines[starts],
         best=best,
-        best_passage=stretches.ordinals[best_rows],
+        best_passage=passage_offsets.ordinals[best_rows],
         passages=counts.astype(np.int16),
-        as_asked=best if as_asked is None else np.maximum.reduceat(_steady(as_asked), starts),
+        unadapted=best if unadapted is None else np.maximum.reduceat(_rounded(unadapted), starts),
     )
 
 
-def _steady(cosines: Scores) -> Scores:
-    """Without the last bits, which depend on where a vector lies: the same text is as close."""
+def _rounded(cosines: Scores) -> Scores:
+    """Drop the last bits, which depend on memory alignment, so that equal texts tie."""
     return np.asarray(np.rint(cosines * STEPS) / STEPS, dtype=np.float32)

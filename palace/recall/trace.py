@@ -1,4 +1,4 @@
-"""Tracing: the record of a recall, for whoever asks later what was found and why."""
+"""Trace: the stored record of a recall, which explains what was found and why."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from palace.models import Palace, RecollectionTrace
-from palace.recall.carried_context import Carried, Stretch
-from palace.recall.context_builder import without
+from palace.recall.carried_context import Carried, Excerpt
+from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import Composed
 from palace.recall.facts import KnownFact
 from palace.recall.query import Query
@@ -25,15 +25,15 @@ from palace.recall.recollection import Hit, Recollection
 from palace.recall.relevance import Relevance
 from palace.recall.scoring import Scored
 
-# How many of the candidates that are no hits a trace keeps, and at most how many of those that
-# whoever asked had before them, or that had nothing to do with it: the best of each.
-TRACED = 50
-TRACED_KNOWN, TRACED_TOO_FAR = 20, 10
-# Of the question's words, names and the like, so many are kept.
-READ = 40
+# How many rejected candidates a trace stores, and at most how many of those already in the prompt
+# and of those too far from the question: the best of each.
+MAX_REJECTED = 50
+MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
+# Maximum number of terms, names and similar items of the question that a trace stores.
+MAX_READ = 40
 
-# Always so, and for the rest of the transaction.
-_WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true) = 'off'"
+# A condition that is always true and sets asynchronous commit for the transaction.
+_ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
 
 KNOWN = "already in the conversation"
 RANKED_LOWER = "ranked lower"
@@ -41,7 +41,7 @@ PUT_LOWER = "put lower by a model"
 TOO_FAR = "too far from the question"
 NO_ROOM = "did not fit the budget of tokens"
 SHOWN = "already shown in this conversation"
-TELLS_NOTHING = "only asks or quotes, which is no answer"
+UNINFORMATIVE_HIT = "only asks or quotes, which is no answer"
 
 
 def keep_trace(
@@ -51,27 +51,27 @@ def keep_trace(
     scored: Scored,
     recollection: Recollection,
     known: Sequence[KnownFact],
-    told: Composed,
+    composed: Composed,
 ) -> None:
-    """Put a recall on record, and from then on let a purge take its words out of it.
+    """Store the trace of a recall.
 
     Raises:
-        Palace.DoesNotExist: The palace was deleted meanwhile.
+        Palace.DoesNotExist: The palace was deleted in the meantime.
     """
-    cut = _cut(scored, recollection)
+    rejected = _rejected(scored, recollection)
     record = {
         "palace_id": palace.pk,
         "uuid": recollection.uuid,
         "query": recollection.query,
         "recipe": recipe.name,
         "now": query.now,
-        "hits": Jsonb([_hit(place, hit, told) for place, hit in enumerate(recollection.hits)]),
-        "facts": Jsonb(list(_facts(known, told))),
-        "carried": Jsonb([_carried(each) for each in told.carried]),
-        "candidates": Jsonb(_candidates(scored, cut)),
-        "reading": Jsonb(read_as(query)),
-        "figures": Jsonb(_figures(scored, recollection.hits, told, cut)),
-        "context": told.packed.on_record,
+        "hits": Jsonb([_hit(place, hit, composed) for place, hit in enumerate(recollection.hits)]),
+        "facts": Jsonb(list(_facts(known, composed))),
+        "carried": Jsonb([_carried(each) for each in composed.carried]),
+        "candidates": Jsonb(_candidates(scored, rejected)),
+        "reading": Jsonb(describe_query(query)),
+        "figures": Jsonb(_figures(scored, recollection.hits, composed, rejected)),
+        "context": composed.packed.without_session,
         "notes": Jsonb(recollection.notes),
         "duration_ms": recollection.duration_ms,
         "created_at": timezone.now(),
@@ -81,31 +81,31 @@ def keep_trace(
     except IntegrityError:
         Palace.objects.get(pk=palace.pk)
         raise
-    # Not before it is committed: until then a purge that runs meanwhile does not see it.
-    _take_out_purged(palace, recollection, told.packed.on_record)
+    # After the commit, because a concurrent purge cannot see the trace before.
+    _remove_purged(palace, recollection, composed.packed.without_session)
 
 
 def _write(record: Mapping[str, Any]) -> None:
-    """In one statement: each more would be another wait for the server.
+    """Insert the trace in one statement, which saves round trips.
 
-    Nobody waits for the disk, which takes longer than all the rest of the record. A power cut
-    within the next second may cost it, and then also whatever refers to it. A caller's own
-    transaction is left alone.
+    The commit is asynchronous, because the disk takes longer than all the rest. A power failure
+    within the next second may lose the trace, and then also all later rows that refer to it. A
+    caller's own transaction keeps its commit mode.
     """
     columns, values = ", ".join(record), ", ".join(f"%({name})s" for name in record)
     statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
     within = connection.in_atomic_block
     with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
-        cursor.execute(statement if within else f"{statement} WHERE {_WITHOUT_WAITING}", record)
+        cursor.execute(statement if within else f"{statement} WHERE {_ASYNC_COMMIT}", record)
 
 
-def read_as(query: Query) -> dict[str, Any]:
-    """How the question was understood; what it says nothing of is left out."""
+def describe_query(query: Query) -> dict[str, Any]:
+    """How the question was parsed; empty values are left out."""
     time, intent = query.time, query.intent
     read = {
-        "terms": query.terms[:READ],
-        "names": intent.names[:READ],
-        "quoted": intent.quoted[:READ],
+        "terms": query.terms[:MAX_READ],
+        "names": intent.names[:MAX_READ],
+        "quoted": intent.quoted[:MAX_READ],
         "asks": [
             field.name.removeprefix("asks_")
             for field in fields(intent)
@@ -113,7 +113,7 @@ def read_as(query: Query) -> dict[str, Any]:
         ],
         "periods": [
             {"text": p.text, "start": p.start.isoformat(), "end": p.end.isoformat()}
-            for p in time.periods[:READ]
+            for p in time.periods[:MAX_READ]
         ],
         "when": [name for name in ("recent", "first", "last") if getattr(time, name)],
         "as_of": query.as_of.isoformat() if query.as_of else None,
@@ -122,11 +122,11 @@ def read_as(query: Query) -> dict[str, Any]:
     return {name: value for name, value in read.items() if value}
 
 
-def _take_out_purged(palace: Palace, recollection: Recollection, context: str) -> None:
-    """A purge takes its words out of the traces there are; what it met too early, we take out."""
+def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> None:
+    """Remove drawers from the trace that were purged before the trace was committed."""
     carried = [each.line for each in recollection.carried]
-    stretches = [line for line in carried if isinstance(line, Stretch)]
-    hits: list[Hit | Stretch] = [*recollection.hits, *stretches]
+    excerpts = [line for line in carried if isinstance(line, Excerpt)]
+    hits: list[Hit | Excerpt] = [*recollection.hits, *excerpts]
     known = [*recollection.facts, *(line for line in carried if isinstance(line, KnownFact))]
     cited = {one.drawer: one.pointer for one in known if one.pointer}
     wanted = [*(hit.drawer.uuid for hit in hits), *cited]
@@ -136,13 +136,13 @@ def _take_out_purged(palace: Palace, recollection: Recollection, context: str) -
     )
     present = {uuid for (uuid,) in rows}
     gone = [hit for hit in hits if hit.drawer.uuid not in present]
-    unfounded = [pointer for uuid, pointer in cited.items() if uuid not in present]
-    if gone or unfounded:
+    purged_sources = [pointer for uuid, pointer in cited.items() if uuid not in present]
+    if gone or purged_sources:
         trace = RecollectionTrace.objects.filter(palace=palace, uuid=recollection.uuid)
-        trace.update(context=without(context, gone, unfounded))
+        trace.update(context=remove_hits(context, gone, purged_sources))
 
 
-def _hit(place: int, hit: Hit, told: Composed) -> dict[str, Any]:
+def _hit(place: int, hit: Hit, composed: Composed) -> dict[str, Any]:
     traced: dict[str, Any] = {
         "drawer": str(hit.drawer.uuid),
         "pointer": str(hit.pointer),
@@ -152,35 +152,37 @@ def _hit(place: int, hit: Hit, told: Composed) -> dict[str, Any]:
     }
     if hit.place_before is not None:
         traced["place_before"] = hit.place_before
-    if not hit.tells:
-        traced["cut"] = TELLS_NOTHING
-    elif place in told.packed.left_out:
+    if not hit.is_informative:
+        traced["cut"] = UNINFORMATIVE_HIT
+    elif place in composed.packed.left_out:
         traced["cut"] = NO_ROOM
-    elif place in told.held:
+    elif place in composed.duplicate_hits:
         traced["cut"] = SHOWN
-    if place in told.packed.shortened:
+    if place in composed.packed.shortened:
         traced["shortened"] = True
     return traced
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """Candidates that are no hits: where they are, and at which place by their score, from 1."""
+class Rejected:
+    """Candidates rejected for one reason: their indices, and their ranks by score from 1."""
 
     why: str
     candidates: Sequence[int]
     places: Sequence[int | None]
 
 
-def _facts(known: Sequence[KnownFact], told: Composed) -> Iterator[dict[str, Any]]:
-    """What came into the block, and what was there already."""
+def _facts(known: Sequence[KnownFact], composed: Composed) -> Iterator[dict[str, Any]]:
+    """The facts in the block, and those that the model could already see."""
     for place, one in enumerate(known):
-        if place in told.packed.facts or place in told.held_facts - {*told.packed.facts_left_out}:
-            yield {**_fact(one), **({"cut": SHOWN} if place in told.held_facts else {})}
+        if place in composed.packed.facts or place in composed.duplicate_facts - {
+            *composed.packed.facts_left_out
+        }:
+            yield {**_fact(one), **({"cut": SHOWN} if place in composed.duplicate_facts else {})}
 
 
 def _fact(known: KnownFact) -> dict[str, Any]:
-    """Without its words, which are the fact's own to keep or to lose."""
+    """Without the text, so that editing or purging the fact needs no change of traces."""
     return {
         "memory": str(known.memory),
         "drawer": str(known.drawer) if known.drawer else None,
@@ -200,8 +202,8 @@ def _carried(each: Carried) -> dict[str, Any]:
     }
 
 
-def _cut(scored: Scored, recollection: Recollection) -> list[Cut]:
-    """By why they were cut, in the order in which they are told of."""
+def _rejected(scored: Scored, recollection: Recollection) -> list[Rejected]:
+    """Rejected candidates by reason, in display order."""
     hits = recollection.hits
     taken = {hit.drawer.pk for hit in hits}
     keys = scored.candidates.drawers[scored.order]
@@ -211,26 +213,26 @@ def _cut(scored: Scored, recollection: Recollection) -> list[Cut]:
     order = np.array(scored.order, dtype=np.int64)[others].tolist()
     places = (others + 1).tolist()
     too_far = scored.too_far
-    if recollection.unasked:  # What was said last may be too far from what it opens with.
+    if recollection.is_opening:  # The latest drawers may be too far from the opening message.
         too_far = [place for place in too_far if scored.candidates.drawers[place] not in taken]
     return [
-        Cut(KNOWN, scored.left_out, [None] * len(scored.left_out)),
-        Cut(PUT_LOWER, order[:put_lower], places[:put_lower]),
-        Cut(RANKED_LOWER, order[put_lower:], places[put_lower:]),
-        Cut(TOO_FAR, too_far, [None] * len(too_far)),
+        Rejected(KNOWN, scored.excluded, [None] * len(scored.excluded)),
+        Rejected(PUT_LOWER, order[:put_lower], places[:put_lower]),
+        Rejected(RANKED_LOWER, order[put_lower:], places[put_lower:]),
+        Rejected(TOO_FAR, too_far, [None] * len(too_far)),
     ]
 
 
-def _candidates(scored: Scored, cut: Sequence[Cut]) -> dict[str, Any]:
-    """The best of those that are no hits, as `RecollectionTrace.candidates` says."""
-    room = {KNOWN: TRACED_KNOWN, TOO_FAR: TRACED_TOO_FAR}
+def _candidates(scored: Scored, rejected: Sequence[Rejected]) -> dict[str, Any]:
+    """The best rejected candidates, in the format of `RecollectionTrace.candidates`."""
+    room = {KNOWN: MAX_EXCLUDED, TOO_FAR: MAX_TOO_FAR}
     kept = [
         (which, place, each.why)
-        for each in cut
+        for each in rejected
         for which, place in islice(
-            zip(each.candidates, each.places, strict=True), room.get(each.why, TRACED)
+            zip(each.candidates, each.places, strict=True), room.get(each.why, MAX_REJECTED)
         )
-    ][:TRACED]
+    ][:MAX_REJECTED]
     which = [which for which, _place, _why in kept]
     keys = scored.candidates.drawers[which].tolist()
     scores = scored.scores[which].astype(float).round(4).tolist()
@@ -243,7 +245,7 @@ def _candidates(scored: Scored, cut: Sequence[Cut]) -> dict[str, Any]:
 
 
 def _signals(scored: Scored, which: list[int]) -> tuple[list[str], list[list[float]]]:
-    """The names, and of each of these candidates the shares, as `scored.signals` has them."""
+    """Signal names, and the contributions of each candidate, as in `Scored.signals`."""
     columns: dict[str, Any] = {}
     for name, shares in scored.shares.items():
         signal = name.partition(".")[0]
@@ -256,22 +258,22 @@ def _signals(scored: Scored, which: list[int]) -> tuple[list[str], list[list[flo
 def _figures(
     scored: Scored,
     hits: Sequence[Hit],
-    told: Composed,
-    cut: Sequence[Cut],
+    composed: Composed,
+    rejected: Sequence[Rejected],
 ) -> dict[str, Any]:
     return {
         "looked_at": len(scored.candidates),
-        "cut": {each.why: len(each.candidates) for each in cut if each.candidates},
-        "given": told.given,
-        "carried": len(told.carried),
-        "tokens": told.packed.tokens,
-        "budget_tokens": told.packed.budget,
+        "cut": {each.why: len(each.candidates) for each in rejected if each.candidates},
+        "given": composed.hits_in_block,
+        "carried": len(composed.carried),
+        "tokens": composed.packed.tokens,
+        "budget_tokens": composed.packed.budget,
         "floor": _floor(scored.relevance),
     }
 
 
 def _floor(relevance: Relevance) -> dict[str, Any]:
-    """How close the palace came to the question, and how close it had to come."""
+    """How close the palace was to the question, and the threshold."""
     near = relevance.closeness
     return {
         "refused": relevance.is_refused,

@@ -8,12 +8,12 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+from language.storable import is_storable
 from language.transcripts import ROLES, Role, Turn
 from palace.knowledge.facts.filter_values import as_json, read_moment, shown
 from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.scope import ExtractionOptions
 from palace.sdk.errors import BadInput
-from palace.storable import is_storable
 
 Messages = str | Sequence[Mapping[str, Any]]
 Moment = datetime | date | str

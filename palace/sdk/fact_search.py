@@ -9,7 +9,7 @@ from palace.errors import EmptyQuery
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet, about_any
 from palace.recall.graph import named_entities, walk
-from palace.recall.query import as_asked
+from palace.recall.query import normalize_query
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 
@@ -31,7 +31,7 @@ def search_facts(
         EmptyQuery: the query is blank.
         LLMError: it cannot be embedded.
     """
-    question = as_asked(query)
+    question = normalize_query(query)
     if not question:
         raise EmptyQuery
     space = active_space()

@@ -16,7 +16,7 @@ from palace.knowledge.facts.filters import condition_of
 from palace.models import Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.palace import PalaceQuerySet
-from palace.recall.query import as_asked
+from palace.recall.query import normalize_query
 from palace.sdk import arguments, by_id, ingestion, process, shown
 from palace.sdk.arguments import Messages, Moment
 from palace.sdk.calls import translate_errors
@@ -160,7 +160,7 @@ class Memory:
         """
         scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
         wanted = Q() if filters is None else condition_of(filters)
-        if not as_asked(query):
+        if not normalize_query(query):
             raise EmptyQuery
         palace = scope.palace(self.owner.pk)
         if palace is None:

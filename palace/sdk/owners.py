@@ -7,8 +7,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 
+from language.storable import is_storable
 from palace.sdk.errors import BadInput, SetupError
-from palace.storable import is_storable
 from settings_app.owner import find_owner
 
 FIRST = "owner"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
+from language.storable import storable_id
 from palace.knowledge.facts.filter_values import shown
 from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
 from palace.sdk.errors import ScopeError, WrongPalace
-from palace.storable import storable_id
 
 BY = "sdk"
 

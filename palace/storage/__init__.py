@@ -1,1 +1,1 @@
-"""Messages in drawers, and what search needs of them: passages, vectors, postings."""
+"""Storage: messages in drawers, and their search indexes: passages, vectors, postings."""

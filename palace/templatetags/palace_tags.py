@@ -10,8 +10,8 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
-from palace.aaak import TAGS, format_tags
 from palace.models import Closet, Drawer, Room, Wing
+from palace.models.aaak import TAGS, format_tags
 
 register = template.Library()
 

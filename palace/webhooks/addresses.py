@@ -13,10 +13,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
+from language.storable import is_storable
 from llm import guard
 from llm.errors import ModelRefused
 from palace.errors import BadInput
-from palace.storable import is_storable
 
 MOST_CHARS = 1000
 

@@ -8,9 +8,9 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
+from language.storable import storable_id
 from palace.errors import BadInput
 from palace.models import Webhook, WebhookDelivery
-from palace.storable import storable_id
 from palace.webhooks.addresses import check_url
 from palace.webhooks.signatures import new_secret
 from settings_app.secrets import seal

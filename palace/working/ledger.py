@@ -9,9 +9,9 @@ from typing import cast
 
 from django.conf import settings
 
+from language.storable import ID_LENGTH, is_storable
 from palace.errors import BadInput
 from palace.models import Palace
-from palace.storable import ID_LENGTH, is_storable
 from palace.working.connection import answering, key
 
 # The default mark.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import log
 
 from language.analyzer import analyze
+from language.storable import is_storable
 from palace.errors import BadInput
 from palace.models import Palace
-from palace.storable import is_storable
 from palace.working.entries import Entry, entries_under
 from palace.working.names import begins, parts_of_category, tags_of
 

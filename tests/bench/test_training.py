@@ -27,7 +27,7 @@ from bench.recall_training import (
 )
 from bench.runs import drop_schema, schemas
 from bench.training_examples import Example
-from palace.recall.adapter import FOLDER, turned
+from palace.recall.adapter import FOLDER, apply_map
 from tests.bench.conversations import LOCOMO
 
 
@@ -131,7 +131,7 @@ def test_the_adapter_learns_a_rotation_that_was_planted(rotation):
     assert cosine(turn - turn.T, rotation - rotation.T) > 0.9
     unseen = list(pairs(rotation, 200, seed=2))
     plain = mean([float(each.question @ each.passages[0]) for each in unseen])
-    aimed = mean([float(turned(each.question, turn) @ each.passages[0]) for each in unseen])
+    aimed = mean([float(apply_map(each.question, turn) @ each.passages[0]) for each in unseen])
     assert plain < aimed
     assert 1 - aimed < 0.5 * (1 - plain)
 
@@ -145,7 +145,7 @@ def test_where_questions_are_where_their_answers_are_nothing_is_turned_away():
     material = list(pairs(np.eye(SIZE, dtype=np.float32), 500, seed=4))
     turn = fit_adapter(material)
     for each in material[:50]:
-        assert cosine(turned(each.question, turn), each.question) > 0.99
+        assert cosine(apply_map(each.question, turn), each.question) > 0.99
 
 
 NAMES = ("meaning.best", "words.message", "time.said")

@@ -105,7 +105,7 @@ def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, a
     page.get_by_role("link", name="Rename or merge").click()
     page.get_by_label("Name of the wing").fill(other.name)
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Another wing goes by the name")).to_be_visible()
+    expect(page.get_by_text("Another wing has the name")).to_be_visible()
     page.get_by_role("link", name=f"Merge with “{other.name}”").click()
     expect(page.get_by_text("1 room with 4 drawers")).to_be_visible()
     page.get_by_role("button", name="Merge the two").click()

@@ -106,5 +106,5 @@ def test_what_was_learnt_of_the_new_one_comes_back_too(palace, derek):
 def test_what_was_split_off_and_is_gone_cannot_be_put_back(palace, derek):
     change = split_entity(palace, derek, name="Dee", aliases=["Del"])
     change.entity.delete()
-    with pytest.raises(BadEntity, match="not here any more"):
+    with pytest.raises(BadEntity, match="no longer exists"):
         undo(palace, change.activity)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from palace.aaak import Pointer
 from palace.curation.purge import Purge
 from palace.curation.refiling import BadMove, move_drawers, move_into, move_room
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
+from palace.models.aaak import Pointer
 from palace.pipeline.mine import mine
 from palace.queries.places import find_by_pointer
 from palace.recall.recall import recall

@@ -233,7 +233,7 @@ def test_a_drawer_in_the_trash_is_nobodys_neighbour(palace):
     assert second not in [hit.drawer for hit in found.hits]
     space = active_space()
     question = read_query(palace, space, "wire", now=timezone.now(), as_of=None, by_meaning=True)
-    meaning = by_meaning(palace, space, question.aim, read_stats_of(palace))
+    meaning = by_meaning(palace, space, question.adapted, read_stats_of(palace))
     candidates = find_candidates(palace, question, meaning, words)
     at = np.flatnonzero(candidates.drawers == third.pk)[0]
     assert candidates.before[at] == first.pk

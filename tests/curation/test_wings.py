@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from language.extraction import WingFound
-from palace.aaak import Pointer
 from palace.curation.trash import move_to_trash
-from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, to_be_merged
+from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
+from palace.models.aaak import Pointer
 from palace.pipeline.mine import mine, mine_room
 from palace.queries.places import find_by_pointer
 from palace.storage.filing.file import file_transcript
@@ -114,7 +114,7 @@ def test_the_unsorted_wing_stays_as_it_is(palace, efoil):
         change_wing(unsorted, name="Sorted", kind="topic")
     for pair in ((unsorted, efoil), (efoil, unsorted)):
         with pytest.raises(BadWing, match="unsorted"):
-            to_be_merged(*pair)
+            preview_merge(*pair)
         with pytest.raises(BadWing, match="unsorted"):
             merge_wings(*pair)
 
@@ -124,7 +124,7 @@ def test_merging_moves_rooms_names_and_pointers(palace, efoil, derek):
     move_to_trash(drawers[0])
     fill(efoil)
     pointers = {drawer.pk: Pointer.parse(str(drawer.pointer)) for drawer in drawers[1:]}
-    planned = to_be_merged(derek, efoil)
+    planned = preview_merge(derek, efoil)
     merged = merge_wings(derek, efoil)
     assert planned == merged
     assert (merged.rooms, merged.drawers, merged.trashed) == (2, 2, 1)
@@ -220,7 +220,7 @@ def test_two_merges_at_once_lose_no_room(palace, efoil, derek):
 
     at_once(merge(efoil, derek), merge(derek, efoil))
     assert len(refused) == 1
-    assert "no longer here" in refused[0]
+    assert "no longer exists" in refused[0]
     assert Room.objects.filter(wing=Wing.objects.get()).count() == 2
 
 

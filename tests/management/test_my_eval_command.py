@@ -7,10 +7,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from palace.evaluation.cases import expect
-from palace.evaluation.trials import without_model
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
+from palace.recall.evaluation.cases import expect
+from palace.recall.evaluation.trials import without_model
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from tests.conversations import EVERYTHING

@@ -6,13 +6,13 @@ import numpy as np
 
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.recall.index.index_cache import index_of
-from palace.recall.index.index_loader import Place, load_index
+from palace.recall.index.index_loader import IndexKey, load_index
 from palace.storage.indexing.spaces import active_space
 
 
 def place_of(palace, space=None):
     space = space or active_space()
-    return Place(read_stats_of(palace).log, palace.pk, space.pk, space.dimensions)
+    return IndexKey(read_stats_of(palace).log, palace.pk, space.pk, space.dimensions)
 
 
 def held(palace):

@@ -8,7 +8,7 @@ import pytest
 from llm.embedding import embed
 from palace.models import EmbeddingSpace
 from palace.pipeline.mine import mine
-from palace.recall.adapter import adapt, turned
+from palace.recall.adapter import adapt, apply_map
 from palace.recall.query import read_query
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
@@ -29,10 +29,10 @@ def some_vectors(number, dimensions=384):
 
 def test_what_is_turned_is_another_direction_of_length_one():
     for vector in some_vectors(20):
-        aim = adapt(vector, space())
-        assert aim.dtype == np.float32
-        assert np.linalg.norm(aim) == pytest.approx(1, abs=1e-5)
-        assert 0 < vector @ aim < 0.99999
+        adapted = adapt(vector, space())
+        assert adapted.dtype == np.float32
+        assert np.linalg.norm(adapted) == pytest.approx(1, abs=1e-5)
+        assert 0 < vector @ adapted < 0.99999
 
 
 def test_the_vector_itself_stays_as_it_is():
@@ -67,14 +67,14 @@ def test_the_same_weights_serve_both_precisions_of_one_model():
 
 def test_nothing_added_is_nothing_turned():
     [vector] = some_vectors(1, 8)
-    np.testing.assert_allclose(turned(vector, np.zeros((8, 8), np.float32)), vector, atol=1e-6)
+    np.testing.assert_allclose(apply_map(vector, np.zeros((8, 8), np.float32)), vector, atol=1e-6)
 
 
 def test_what_the_matrix_makes_of_a_vector_is_added_to_it():
     to_the_second = np.array([[0, 0], [1, 0]], np.float32)
-    found = turned(np.array([1, 0], np.float32), to_the_second)
+    found = apply_map(np.array([1, 0], np.float32), to_the_second)
     np.testing.assert_allclose(found, [np.sqrt(0.5), np.sqrt(0.5)], atol=1e-6)
-    np.testing.assert_allclose(turned(np.array([0, 1], np.float32), to_the_second), [0, 1])
+    np.testing.assert_allclose(apply_map(np.array([0, 1], np.float32), to_the_second), [0, 1])
 
 
 @pytest.mark.django_db
@@ -82,7 +82,7 @@ def test_a_question_has_both_its_own_vector_and_its_aim(palace):
     query = read_query(palace, active_space(), "wires", now=START, as_of=None, by_meaning=True)
     [own] = embed(["wires"], model_of(active_space()), cache=False)
     np.testing.assert_allclose(query.vector, own, atol=1e-6)
-    np.testing.assert_array_equal(query.aim, adapt(query.vector, active_space()))
+    np.testing.assert_array_equal(query.adapted, adapt(query.vector, active_space()))
 
 
 @pytest.mark.django_db

@@ -31,7 +31,7 @@ def candidates(palace, question, *, as_of=None, best_each=200):
     space = active_space()
     now = Drawer.objects.latest("said_at").said_at
     query = read_query(palace, space, question, now=now, as_of=as_of, by_meaning=True)
-    meaning = by_meaning(palace, space, query.aim, as_asked=query.vector)
+    meaning = by_meaning(palace, space, query.adapted, unadapted=query.vector)
     words = by_words(palace, query.terms)
     return find_candidates(palace, query, meaning, words, best_each=best_each)
 

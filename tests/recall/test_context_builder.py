@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.tokens import count_tokens
-from palace.aaak import Pointer
 from palace.models import Drawer
-from palace.recall.context_builder import TIERS, Citation, pack, without
+from palace.models.aaak import Pointer
+from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
 from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START, SEALED, is_sealed
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
@@ -205,10 +205,10 @@ def test_a_fact_cannot_leave_the_block_or_pass_for_another_record(text):
 def test_turns_are_not_put_on_record():
     packed = pack([hit(1, "Ana moved.")], None, [Stated("Ana is a nurse")], [Spoken("Aha.")])
     assert "Aha." in packed.context
-    assert "Aha." not in packed.on_record
-    assert packed.on_record.startswith(BLOCK_START)
-    assert "Ana is a nurse" in packed.on_record
-    assert pack([], None, session=[Spoken("Aha.")]).on_record == ""
+    assert "Aha." not in packed.without_session
+    assert packed.without_session.startswith(BLOCK_START)
+    assert "Ana is a nurse" in packed.without_session
+    assert pack([], None, session=[Spoken("Aha.")]).without_session == ""
 
 
 def test_what_is_purged_goes_out_of_the_record_with_the_facts_that_cite_it():
@@ -217,27 +217,27 @@ def test_what_is_purged_goes_out_of_the_record_with_the_facts_that_cite_it():
         Stated("Ana lives in Porto", pointer=Pointer(1, 1, 1)),
         Stated("Ben lives in Oslo", pointer=Pointer(1, 1, 2)),
     ]
-    record = pack(hits, None, facts).on_record
-    assert without(record, hits[:1]) == pack(hits[1:], None, facts[1:]).context
-    assert without(record, hits) == ""
-    assert without(pack([], None, facts).context, hits[:1]) == pack([], None, facts[1:]).context
+    record = pack(hits, None, facts).without_session
+    assert remove_hits(record, hits[:1]) == pack(hits[1:], None, facts[1:]).context
+    assert remove_hits(record, hits) == ""
+    assert remove_hits(pack([], None, facts).context, hits[:1]) == pack([], None, facts[1:]).context
     of_facts = pack(hits[:1], None, facts[1:]).context
-    assert without(of_facts, hits[:1]) == pack([], None, facts[1:]).context
-    left = without(pack(hits[1:], None, facts[:1]).context, hits[:1])
+    assert remove_hits(of_facts, hits[:1]) == pack([], None, facts[1:]).context
+    left = remove_hits(pack(hits[1:], None, facts[:1]).context, hits[:1])
     assert "Ana" not in left
     assert "Ben stayed." in left
 
 
 def test_facts_go_with_what_they_cite_though_that_was_no_hit():
     facts = [Stated("Ana lives in Porto"), Stated("Ben lives in Oslo", pointer=Pointer(1, 1, 2))]
-    record = pack([], None, facts).on_record
-    assert without(record, [], [PLACE]) == pack([], None, facts[1:]).context
-    assert without(record, [], [PLACE, Pointer(1, 1, 2)]) == ""
-    assert without(record, [], [Pointer(1, 1, 20)]) == record
+    record = pack([], None, facts).without_session
+    assert remove_hits(record, [], [PLACE]) == pack([], None, facts[1:]).context
+    assert remove_hits(record, [], [PLACE, Pointer(1, 1, 2)]) == ""
+    assert remove_hits(record, [], [Pointer(1, 1, 20)]) == record
 
 
 def test_words_that_can_no_longer_be_told_apart_empty_the_record():
     first = hit(1, "Ana moved.")
-    record = pack([first], None, [Stated("Ben is a nurse")]).on_record
+    record = pack([first], None, [Stated("Ben is a nurse")]).without_session
     other = replace(first, drawer=Drawer(role="user", text="Otherwise", said_at=SAID_AT))
-    assert without(record, [other]) == ""
+    assert remove_hits(record, [other]) == ""

@@ -14,7 +14,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
-from palace.recall.recall import OPENED, recall
+from palace.recall.recall import NOTHING_FOUND, recall
 from palace.recall.request import RecallRequest
 from palace.recall.trace import SHOWN
 from palace.storage.filing.block_markers import BLOCK_START
@@ -250,8 +250,8 @@ def test_a_greeting_that_nothing_fits_opens_with_what_was_said_last(lived_in):
     found = recall(lived_in, RecallRequest(question, conversation=ConversationState("other", 0)))
     said = Drawer.objects.filter(role="user").order_by("-said_at")
     assert [hit.drawer for hit in found.hits] == list(said[:5])
-    assert found.unasked
-    assert OPENED in found.notes
+    assert found.is_opening
+    assert NOTHING_FOUND in found.notes
     assert shown(found)
     trace = trace_of(found)
     assert trace.figures["looked_at"] >= sum(trace.figures["cut"].values())
@@ -262,10 +262,10 @@ def test_an_opening_that_something_fits_is_answered_as_ever(lived_in):
     assert [hit.drawer for hit in found.hits] == [
         hit.drawer for hit in recall(lived_in, RecallRequest(WIRE)).hits
     ]
-    assert not found.unasked
+    assert not found.is_opening
 
 
 def test_in_an_empty_palace_there_is_nothing_to_open_with(palace):
     found = recall(palace, RecallRequest(WIRE, conversation=ConversationState("talk", 0)))
-    assert (found.hits, found.context, found.unasked) == ((), "", False)
-    assert OPENED not in found.notes
+    assert (found.hits, found.context, found.is_opening) == ((), "", False)
+    assert NOTHING_FOUND not in found.notes

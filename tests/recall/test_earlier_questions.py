@@ -87,11 +87,11 @@ def test_the_block_does_without_what_only_asks_or_quotes(asked):
     assert "will not go away" in found.context
     for text in (*ASKED, NO_MODEL):
         assert text not in found.context
-    assert any(not hit.tells for hit in found.hits)
+    assert any(not hit.is_informative for hit in found.hits)
     assert not any("did not fit" in note for note in found.notes)
     traced = RecollectionTrace.objects.get(uuid=found.uuid).hits
     fates = [LEFT_OUT[hit["cut"]] if "cut" in hit else "given" for hit in traced]
-    assert fates == ["given" if hit.tells else "tells_nothing" for hit in found.hits]
+    assert fates == ["given" if hit.is_informative else "tells_nothing" for hit in found.hits]
 
 
 def test_where_nothing_was_told_the_questions_are_found_and_not_quoted(palace):

@@ -9,7 +9,7 @@ import pytest
 from language.english.dates.time_intent import read_time
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.recall.context_builder import pack
-from palace.recall.facts import NAMED, Past, facts_for, known_facts, past_asked
+from palace.recall.facts import ENTITY_BOOST, Past, facts_for, known_facts, read_past
 from palace.recall.query import read_query
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -86,7 +86,7 @@ def test_whom_the_question_names_goes_first(palace, state, ask):
     state("User taught him", object="Dov", object_entity=dov)
     found = ask("What does dovie play?")
     assert found[0].text == "Dov plays chess"
-    assert found[0].score > NAMED
+    assert found[0].score > ENTITY_BOOST
     assert {one.text for one in found[:2]} == {"Dov plays chess", "User taught him"}
 
 
@@ -265,7 +265,7 @@ def test_a_known_fact_is_packed_with_its_pointer_and_dates(moved, ask):
     ],
 )
 def test_which_questions_are_about_the_past(question, is_past):
-    assert (past_asked(question, read_time(question, NOW), NOW) is not None) == is_past
+    assert (read_past(question, read_time(question, NOW), NOW) is not None) == is_past
 
 
 def test_vectors_of_another_space_are_not_looked_at(palace, space, state, ask):

@@ -14,7 +14,7 @@ from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline.mine import mine, mine_many
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import INSTRUCTIONS
-from palace.recall.floor import kept
+from palace.recall.floor import load_weights
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from tests.conversations import EVERYTHING, long_transcript
@@ -78,13 +78,13 @@ def test_nor_among_many_drawers_with_code_in_them(palace):
 
 def test_nor_do_they_open_a_conversation_with_what_was_said_last(told):
     found = asked(told, OFF[0], conversation=ConversationState("talk", 0))
-    assert (found.hits, found.context, found.unasked) == ((), "", False)
+    assert (found.hits, found.context, found.is_opening) == ((), "", False)
 
 
 @pytest.mark.parametrize("opening", ["hi", "Good morning!", "Hello, how are you?"])
 def test_a_greeting_opens_with_what_was_said_last(told, opening):
     found = asked(told, opening, conversation=ConversationState("talk", 0))
-    assert found.unasked
+    assert found.is_opening
     assert texts(found)[0] == SAID[-1][0]
     assert not found.facts
 
@@ -189,7 +189,7 @@ def test_the_questions_are_as_many_as_a_calibration_needs():
 
 def test_the_models_kept_are_those_that_the_observations_give():
     fitted = fit_all(read())
-    assert {name: model.model for name, model in fitted.items()} == kept()["models"]
+    assert {name: model.model for name, model in fitted.items()} == load_weights()["models"]
     chosen = fitted["learnt-embedder"]
     row = next(row for row in chosen.curve if row["least"] == chosen.least)
     assert row[OFF_TOPIC] >= 0.9

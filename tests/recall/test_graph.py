@@ -212,7 +212,7 @@ def test_the_past_is_followed_as_of_then(palace, moved):
 
 
 def test_of_what_everything_is_about_the_newest_facts_are_followed(palace, chain, monkeypatch):
-    monkeypatch.setattr(graph, "MOST_EDGES", 1)
+    monkeypatch.setattr(graph, "MAX_EDGES", 1)
     newest = entity(palace, "Fay")
     link(chain[0], newest, recorded_at=JULY.replace(year=2026))
     assert [one.entity for one in neighbours(palace, chain[:1])] == [newest]

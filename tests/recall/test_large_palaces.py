@@ -62,9 +62,9 @@ def ask(filled, space, talk, seems_large):
     def both():
         [vector] = embed([next(talk.questions())], model_of(space), cache=False)
         exact = by_meaning(filled, space, vector)
-        assert exact.asked is None
+        assert exact.vector_query is None
         by_bits = by_meaning(filled, space, vector, seems_large(filled))
-        assert by_bits.asked is not None
+        assert by_bits.vector_query is not None
         return exact, by_bits
 
     return both

@@ -88,7 +88,7 @@ def test_it_stands_in_for_a_model_that_cannot_be_asked(lived_in, folder):
     found = recall(lived_in, RecallRequest(QUESTION))
     assert counts(found) == [7, 6, 5, 4, 3]
     [note] = found.notes
-    assert note.startswith("This server’s reranker stands in for the model, which cannot be asked:")
+    assert note.startswith("This server’s reranker is used, because the model is unavailable:")
     assert "OpenAI needs an API key" in note
 
 
@@ -98,7 +98,7 @@ def test_it_does_not_add_its_time_to_that_of_a_model_that_failed(lived_in, folde
     model_server.answer(Status(500))
     found = recall(lived_in, RecallRequest(QUESTION))
     assert counts(found) == counts(before)
-    assert "in the order of their scores" in found.notes[0]
+    assert "ordered by score" in found.notes[0]
 
 
 def left_as_it_was(palace):
@@ -107,7 +107,7 @@ def left_as_it_was(palace):
     assert counts(found) == counts(before)
     assert {hit.place_before for hit in found.hits} == {None}
     [note] = found.notes
-    assert note.startswith("The hits are in the order of their scores, not in a model’s: ")
+    assert note.startswith("The hits are ordered by score, not by a model: ")
     return note
 
 

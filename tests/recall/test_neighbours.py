@@ -36,7 +36,7 @@ def looked_at(palace):
     )
     words = by_words(palace, query.terms)
     candidates = find_candidates(
-        palace, query, by_meaning(palace, active_space(), query.aim), words
+        palace, query, by_meaning(palace, active_space(), query.adapted), words
     )
     keys = list(Drawer.objects.order_by("position").values_list("pk", flat=True))
     assert candidates.drawers.tolist() == keys
@@ -89,7 +89,7 @@ def test_only_what_comes_right_after_a_question_answers_it(looked_at):
 def test_the_message_before_is_the_last_that_is_not_in_the_trash(palace, looked_at):
     Drawer.objects.get(text=TALK.turns[1].text).trash()
     query = read_query(palace, active_space(), "violins", now=START, as_of=None, by_meaning=True)
-    meaning = by_meaning(palace, active_space(), query.aim)
+    meaning = by_meaning(palace, active_space(), query.adapted)
     candidates = find_candidates(palace, query, meaning, by_words(palace, query.terms))
     first, third, _ = candidates.drawers.tolist()
     place = candidates.drawers.tolist().index(third)
@@ -101,7 +101,7 @@ def test_a_room_is_as_good_as_its_best_message(palace):
     for one in EVERYTHING:
         mine(palace, one)
     query = read_query(palace, active_space(), "bread", now=START, as_of=None, by_meaning=True)
-    meaning = by_meaning(palace, active_space(), query.aim)
+    meaning = by_meaning(palace, active_space(), query.adapted)
     candidates = find_candidates(palace, query, meaning, by_words(palace, query.terms))
     scores = np.arange(len(candidates), dtype=np.float32) - 5
     found = room_best(candidates, scores, np.ones(len(candidates), dtype=np.bool_))

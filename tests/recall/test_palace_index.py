@@ -64,7 +64,7 @@ def test_the_tables_say_the_same(lived_in, question, best_each, earlier):
         Passage.objects.filter(drawer=long.get(position=9)).update(embedding=None)
     words = by_words(lived_in, query.terms)
     both = [
-        by_meaning(lived_in, space, query.aim, corpus_stats, as_asked=query.vector)
+        by_meaning(lived_in, space, query.adapted, corpus_stats, unadapted=query.vector)
         for corpus_stats in (None, large(lived_in))
     ]
     memory, tables = (
@@ -78,7 +78,7 @@ def test_the_tables_say_the_same(lived_in, question, best_each, earlier):
         np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     for name in ("drawers", "best_passage", "passages"):
         np.testing.assert_array_equal(getattr(both[0], name), getattr(both[1], name))
-    for name in ("first", "best", "as_asked"):
+    for name in ("first", "best", "unadapted"):
         np.testing.assert_allclose(getattr(both[0], name), getattr(both[1], name), atol=2e-6)
     assert both[0].mean == pytest.approx(both[1].mean, abs=1e-6)
     assert both[0].spread == pytest.approx(both[1].spread, abs=1e-6)
@@ -98,7 +98,7 @@ def test_a_message_of_several_passages_has_them_all(palace):
 
 
 def test_the_same_words_are_as_close_wherever_they_lie(palace, monkeypatch):
-    monkeypatch.setattr("palace.recall.semantic.PART", 7)
+    monkeypatch.setattr("palace.recall.semantic.BATCH", 7)
     mine(palace, transcript(*["Good night then."] * 40, id="nights"))
     space = active_space()
     [vector] = embed(["When do I sleep?"], model_of(space), cache=False)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.recall.raw_sql import among, distinct, fetch_rows, numbers
+from palace.recall.raw_sql import decode_array, fetch_rows, isin_sorted, union
 
 pytestmark = pytest.mark.django_db
 
@@ -14,7 +14,7 @@ def sent(array, kind):
     sql = f"SELECT substring(array_send({array}) FROM 21), 'text'"  # noqa: S608 - the tests' own.
     [(data, beside)] = fetch_rows(sql, [])
     assert beside == "text"
-    return numbers(data, kind)
+    return decode_array(data, kind)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_several_arrays_strung_together_are_one():
         " FROM (VALUES ('{1,2}'::bigint[]), ('{}'), ('{3}')) arrays (a)",
         [],
     )
-    np.testing.assert_array_equal(numbers(data, "i8"), [1, 2, 3])
+    np.testing.assert_array_equal(decode_array(data, "i8"), [1, 2, 3])
 
 
 def test_a_long_array_arrives_whole():
@@ -50,7 +50,7 @@ def test_a_long_array_arrives_whole():
         "SELECT substring(array_send(array_agg(n::bigint)) FROM 21) FROM generate_series(1, %s) n",
         [100_000],
     )
-    np.testing.assert_array_equal(numbers(data, "i8"), np.arange(1, 100_001))
+    np.testing.assert_array_equal(decode_array(data, "i8"), np.arange(1, 100_001))
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ KEYS = st.lists(st.integers(0, 20)).map(lambda keys: np.array(keys, np.int64))
 
 @given(KEYS, KEYS)
 def test_keys_are_joined_and_looked_up_as_numpy_would(some, others):
-    np.testing.assert_array_equal(distinct(some, others), np.union1d(some, others))
-    np.testing.assert_array_equal(among(some, np.sort(others)), np.isin(some, others))
+    np.testing.assert_array_equal(union(some, others), np.union1d(some, others))
+    np.testing.assert_array_equal(isin_sorted(some, np.sort(others)), np.isin(some, others))

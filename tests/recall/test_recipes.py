@@ -14,7 +14,7 @@ from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.recall import recall
-from palace.recall.recipes import FOLDER, RECIPES, Recipe, learnt
+from palace.recall.recipes import FOLDER, RECIPES, Recipe, trained_weights
 from palace.recall.request import RecallRequest
 from palace.recall.semantic import by_meaning
 from palace.recall.signals import features
@@ -87,7 +87,7 @@ def test_words_alone_embed_nothing(lived_in):
     read = read_query(
         lived_in, active_space(), "silicone wire", now=START, as_of=None, by_meaning=False
     )
-    assert (read.vector, read.aim, read.note) == (None, None, "")
+    assert (read.vector, read.adapted, read.note) == (None, None, "")
     hit = recall(lived_in, RecallRequest("silicone wire", recipe="keyword")).hits[0]
     assert not {"meaning", "agreement"} & hit.signals.keys()
 
@@ -128,19 +128,19 @@ def names(lived_in):
     """Of the features that recall computes."""
     space = active_space()
     query = read_query(lived_in, space, "wire", now=START, as_of=None, by_meaning=True)
-    meaning = by_meaning(lived_in, space, query.aim)
+    meaning = by_meaning(lived_in, space, query.adapted)
     words = by_words(lived_in, query.terms)
     return list(features(query, find_candidates(lived_in, query, meaning, words), meaning, words))
 
 
 def test_what_is_shipped_weighs_exactly_the_features_there_are(names):
-    assert set(learnt("default")["weights"]) == set(names)
-    assert set(learnt("by-words")["weights"]) == set(names) - set(OF_MEANING)
+    assert set(trained_weights("default")["weights"]) == set(names)
+    assert set(trained_weights("by-words")["weights"]) == set(names) - set(OF_MEANING)
 
 
 @pytest.mark.parametrize("name", ["default", "by-words"])
 def test_what_is_shipped_adds_to_the_same_features_by_kinds_a_question_can_have(name):
-    numbers = learnt(name)
+    numbers = trained_weights(name)
     assert list(numbers["more"]) == list(KINDS)
     assert all(more.keys() <= numbers["weights"].keys() for more in numbers["more"].values())
 

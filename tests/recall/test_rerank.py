@@ -192,7 +192,7 @@ def test_a_failing_model_leaves_the_order_and_a_note(reranking, model_server, ca
     assert pointers(found) == pointers(before)
     assert {hit.place_before for hit in found.hits} == {None}
     [note] = found.notes
-    assert note.startswith("The hits are in the order of their scores, not in a model’s: ")
+    assert note.startswith("The hits are ordered by score, not by a model: ")
     assert "not reranked" in caplog.text
     assert RecollectionTrace.objects.get(uuid=found.uuid).notes == [note]
     assert len(model_server.requests) <= 2  # A call that failed is not made again.
@@ -217,7 +217,9 @@ def test_a_model_that_cannot_be_asked_is_a_note(lived_in, model_server):
 
 def test_wanted_where_no_model_is_set_it_is_a_note(lived_in):
     assert recall(lived_in, RecallRequest(QUESTION)).notes == ()
-    assert "because none is set" in recall(lived_in, RecallRequest(QUESTION, rerank=True)).notes[0]
+    assert (
+        "because no model is set" in recall(lived_in, RecallRequest(QUESTION, rerank=True)).notes[0]
+    )
 
 
 @pytest.mark.parametrize("question", ["quantum chromodynamics lattice gauge", "Alfama"])

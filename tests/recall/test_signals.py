@@ -44,7 +44,7 @@ def look(palace):
     def of(question):
         space = active_space()
         query = read_query(palace, space, question, now=START, as_of=None, by_meaning=True)
-        meaning, words = by_meaning(palace, space, query.aim), by_words(palace, query.terms)
+        meaning, words = by_meaning(palace, space, query.adapted), by_words(palace, query.terms)
         candidates = find_candidates(palace, query, meaning, words)
         meaning = meaning.with_all(candidates.with_neighbours())
         return candidates, features(query, candidates, meaning, words)

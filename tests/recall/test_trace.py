@@ -13,7 +13,7 @@ from palace.models import Drawer, RecollectionTrace
 from palace.pipeline.mine import mine
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.recall.trace import KNOWN, NO_ROOM, RANKED_LOWER, TOO_FAR, TRACED, TRACED_KNOWN
+from palace.recall.trace import KNOWN, MAX_EXCLUDED, MAX_REJECTED, NO_ROOM, RANKED_LOWER, TOO_FAR
 from tests.conversations import EVERYTHING, long_transcript, transcript
 
 NOW = datetime(2025, 3, 12, 10, tzinfo=UTC)
@@ -105,8 +105,8 @@ def test_what_was_held_back_is_on_record_among_many_that_ranked_lower(palace):
     question = "Did the bicycle chain, the rehearsal, the receipt or the board come up?"
     trace = trace_of(recall(palace, RecallRequest(question, top_k=1, exclude_ids=held_back)))
     kept = Counter(each["cut"] for each in trace.cut())
-    assert trace.figures["cut"][KNOWN] > kept[KNOWN] == TRACED_KNOWN
-    assert sum(kept.values()) <= TRACED
+    assert trace.figures["cut"][KNOWN] > kept[KNOWN] == MAX_EXCLUDED
+    assert sum(kept.values()) <= MAX_REJECTED
 
 
 def test_a_recall_that_is_only_tried_leaves_no_trace(lived_in):

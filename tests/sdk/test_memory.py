@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
 
+from language.storable import ID_LENGTH
 from palace.knowledge.facts.history import history
 from palace.models import Drawer, Fact, Palace
 from palace.sdk import (
@@ -23,7 +24,6 @@ from palace.sdk import (
     VectorStoreError,
     WrongPalace,
 )
-from palace.storable import ID_LENGTH
 from tests.model_server import CHAT, Status
 from tests.sdk.contract_calls import NEEDED, add_one, texts
 from tests.sdk.scripted_model import stated

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
@@ -14,6 +17,7 @@ from palace import tasks
 from palace.models import Drawer, ImportJob, Palace
 from palace.transfer import import_jobs
 from tests.transfer.importers.exports import chatgpt_talk, plain, write_json, write_lines
+from tests.transfer.processes import environment
 
 
 @pytest.fixture
@@ -115,3 +119,19 @@ def test_in_the_background_it_is_left_to_the_workers(owner, export):
     tasks.import_chats(job.pk)
     job.refresh_from_db()
     assert (job.status, job.messages_stored) == (ImportJob.Status.DONE, 6)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("how", "last"), [("--yes", "stored"), ("--background", "(Redis)")])
+def test_with_the_queue_away_what_came_in_is_no_failure(owner, export, tmp_path, how, last):
+    done = subprocess.run(
+        [sys.executable, "manage.py", "import_chats", export, "--yes", how],
+        cwd=settings.BASE_DIR,
+        env=environment() | {"REDIS_URL": f"unix://{tmp_path}/no-such-socket"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert last in done.stdout
+    assert Drawer.objects.count() == (6 if last == "stored" else 0)

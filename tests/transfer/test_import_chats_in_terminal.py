@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 CTRL_C = b"\x03"
 CTRL_D = b"\x04"
+# How long somebody waits before pressing Ctrl-C again.
+REPEAT_S = 5
 QUESTION = b"Import this? [Y/n] "
 # Only a session's controlling terminal turns Ctrl-C into a signal.
 AT_THE_TERMINAL = """
@@ -70,14 +73,20 @@ def in_terminal(export, *exchange):
         start_new_session=True,
     )
     os.close(its_end)
-    screen = b""
+    screen = pressed = b""
     waiting = list(exchange)
     # Reading from a terminal that nobody writes to any more is an error.
     with contextlib.suppress(OSError):
-        while data := os.read(terminal, 65536):
+        while True:
+            # Python loses a Ctrl-C that comes between its question and its waiting for an answer.
+            if pressed == CTRL_C and not select.select([terminal], [], [], REPEAT_S)[0]:
+                os.write(terminal, pressed)
+            if not (data := os.read(terminal, 65536)):
+                break
             screen += data
             if waiting and waiting[0][0] in screen:
-                os.write(terminal, waiting.pop(0)[1])
+                pressed = waiting.pop(0)[1]
+                os.write(terminal, pressed)
     os.close(terminal)
     return process.wait(), screen.decode()
 

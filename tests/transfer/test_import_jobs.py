@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from language.storable import EMPTY, UNSTORABLE
 from palace.errors import BadImport
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
-from palace.storable import EMPTY, UNSTORABLE
 from palace.storage.filing.file import DIFFERS, file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.evaluation.cases import expect
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
+from palace.recall.evaluation.cases import expect
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.views.recalls.cases import TRIED_AT_ONCE

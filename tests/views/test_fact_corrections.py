@@ -92,7 +92,7 @@ def test_what_is_held_in_its_place_is_told_in_the_form(alices, palace, fact):
     )
     response = post(alices, fact, "restore_fact")
     assert response.status_code == 400
-    assert "“User lives in Porto” is held in its place; delete that first" in response.text
+    assert "“User lives in Porto” is active in its place; delete that first" in response.text
     assert f'href="{address(other)}"' in response.text
     assert not Fact.objects.active().filter(memory=fact.memory).exists()
 
@@ -178,6 +178,6 @@ def test_a_sentence_that_conflicts_is_refused_beside_the_field(alices, fact):
     work = FactFactory(subject=fact.subject, predicate="works_at", text="User works at Siemens")
     response = post(alices, work, "rewrite_fact", text="User lives in Porto")
     assert response.status_code == 400
-    assert "“User lives in Lisbon” is held in its place" in response.text
+    assert "“User lives in Lisbon” is active in its place" in response.text
     assert "User lives in Porto</textarea>" in response.text
     assert set(Fact.objects.active()) == {fact, work}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from django.apps import apps
 from django.urls import URLPattern, get_resolver, reverse
 from django.utils.text import slugify
 
 from chat.models import Agent, Conversation, Message
 from palace.curation.trash import batch_key
-from palace.evaluation.cases import expect
 from palace.models import (
     Activity,
     Drawer,
@@ -22,9 +20,11 @@ from palace.models import (
     Webhook,
     Wing,
 )
-from palace.recall.carried_context import of_drawer, of_fact
+from palace.recall.carried_context import drawer_entry, fact_entry
+from palace.recall.evaluation.cases import expect
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
+from tests.factories import rows_of_palace
 from tests.knowledge.dreaming.conftest import proposed
 
 # What shows nobody's memories. A new address belongs here, or gets its test below.
@@ -228,7 +228,7 @@ def api_key(drawer):
 
 def ledger_item(drawer):
     """The drawer as the conversation's ledger has it."""
-    entries = [of_drawer(drawer, 0), of_fact(fact(drawer), 0, "")]
+    entries = [drawer_entry(drawer, 0), fact_entry(fact(drawer), 0, "")]
     Ledger(drawer.palace, str(talk(drawer).uuid)).mark(*entries, Entry("skill:rowing"))
     return entries[0].item
 
@@ -364,34 +364,26 @@ def test_no_page_is_changed_by_a_form(alices, drawer, name):
 @pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
 def test_a_stranger_can_do_nothing(bobs, drawer, name, headers):
     address, sent = POSTED[name](drawer)
-    before = everything_of(drawer.palace)
+    before = rows_of_palace(drawer.palace)
     response = bobs.post(address, sent, headers=headers)
     assert response.status_code == 404
     assert drawer.text not in response.text
-    assert everything_of(drawer.palace) == before
+    assert rows_of_palace(drawer.palace) == before
 
 
 @pytest.mark.parametrize("name", POSTED)
 def test_without_sign_in_nothing_is_done(client, drawer, name):
     address, sent = POSTED[name](drawer)
-    before = everything_of(drawer.palace)
+    before = rows_of_palace(drawer.palace)
     assert client.post(address, sent).url.startswith(reverse("sign_in"))
     assert client.post(address, sent, headers={"HX-Request": "true"}).status_code == 403
-    assert everything_of(drawer.palace) == before
+    assert rows_of_palace(drawer.palace) == before
 
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_what_does_something_is_not_done_by_a_link(alices, drawer, name):
     address, _sent = ACTIONS[name](drawer)
     assert alices.get(address).status_code == 405
-
-
-def everything_of(palace):
-    """Every row of a palace, in every table that has such."""
-    tables = [
-        model for model in apps.get_models() if any(f.name == "palace" for f in model._meta.fields)
-    ]
-    return {model: list(model.objects.filter(palace=palace).values()) for model in tables}
 
 
 def test_a_superuser_sees_no_more_than_others(client, admin_user, drawer):

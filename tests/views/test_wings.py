@@ -61,7 +61,7 @@ def test_what_is_wrong_is_said_beside_the_field(alices, wing, sent, sentence):
 def test_a_name_that_is_taken_offers_to_merge(alices, wing, other):
     response = alices.post(edit(wing), {"name": "DEREK", "kind": "topic"})
     assert response.status_code == 400
-    assert "Another wing goes by the name “DEREK”" in response.text
+    assert "Another wing has the name “DEREK”" in response.text
     assert f'href="{merge(wing)}?into={other.uuid}"' in response.text
     assert "Merge with “Derek &amp; &lt;b&gt;Co&lt;/b&gt;”" in response.text
     assert 'value="DEREK"' in response.text

@@ -11,8 +11,8 @@ from pydantic import Field
 from api.mcp.callers import Caller
 from api.mcp.registry import PalaceRequest, SomeText, ToolResponse, tool
 from api.rest.problems import Problem
-from palace.aaak import Pointer
 from palace.models import Drawer, Palace
+from palace.models.aaak import Pointer
 from palace.queries.places import WingRow, find_by_pointer, wing_rows
 
 MOST_WINGS = 1_000

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from kombu.exceptions import OperationalError as QueueAway
 from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,6 +17,7 @@ from api.rest.access import palaces_for
 from api.rest.base import ApiView
 from api.rest.memory_service import representations, shapes
 from api.rest.problems import Problem
+from language.storable import storable_id
 from language.transcripts import Transcript, Turn
 from palace.curation.account_deletion import delete_drawers, delete_palace
 from palace.models import Drawer, Fact, Palace
@@ -27,7 +27,6 @@ from palace.recall.context_format import PackableTurn
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
 from palace.sdk.arguments import metadata_of
-from palace.storable import storable_id
 from palace.tasks import enqueue_post_mining
 
 logger = logging.getLogger(__name__)
@@ -54,15 +53,8 @@ class TurnsView(ApiView):
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
-        _have_read_what_is_left(palace)
-        return Response(representations.kept(turn, params["session_id"], done), 201)
-
-
-def _have_read_what_is_left(palace: Palace) -> None:
-    try:
         enqueue_post_mining(palace.pk)
-    except QueueAway as error:
-        logger.warning("The queue is unavailable; the periodic tasks will do the rest: %s", error)
+        return Response(representations.kept(turn, params["session_id"], done), 201)
 
 
 def _transcript(turn: str, params: dict[str, Any]) -> Transcript:

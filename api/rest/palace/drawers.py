@@ -16,11 +16,11 @@ from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.places import PlaceView
 from api.rest.problems import Problem, not_found
-from palace.aaak import Pointer
 from palace.curation.refiling import move_drawers, move_into, move_room
 from palace.curation.trash import move_to_trash, trash_drawers
 from palace.curation.wings import wing_called
 from palace.models import Drawer, Palace, Room, Wing
+from palace.models.aaak import Pointer
 from palace.models.hierarchy import DrawerQuerySet
 from palace.queries.places import find_by_pointer
 

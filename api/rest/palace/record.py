@@ -22,12 +22,12 @@ from palace.recall.trace import (
     PUT_LOWER,
     RANKED_LOWER,
     SHOWN,
-    TELLS_NOTHING,
     TOO_FAR,
+    UNINFORMATIVE_HIT,
 )
 
 # Stable codes for the reasons that traces give in words.
-LEFT_OUT = {NO_ROOM: "no_room", SHOWN: "already_shown", TELLS_NOTHING: "tells_nothing"}
+LEFT_OUT = {NO_ROOM: "no_room", SHOWN: "already_shown", UNINFORMATIVE_HIT: "tells_nothing"}
 CUT = {
     KNOWN: "in_conversation",
     PUT_LOWER: "put_lower",

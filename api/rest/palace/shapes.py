@@ -7,13 +7,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from language.storable import LABEL_LENGTH
 from language.transcripts import ROLES
-from palace.aaak import TAGS
 from palace.curation import trash
 from palace.models import Closet, Drawer, Palace, Room, Wing, WingAlias
+from palace.models.aaak import TAGS
 from palace.queries.evidence import SupportedFact, evidence_in, supported_facts
 from palace.queries.places import WingRow, wing_counts
-from palace.storable import LABEL_LENGTH
 
 Shape = serializers.Serializer[Any]
 # The maximum number of drawers that one request moves or trashes.

@@ -27,7 +27,7 @@ from bench.logs import sha256_of
 from bench.runs import alone_in, drop_schema, own_schema, palace_of, schemas
 from bench.training_sets import SETS, add_sets
 from palace.models import Drawer
-from palace.recall.floor import PATH, kept
+from palace.recall.floor import PATH, load_weights
 
 SCHEMA = "bench_floor"
 KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)
@@ -77,7 +77,7 @@ def _fitted(*, write: bool, from_kept: bool) -> dict[str, Any]:
         floor_regression.write(observations)
         content = {"fitted_on": fitted_on, "models": {n: m.model for n, m in models.items()}}
         PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        kept.cache_clear()
+        load_weights.cache_clear()
     return {
         "fitted_on": fitted_on,
         "questions": {kind: sum(o.kind == kind for o in observations) for kind in KINDS},

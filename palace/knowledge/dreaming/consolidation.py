@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
+from language.english.fact_prompt import quoted
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
 from llm.chat import Message
 from palace.knowledge.dreaming.directives import GUARD
 from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote, same_scope
 from palace.knowledge.dreaming.scanning import Feedback, facts_shown
 from palace.models import Fact
-from palace.prompts.facts import quoted
-from palace.storable import LABEL_LENGTH, storable_label
 
 ANTI_PATTERNS = "anti-patterns"
 TEXT_CHARS = 1000

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
+from language.english.fact_prompt import quoted
 from language.english.message_cues import is_sensitive
 from llm.chat import Message
 from palace.knowledge.dreaming.directives import GUARD
@@ -19,7 +20,6 @@ from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
 from palace.knowledge.dreaming.scanning import shown
 from palace.models import Drawer
 from palace.models.dreams import ASKS_FIRST
-from palace.prompts.facts import quoted
 
 CATEGORY = "user-preferences/inferred"
 TAG = "inferred"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from language.storable import storable_id
 from llm.embedding import embed
 from palace.errors import EmptyQuery
 from palace.models import Episode, Palace
-from palace.recall.query import as_asked
-from palace.storable import storable_id
+from palace.recall.query import normalize_query
 from palace.storage.indexing.episode_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 
@@ -35,7 +35,7 @@ def search(
         EmptyQuery: the question is blank.
         LLMError: it cannot be embedded.
     """
-    asked = as_asked(query)
+    asked = normalize_query(query)
     if not asked:
         raise EmptyQuery
     among = Episode.objects.within(palace).kept().of_agent(storable_id(agent))

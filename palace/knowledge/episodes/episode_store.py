@@ -10,9 +10,9 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from language.storable import is_storable, storable_id
 from palace.errors import BadInput
 from palace.models import Episode, Palace
-from palace.storable import is_storable, storable_id
 from palace.storage.indexing.episode_vectors import embed_texts, replace
 from palace.storage.indexing.spaces import active_space
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, Field, field_validator
 
+from language.english.fact_prompt import quoted
+from language.storable import storable_label
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.episodes.extractive import MOST_DECISIONS
 from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said, Summary
 from palace.knowledge.facts.model_calls import ask
-from palace.prompts.facts import quoted
-from palace.storable import storable_label
 
 # However long a conversation is, about so much of it is shown: its beginning, its end, and
 # messages in even steps between, each with its beginning and its end.

@@ -17,7 +17,7 @@ from palace.knowledge.facts.fact_edits import copy_of, hold_again
 from palace.knowledge.facts.fact_writer import note, retire, take_over_evidence
 from palace.knowledge.facts.scope import Scope
 from palace.models import Evidence, Fact, FactEvent, Palace
-from palace.storage.indexing.fact_vectors import take_over_vectors
+from palace.storage.indexing.fact_vectors import copy_vectors
 
 BY_DREAM = Scope("dream")
 SAID_ONCE = "another fact says the same"
@@ -54,7 +54,7 @@ def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
     for fact in facts:
         take_over_evidence(fact, new)
     if new.text == like.text:
-        take_over_vectors(like, new)
+        copy_vectors(like, new)
     _note_merged(palace, facts, first, new)
     return new
 

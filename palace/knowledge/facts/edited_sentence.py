@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from language.candidate import USER, Candidate
 from language.english.judging.word_overlap import same
 from language.predicates import UNRESOLVED, category_of, is_single
+from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.entities import entity_for, find_entity
 from palace.models import Fact, Palace
 from palace.models.facts import PREDICATE_LENGTH
-from palace.storable import LABEL_LENGTH
 
 # The columns that say what the sentence says.
 STATEMENT = (

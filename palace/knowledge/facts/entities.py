@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from language.candidate import Thing
 from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
 from palace.models import Entity, Palace
-from palace.storable import LABEL_LENGTH, storable_label
 
 
 def entity_for(palace: Palace, thing: Thing) -> Entity:

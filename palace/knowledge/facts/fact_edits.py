@@ -21,7 +21,7 @@ from palace.knowledge.facts.scope import Scope
 from palace.knowledge.facts.statement_replay import ENDED_BY
 from palace.models import Fact, FactEvent, Palace
 from palace.models.facts import FactQuerySet
-from palace.storage.indexing.fact_vectors import fill_missing, take_over_vectors
+from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing
 from palace.storage.indexing.spaces import active_space
 
 RESTORED = "restored"
@@ -186,7 +186,7 @@ def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
         fact.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(fact, new)
-    take_over_vectors(fact, new)
+    copy_vectors(fact, new)
     note(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
     return new
 

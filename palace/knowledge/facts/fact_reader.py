@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from language.candidate import Candidate
+from language.english.fact_prompt import messages
 from language.english.facts.reading import read_facts
+from language.fact_answers import FactsAnswer, checked
 from language.transcripts import Turn
 from llm.errors import LLMError
 from llm.providers import Endpoint
 from palace.knowledge.facts.model_calls import ask
 from palace.models import Palace
-from palace.prompts.fact_answers import FactsAnswer, checked
-from palace.prompts.facts import messages
 from settings_app.models import settings_of
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from language.candidate import Candidate, Thing, Words
 from language.judging import Change, Judgement, Verdict
 from language.predicates import category_of, is_single
+from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.entities import entity_for
 from palace.knowledge.facts.known_rows import Decision
 from palace.knowledge.facts.scope import Scope
@@ -26,7 +27,6 @@ from palace.models import (
     Statement,
 )
 from palace.models.facts import PREDICATE_LENGTH, FactQuerySet
-from palace.storable import LABEL_LENGTH
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.fact_vectors import Vector
 

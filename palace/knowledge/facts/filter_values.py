@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from language.storable import is_storable, storable_time
 from palace.errors import BadFilter
 from palace.models import Fact
-from palace.storable import is_storable, storable_time
 
 MOST_CHARS = 1000
 MOST_VALUES = 200

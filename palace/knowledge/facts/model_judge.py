@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from language.candidate import Candidate
+from language.english.fact_prompt import quoted
 from language.judging import Change, Judgement, Known, KnownFact, Verdict
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.facts.model_calls import ask
-from palace.prompts.facts import quoted
 
 # The model is shown up to so many known facts a candidate.
 SHOWN = 12

@@ -28,7 +28,7 @@ from palace.knowledge.facts.statement_replay import Board, replayed, written_oth
 from palace.models import EmbeddingSpace, Evidence, Fact, FactEvent, Palace, Statement
 from palace.models.facts import FactQuerySet
 from palace.models.hierarchy import DrawerQuerySet
-from palace.storage.indexing.fact_vectors import store, take_over_vectors
+from palace.storage.indexing.fact_vectors import copy_vectors, store
 
 IN_ORDER = "judged again in the order of saying"
 
@@ -279,7 +279,7 @@ class Reconciled:
         if version is not None:
             take_over_evidence(version, new)
         if version is not None and version.text == new.text:
-            take_over_vectors(version, new)
+            copy_vectors(version, new)
         elif (vector := self._board.vector_of(new.text)) is not None:
             store(self._palace, self._space, {new.pk: vector})
         self._note_opening(row, new, version)

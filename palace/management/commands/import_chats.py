@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from kombu.exceptions import OperationalError
 from tqdm import tqdm
 
+from language.storable import storable_id
 from palace import tasks
 from palace.errors import BadImport
 from palace.management.people import add_user_argument, palace_of
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.models import ImportJob, Palace
-from palace.storable import storable_id
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 
@@ -123,8 +124,7 @@ class Command(BaseCommand):
     def _import(self, job: ImportJob, *, in_background: bool) -> None:
         import_jobs.start(job)
         if in_background:
-            tasks.import_chats.delay(job.pk)
-            self.stdout.write("The import is queued; it goes on while Loci is running.")
+            self._queue(job)
             return
         try:
             self._run(job)
@@ -139,6 +139,17 @@ class Command(BaseCommand):
             raise CommandError(f"Paused in the browser: {_how_far(job)}")
         tasks.enqueue_post_mining(job.palace_id)
         self._show_receipt(job)
+
+    def _queue(self, job: ImportJob) -> None:
+        try:
+            tasks.import_chats.delay(job.pk)
+        except OperationalError:
+            self.stdout.write(
+                "The queue (Redis) does not answer; within minutes of its return the import goes "
+                "on while Loci is running."
+            )
+        else:
+            self.stdout.write("The import is queued; it goes on while Loci is running.")
 
     def _run(self, job: ImportJob) -> None:
         """Until the job has ended, whether by our hands or by another process's."""

@@ -11,7 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
 from palace.errors import UnknownRecipe
-from palace.evaluation.trials import (
+from palace.management.people import palace_of
+from palace.models import RecallCase
+from palace.recall.evaluation.trials import (
     DEPTH,
     MEASURES,
     Trial,
@@ -20,8 +22,6 @@ from palace.evaluation.trials import (
     try_case,
     without_model,
 )
-from palace.management.people import palace_of
-from palace.models import RecallCase
 from palace.recall.recipes import recipe_named
 
 # Of a question and of what stands in a drawer, so much is printed.

@@ -13,7 +13,7 @@ from palace.errors import PalaceError
 from palace.management.people import add_user_argument, palace_of
 from palace.recall.recall import Hit, Recollection, recall
 from palace.recall.request import RecallRequest
-from palace.recall.rerank import move_told
+from palace.recall.rerank import describe_move
 
 SNIPPET = 160
 # A full bar stands for this share of the score.
@@ -93,7 +93,7 @@ class Command(BaseCommand):
                 bar = "█" * min(round(abs(share) / BAR * BAR_WIDTH), BAR_WIDTH)
                 self.stdout.write(f"   {name:<11}{share:+6.2f} {bar}")
         if hit.place_before is not None:
-            self.stdout.write(f"   {move_told(hit.place_before, place)}")
+            self.stdout.write(f"   {describe_move(hit.place_before, place)}")
         self.stdout.write("")
 
 

@@ -1,1 +1,1 @@
-"""The palace in arrays, kept in memory between recalls, and what these are read from."""
+"""In-memory indexes of palaces, their cache and their loader."""

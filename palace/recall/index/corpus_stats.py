@@ -1,4 +1,4 @@
-"""Corpus statistics: how much a palace holds, and what of it lies in the trash."""
+"""Corpus statistics: drawer and term counts of a palace, and the drawers in its trash."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from palace.models import Palace
-from palace.recall.raw_sql import fetch_rows, numbers
+from palace.recall.raw_sql import decode_array, fetch_rows
 from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
-# A passage holds about so many terms, where the message is long enough to be cut into several.
+# Approximate terms per passage, of messages long enough to be split.
 TERMS_A_PASSAGE = 85
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """Of the drawers that have postings, those in the trash left out.
+    """Statistics of the drawers that have postings, without those in the trash.
 
     Attributes:
-        number: How many there are.
-        total: How many terms they have together.
-        trash: Keys of the others, ascending.
+        number: Number of drawers.
+        total: Sum of their terms.
+        trash: Keys of the drawers in the trash, ascending.
         revision: The palace's last change, 0 before the first one.
-        log: Which table that was read from: each schema has its own.
+        log: Oid of the change table: each schema has its own.
     """
 
     number: int
@@ -42,11 +42,11 @@ class CorpusStats:
 
     @property
     def passages(self) -> int:
-        """About how many passages they have; more rather than less."""
+        """Approximate number of passages, an overestimate."""
         return self.number + len(self.trash) + self.total // TERMS_A_PASSAGE
 
 
-# A row of six columns.
+# Selects one row of six columns.
 CORPUS_STATS = (
     "SELECT every.number, every.total, trash.total AS in_trash, trash.keys,"
     " (SELECT coalesce(max(revision), 0) FROM palace_change WHERE palace_id = %s),"
@@ -70,7 +70,7 @@ def corpus_stats_parameters(palace: Palace) -> list[object]:
 
 
 def read_corpus_stats(values: Iterator[Any]) -> CorpusStats:
-    """From the next six values."""
+    """Read the statistics from the next six values."""
     number, total, in_trash, trash, revision, log = islice(values, 6)
-    keys = numbers(trash, "i8")
+    keys = decode_array(trash, "i8")
     return CorpusStats(number - len(keys), total - in_trash, keys, revision, log)

@@ -1,7 +1,7 @@
-"""The index cache: indexes of the palaces that were asked last, as many as fit, for each process.
+"""Index cache: a least-recently-used cache of palace indexes, one per process.
 
-Nothing here is ever stale: each recall reads the revision of its palace, and takes an index of that
-revision only.
+A recall never uses a stale index: it reads the revision of its palace, and takes only an index of
+that revision.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from django.conf import settings
 
 from palace.models import EmbeddingSpace, Palace
 from palace.recall.index.corpus_stats import CorpusStats
-from palace.recall.index.index_loader import Place, load_changes, load_index
+from palace.recall.index.index_loader import IndexKey, load_changes, load_index
 from palace.recall.index.palace_index import PalaceIndex
 
-# So many palaces may be read at once.
-_ALONE = [Lock() for _ in range(64)]
+# One lock per slot, so that several palaces may be loaded at once, each by one thread.
+_LOAD_LOCKS = [Lock() for _ in range(64)]
 
 
 class IndexCache:
-    """Indexes, the one that was used last at the end. May be used by many threads."""
+    """Indexes, most recently used last. Thread-safe."""
 
     def __init__(self) -> None:
-        self._indexes: OrderedDict[Place, PalaceIndex] = OrderedDict()
+        self._indexes: OrderedDict[IndexKey, PalaceIndex] = OrderedDict()
         self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._indexes)
 
-    def find(self, place: Place) -> PalaceIndex | None:
+    def find(self, key: IndexKey) -> PalaceIndex | None:
         with self._lock:
-            if place in self._indexes:
-                self._indexes.move_to_end(place)
-            return self._indexes.get(place)
+            if key in self._indexes:
+                self._indexes.move_to_end(key)
+            return self._indexes.get(key)
 
-    def put(self, place: Place, index: PalaceIndex, most_bytes: int) -> None:
-        """Keep it in the place of an earlier one; what was not used for longest makes room."""
+    def put(self, key: IndexKey, index: PalaceIndex, most_bytes: int) -> None:
+        """Store an index, replacing an earlier one; evict the least recently used ones."""
         with self._lock:
-            self._indexes.pop(place, None)
-            self._indexes[place] = index
+            self._indexes.pop(key, None)
+            self._indexes[key] = index
             total = sum(each.bytes for each in self._indexes.values())
             while total > most_bytes:
                 total -= self._indexes.popitem(last=False)[1].bytes
@@ -54,7 +54,7 @@ INDEX_CACHE = IndexCache()
 
 
 def memory_bytes() -> int:
-    """How much all indexes of a process may take."""
+    """Memory limit of all indexes of a process."""
     return int(settings.RECALL_MEMORY_MB * 1024 * 1024)
 
 
@@ -64,15 +64,17 @@ def index_of(
     """The palace's index, at least as new as the statistics.
 
     Args:
-        binary: With the binary codes of the vectors instead of the vectors.
+        binary: Load binary codes instead of vectors.
     """
-    place = Place(corpus_stats.log, palace.pk, space.pk, space.dimensions, binary)
-    index = INDEX_CACHE.find(place)
+    key = IndexKey(corpus_stats.log, palace.pk, space.pk, space.dimensions, binary)
+    index = INDEX_CACHE.find(key)
     if index and index.revision == corpus_stats.revision:
         return index
-    with _ALONE[hash(place) % len(_ALONE)]:  # Others wait for what the first one reads.
-        index = INDEX_CACHE.find(place)
+    with _LOAD_LOCKS[
+        hash(key) % len(_LOAD_LOCKS)
+    ]:  # Other threads wait for the first one's result.
+        index = INDEX_CACHE.find(key)
         if index is None or index.revision != corpus_stats.revision:
-            index = load_changes(place, index) if index else load_index(place)
-            INDEX_CACHE.put(place, index, memory_bytes())
+            index = load_changes(key, index) if index else load_index(key)
+            INDEX_CACHE.put(key, index, memory_bytes())
     return index

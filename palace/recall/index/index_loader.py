@@ -1,4 +1,4 @@
-"""Surveying: reading a palace, or what was written to it since, into memory."""
+"""Index loader: reads a palace, or its changes since a revision, into arrays."""
 
 from __future__ import annotations
 
@@ -19,9 +19,17 @@ from palace.recall.index.palace_index import (
     Vectors,
     packed,
 )
-from palace.recall.raw_sql import Keys, Kind, among, distinct, fetch_rows, keys_literal, numbers
+from palace.recall.raw_sql import (
+    Keys,
+    Kind,
+    array_literal,
+    decode_array,
+    fetch_rows,
+    isin_sorted,
+    union,
+)
 
-# Of each message, as bytes; in the order of `MESSAGE`.
+# Columns of each message as bytes, in the order of `MESSAGE`.
 _MESSAGES = """
     substring(array_send(array_agg({m}.id)) FROM 21),
     substring(array_send(array_agg({m}.room_id)) FROM 21),
@@ -34,8 +42,8 @@ _MESSAGES = """
     substring(array_send(array_agg({m}.traits)) FROM 21),
     array_agg({m}.role || ':' || {m}.speaker)
 """
-# One statement: what it reads is all of one moment.
-_SURVEY = f"""
+# One statement, so that all parts come from one snapshot.
+_LOAD = f"""
 SELECT (SELECT coalesce(max(revision), 0) FROM palace_change WHERE palace_id = %(palace)s),
        m.*, p.*
 FROM (
@@ -57,17 +65,17 @@ _OF_SOME = {
     "drawers": "id = ANY(%(keys)s::bigint[])",
     "passages": "drawer_id = ANY(%(keys)s::bigint[])",
 }
-# Without the head that says how long it is.
-_VECTOR, _SIGNS = "substring(halfvec_send(embedding) FROM 5)", "substring(bit_send(bits) FROM 5)"
+# Without the length header.
+_VECTOR, _BITS = "substring(halfvec_send(embedding) FROM 5)", "substring(bit_send(bits) FROM 5)"
 _FIELDS = (
     "palace_id, id, room_id, source, conversation, position, role, speaker, said_at, preference,"
     " terms, traits"
 )
-# One look along each conversation gives a message, and those beside it as far as is asked.
+# One index scan along the conversation reads a message and its neighbours up to `reach`.
 _AROUND = f"""
 SELECT {_MESSAGES.format(m="n")}
 FROM unnest(%(keys)s::bigint[], %(reach)s::int[]) AS wanted (id, reach)
--- Joined plainly, the whole palace would be read: it looks cheaper by the cost of a disk of old.
+-- A plain join would read the whole palace: the planner's default disk costs make it look cheaper.
 CROSS JOIN LATERAL (
     SELECT {_FIELDS} FROM palace_drawer
     WHERE palace_id = %(palace)s AND id = wanted.id AND trashed_at IS NULL
@@ -99,18 +107,18 @@ _COLUMNS: dict[str, Kind] = {
     "terms": "i4",
     "traits": "i2",
 }
-# More changed drawers than these are not looked up one by one.
+# With more changed drawers than this, the whole palace is reloaded.
 MANY_CHANGED = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Of which palace, and in which space, passages are.
+class IndexKey:
+    """Identifies an index: its palace, embedding space and kind of vectors.
 
     Attributes:
-        log: The change log's table: another schema's palace may have the same key.
+        log: Oid of the change table: palaces of two schemas may have the same key.
         dimensions: Of the space.
-        binary: Whether the binary codes of its vectors are read instead of the vectors.
+        binary: Whether binary codes are loaded instead of vectors.
     """
 
     log: int
@@ -120,13 +128,13 @@ class Place:
     binary: bool = False
 
 
-def load_index(place: Place) -> PalaceIndex:
-    """All of the palace."""
+def load_index(place: IndexKey) -> PalaceIndex:
+    """Load the whole palace."""
     return PalaceIndex(_read(place, None))
 
 
-def load_changes(place: Place, index: PalaceIndex) -> PalaceIndex:
-    """The palace as it is now; `index` itself where nothing was written since."""
+def load_changes(place: IndexKey, index: PalaceIndex) -> PalaceIndex:
+    """Load the changes since `index` and apply them; `index` itself if there are none."""
     changes = fetch_rows(
         "SELECT revision, drawers FROM palace_change WHERE palace_id = %s AND revision >= %s"
         " ORDER BY revision",
@@ -137,25 +145,25 @@ def load_changes(place: Place, index: PalaceIndex) -> PalaceIndex:
     keys = _changed(index, changes)
     if keys is None:
         return load_index(place)
-    # What is written between the two statements may be in what is read, but not all of it.
-    left = replace(_read(place, keys), revision=changes[-1][0])
-    return index.with_changes(keys, left)
+    # A write between the two statements may be read in part, so the revision is the older one.
+    current = replace(_read(place, keys), revision=changes[-1][0])
+    return index.with_changes(keys, current)
 
 
 def load_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> PalaceIndex:
-    """Some drawers of a palace, with what stands beside them; without their vectors.
+    """Load drawers of a palace with their adjacent messages, without vectors.
 
     Args:
-        reach: How many messages before and after each drawer are looked at.
+        reach: Number of messages before and after each drawer.
     """
     parameters = {
         "palace": palace_id,
-        "keys": keys_literal(drawers),
-        "reach": keys_literal(reach),
+        "keys": array_literal(drawers),
+        "reach": array_literal(reach),
     }
     [(*columns, said_by)] = fetch_rows(_AROUND, parameters)
     messages, voices = _messages(columns, said_by or [])
-    if len(messages):  # Many stand beside several others.
+    if len(messages):  # A message may be adjacent to several others.
         keys = messages["key"]
         messages = messages[np.r_[True, keys[1:] != keys[:-1]]]
     return PalaceIndex(
@@ -164,33 +172,33 @@ def load_around(palace_id: int, drawers: Keys, reach: npt.NDArray[np.int64]) -> 
 
 
 def _changed(index: PalaceIndex, changes: list[tuple[int, list[int] | None]]) -> Keys | None:
-    """Keys of what was written to since the index, ascending; None where nobody knows.
+    """Keys of the drawers changed since the index, ascending; None if unknown.
 
-    What is here without its own revision was read in a transaction that came to nothing, or is
-    so old that others have been dropped from the log.
+    If the log lacks the index's own revision, the index was read in a transaction that was rolled
+    back, or is so old that later entries were pruned.
     """
     if not changes or changes[0][0] != index.revision:
         return None
     parts = [np.array(drawers, dtype=np.int64) for _, drawers in changes[1:] if drawers]
     if len(parts) < len(changes) - 1 or sum(map(len, parts)) > MANY_CHANGED:
         return None
-    return distinct(*parts)
+    return union(*parts)
 
 
-def _read(place: Place, keys: Keys | None) -> IndexArrays:
-    """Of all drawers, or of those with these keys."""
+def _read(place: IndexKey, keys: Keys | None) -> IndexArrays:
+    """Read the arrays of all drawers, or of those with these keys."""
     parameters: dict[str, object] = {"palace": place.palace_id, "space": place.space_id}
     if keys is not None:
-        parameters["keys"] = keys_literal(keys)
-    statement = _SURVEY.format(
-        vector=_SIGNS if place.binary else _VECTOR, **_OF_ALL if keys is None else _OF_SOME
+        parameters["keys"] = array_literal(keys)
+    statement = _LOAD.format(
+        vector=_BITS if place.binary else _VECTOR, **_OF_ALL if keys is None else _OF_SOME
     )
     [(revision, *columns, said_by, sent, sent_vectors)] = fetch_rows(statement, parameters)
     messages, voices = _messages(columns, said_by or [])
-    passages = numbers(sent, "i8")
+    passages = decode_array(sent, "i8")
     order = np.argsort(passages, kind="stable")
-    # Those of others are in the trash.
-    order = order[among(passages[order] >> 16, messages["key"])]
+    # Passages of other drawers are in the trash.
+    order = order[isin_sorted(passages[order] >> 16, messages["key"])]
     vectors, codes = _vectors(sent_vectors or b"", place)
     vectors, codes = vectors[order[: len(vectors)]], codes[order[: len(codes)]]
     return IndexArrays(revision, messages, voices, passages[order], vectors, codes)
@@ -202,13 +210,13 @@ def _messages(
     voices = {voice: place for place, voice in enumerate(dict.fromkeys(said_by))}
     messages = np.zeros(len(said_by), MESSAGE)
     for (name, kind), column in zip(_COLUMNS.items(), columns, strict=True):
-        messages[name] = numbers(column, kind)
+        messages[name] = decode_array(column, kind)
     messages["voice"] = [voices[voice] for voice in said_by]
     return messages[np.argsort(messages["key"], kind="stable")], tuple(voices)
 
 
-def _vectors(sent: bytes, place: Place) -> tuple[Vectors, BinaryCodes]:
-    """The one or the other."""
+def _vectors(sent: bytes, place: IndexKey) -> tuple[Vectors, BinaryCodes]:
+    """Decode vectors or binary codes; the other is empty."""
     if place.binary:
         rows = np.frombuffer(sent, np.uint8).reshape(-1, -(-place.dimensions // 8))
         return NO_VECTORS, packed(rows)

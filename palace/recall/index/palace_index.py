@@ -1,6 +1,6 @@
-"""The palace index: one palace in memory, looked up in arrays. No database.
+"""Palace index: one palace in memory, as arrays. No database.
 
-An index never changes, so that many may read it at once: what was written since is in the next.
+An index is immutable, so that many threads may read it; changes produce a new index.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from language.english.message_traits import TELLS_NOTHING, Trait
-from palace.recall.raw_sql import Keys, among, distinct
+from palace.recall.raw_sql import Keys, isin_sorted, union
 
 Vectors = npt.NDArray[np.float32]
-# The signs of a vector's numbers, most significant bit first, 64 to a word; filled up with zeros.
+# Sign bits of a vector, most significant bit first, 64 per word, padded with zeros.
 BinaryCodes = npt.NDArray[np.uint64]
 Messages = npt.NDArray[np.void]
 MESSAGE = np.dtype(
@@ -27,24 +27,24 @@ MESSAGE = np.dtype(
         ("preference", "f4"),
         ("terms", "i4"),
         ("traits", "i2"),
-        ("voice", "i4"),  # The place of its role and speaker among the voices.
+        ("voice", "i4"),  # Index of its role and speaker in `IndexArrays.voices`.
     ]
 )
 NO_VECTORS: Vectors = np.empty((0, 0), np.float32)
 NO_CODES: BinaryCodes = np.empty((0, 0), np.uint64)
 Rows = npt.NDArray[np.int64]
-# What stands before the first message of a conversation, and after its last: all is 0.
+# The neighbour of a conversation's first and last message: all fields are 0.
 NO_MESSAGE = np.zeros(1, MESSAGE)
 
 
-class Stretches:
-    """Which passages are whose.
+class PassageOffsets:
+    """Maps drawers to their rows in the passage arrays.
 
     Attributes:
-        ordinals: Of each passage; passages are by drawer, then by ordinal.
-        starts: The place of each drawer's first passage.
-        counts: How many passages each drawer has.
-        drawers: Keys of all that have any, ascending.
+        ordinals: Of each passage; passages are ordered by drawer, then by ordinal.
+        starts: Row of each drawer's first passage.
+        counts: Number of passages per drawer.
+        drawers: Keys of the drawers with passages, ascending.
     """
 
     def __init__(self, passages: Keys) -> None:
@@ -63,25 +63,25 @@ class Stretches:
 class PalaceIndex:
     """
     Attributes:
-        arrays: Of all kept drawers of the palace.
-        keys: Of the drawers, ascending: the place of one here is its row.
+        arrays: Of all drawers of the palace outside the trash.
+        keys: Drawer keys, ascending; a drawer's position here is its row.
         said_at: Of each row, in seconds since the epoch.
-        silent: Keys of the drawers that tell nothing, ascending.
-        before: Of each row that of the message before it in its conversation, -1 at the start;
-            likewise `after`.
+        uninformative: Keys of the uninformative drawers, ascending.
+        before: For each row, the row of the previous message in its conversation, -1 at the
+            start; `after` likewise.
     """
 
-    def __init__(self, arrays: IndexArrays, beside: tuple[Rows, Rows] | None = None) -> None:
+    def __init__(self, arrays: IndexArrays, adjacent: tuple[Rows, Rows] | None = None) -> None:
         """
         Args:
-            beside: `before` and `after`, where they are known.
+            adjacent: `before` and `after`, if known.
         """
         self.arrays = arrays
         self.keys: Keys = arrays.messages["key"].copy()
         self.said_at: npt.NDArray[np.float64] = arrays.messages["said_at"].copy()
-        self.silent: Keys = self.keys[_tells_nothing(arrays.messages["traits"])]
-        self.stretches = Stretches(arrays.passages)
-        self.before, self.after = beside or _beside(arrays.messages)
+        self.uninformative: Keys = self.keys[_is_uninformative(arrays.messages["traits"])]
+        self.passage_offsets = PassageOffsets(arrays.passages)
+        self.before, self.after = adjacent or _adjacent(arrays.messages)
         self._messages = np.concatenate([arrays.messages, NO_MESSAGE])
         parted = [voice.partition(":") for voice in arrays.voices]
         self._roles = np.array([role for role, _, _ in parted], dtype=str)
@@ -95,44 +95,48 @@ class PalaceIndex:
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """Approximate memory use."""
         own = (self.keys, self.said_at, self.before, self.after, self._messages)
-        of_stretches = 4 * self.stretches.drawers.nbytes
-        return self.arrays.bytes + sum(array.nbytes for array in own) + of_stretches
+        offsets = 4 * self.passage_offsets.drawers.nbytes
+        return self.arrays.bytes + sum(array.nbytes for array in own) + offsets
 
-    def with_changes(self, drawers: Keys, left: IndexArrays) -> PalaceIndex:
-        """The next one.
-
-        Args:
-            drawers: Keys of all that were written to, ascending.
-            left: What there is of them now.
-        """
-        arrays = self.arrays.without(drawers).joined(left)
-        return PalaceIndex(arrays, self._beside_anew(drawers, left.messages, arrays.messages))
-
-    def _beside_anew(self, gone: Keys, come: Messages, messages: Messages) -> tuple[Rows, Rows]:
-        """What `_beside` says of these messages, looking only where something was written.
+    def with_changes(self, drawers: Keys, current: IndexArrays) -> PalaceIndex:
+        """A new index with changes applied.
 
         Args:
-            gone: Keys of those of ours that are left out, ascending.
-            come: Those that are not ours.
+            drawers: Keys of all changed drawers, ascending.
+            current: Their current arrays; deleted and trashed drawers are missing.
         """
-        leave = among(self.keys, gone)
-        rows = np.full(len(self.keys) + 1, -1, dtype=np.int64)  # The last is that of no message.
+        arrays = self.arrays.without(drawers).joined(current)
+        return PalaceIndex(
+            arrays, self._update_adjacent(drawers, current.messages, arrays.messages)
+        )
+
+    def _update_adjacent(
+        self, removed: Keys, added: Messages, messages: Messages
+    ) -> tuple[Rows, Rows]:
+        """Update `before` and `after`, recomputing only the changed conversations.
+
+        Args:
+            removed: Keys of this index that are no longer present, ascending.
+            added: Messages that are not in this index.
+        """
+        leave = isin_sorted(self.keys, removed)
+        rows = np.full(len(self.keys) + 1, -1, dtype=np.int64)  # The last one is for row -1.
         stayed = np.searchsorted(messages["key"], self.keys[~leave])
         rows[:-1][~leave] = stayed
         before, after = np.full((2, len(messages)), -1, dtype=np.int64)
         before[stayed], after[stayed] = rows[self.before[~leave]], rows[self.after[~leave]]
         left_in = self._messages[:-1]["conversation"][leave]
-        touched = distinct(left_in, come["conversation"])
-        written = np.flatnonzero(among(messages["conversation"], touched))
+        touched = union(left_in, added["conversation"])
+        written = np.flatnonzero(isin_sorted(messages["conversation"], touched))
         own = np.append(written, -1)
-        before_written, after_written = _beside(messages[written])
+        before_written, after_written = _adjacent(messages[written])
         before[written], after[written] = own[before_written], own[after_written]
         return before, after
 
     def rows_of(self, drawers: Keys) -> Rows:
-        """Of those of the drawers that are here, in their order."""
+        """Rows of the drawers that are in the index, in the order given."""
         if not len(self.keys):
             return np.empty(0, np.int64)
         rows: Rows = np.minimum(np.searchsorted(self.keys, drawers), len(self.keys) - 1)
@@ -143,7 +147,7 @@ class PalaceIndex:
         return self.keys[(self.said_at >= start) & (self.said_at < end)]
 
     def messages(self, rows: Rows) -> Messages:
-        """At these rows; `NO_MESSAGE` for -1."""
+        """Messages at these rows; `NO_MESSAGE` for -1."""
         return self._messages[rows]
 
     def roles(self, rows: Rows) -> npt.NDArray[np.str_]:
@@ -153,12 +157,12 @@ class PalaceIndex:
         return np.asarray(self._speakers[self.arrays.messages["voice"][rows]])
 
 
-def _tells_nothing(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """A question within a talk stands for what was said about it."""
+def _is_uninformative(traits: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """A question that takes up the conversation counts as informative."""
     return np.asarray(((traits & TELLS_NOTHING) > 0) & ((traits & Trait.TAKES_UP) == 0))
 
 
-def _beside(messages: Messages) -> tuple[Rows, Rows]:
+def _adjacent(messages: Messages) -> tuple[Rows, Rows]:
     order = np.lexsort((messages["position"], messages["conversation"]))
     conversations = messages["conversation"][order]
     follows = conversations[1:] == conversations[:-1]
@@ -170,15 +174,15 @@ def _beside(messages: Messages) -> tuple[Rows, Rows]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexArrays:
-    """Of some drawers, or of all that a palace holds.
+    """Arrays of some or all drawers of a palace.
 
     Attributes:
-        revision: The last change that is in it; what is older than the first of all is 0.
-        messages: As `MESSAGE`, by ascending key.
-        voices: `role:speaker` of all that speak.
-        passages: `drawer << 16 | ordinal` of each that has a vector, ascending.
-        vectors: One row a passage; of a large palace none.
-        codes: The vectors' signs instead, of a large palace only.
+        revision: The last change included; 0 before the first one.
+        messages: Of dtype `MESSAGE`, by ascending key.
+        voices: `role:speaker` of all speakers.
+        passages: `drawer << 16 | ordinal` of each passage with a vector, ascending.
+        vectors: One row per passage; empty for a large palace.
+        codes: Binary codes, for a large palace only.
     """
 
     revision: int
@@ -198,24 +202,24 @@ class IndexArrays:
         Args:
             drawers: Keys, ascending.
         """
-        gone = among(self.messages["key"], drawers)
-        if not gone.any():  # The vectors are many: they are copied only where they must be.
+        removed = isin_sorted(self.messages["key"], drawers)
+        if not removed.any():  # Copying the vectors is expensive.
             return self
-        stay = ~among(self.passages >> 16, drawers)
+        stay = ~isin_sorted(self.passages >> 16, drawers)
         return replace(
             self,
-            messages=self.messages[~gone],
+            messages=self.messages[~removed],
             passages=self.passages[stay],
             vectors=self.vectors[stay[: len(self.vectors)]],
             codes=self.codes[stay[: len(self.codes)]],
         )
 
     def joined(self, later: IndexArrays) -> IndexArrays:
-        """Both in one, as of the later one's revision; they have no drawer in common."""
+        """Concatenate both, with the later revision; they have no drawer in common."""
         others = later.messages.copy()
         others["voice"] += len(self.voices)
         messages = np.concatenate([self.messages, others])
-        if (messages["key"][1:] < messages["key"][:-1]).any():  # What is new comes last mostly.
+        if (messages["key"][1:] < messages["key"][:-1]).any():  # New keys are usually last.
             messages = messages[np.argsort(messages["key"], kind="stable")]
         messages["voice"], voices = _distinct(messages["voice"], self.voices + later.voices)
         passages = np.concatenate([self.passages, later.passages])
@@ -231,21 +235,21 @@ class IndexArrays:
 def _distinct(
     places: npt.NDArray[np.int32], voices: tuple[str, ...]
 ) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Each voice that is heard once: whoever has been purged leaves no name behind."""
-    heard: dict[str, int] = {}
-    anew = np.zeros(len(voices), dtype=np.int32)
+    """Re-index speakers; purged names must not survive."""
+    used: dict[str, int] = {}
+    new_index = np.zeros(len(voices), dtype=np.int32)
     for place in np.flatnonzero(np.bincount(places)).tolist():
-        anew[place] = heard.setdefault(voices[place], len(heard))
-    return anew[places], tuple(heard)
+        new_index[place] = used.setdefault(voices[place], len(used))
+    return new_index[places], tuple(used)
 
 
 def binary_codes(vectors: npt.NDArray[np.float16]) -> BinaryCodes:
-    """Of each row; a zero counts as negative, as it does to the database."""
+    """Binary codes of each row; zero counts as negative, as in the database."""
     return packed(np.packbits(vectors > 0, axis=1))
 
 
 def packed(codes: npt.NDArray[np.uint8]) -> BinaryCodes:
-    """From eight to a byte."""
+    """Words of 64 bits from bytes of 8."""
     missing = -codes.shape[1] % 8
     whole = np.pad(codes, ((0, 0), (0, missing))) if missing else codes
     return np.ascontiguousarray(whole).view(np.uint64)

@@ -1,1 +1,1 @@
-"""Filing: a conversation's messages into drawers, to the byte, before anything is made of them."""
+"""Filing: stores a conversation's messages in drawers, byte for byte."""

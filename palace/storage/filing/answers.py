@@ -1,8 +1,8 @@
-"""Answers of our own that come back in a tool's message: what they quote is in the palace already.
+"""Recognises Loci's own answers in tool messages: what they quote is in the palace already.
 
-A program that calls Loci as a tool hands its model the answer, and files that with the rest of the
-conversation. Such a message is ours if it is an answer as a whole, with no other field than our
-doors send, and names a drawer, a fact, an episode or a recall of this very palace by its id.
+A program that calls Loci as a tool passes the answer to its model, and files it with the rest of
+the conversation. A message counts as an answer if it has only fields that Loci's APIs send, and
+contains the id of a drawer, a fact, an episode or a recall of this palace.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from palace.models import Drawer, Episode, Fact, Palace, RecollectionTrace
 
 # The fields of answers by REST, MCP, SDK and command line.
 FIELDS = frozenset(
-    # A recall, a search, and a recall on record.
+    # A recall, a search, and a stored trace.
     "context citations tokens recollection notes results query hits context_tokens duration_ms"
     " recipe created_at asked_at facts carried cut reading figures id"
     # Lists.
     " relations memories total entity kind episodes items count next previous"
-    # What was kept of messages, and of one.
+    # Stored messages, as a list and single.
     " conversation_id session_id drawers extraction uuid pointer text role speaker said_at wing"
     " room conversation metadata tags"
     # A fact, and an event of its history.
@@ -34,7 +34,7 @@ FIELDS = frozenset(
     # An episode.
     " summary key_decisions entities started_at ended_at".split()
 )
-# An answer may be handed on as MCP has it: `{"content": [{"type": "text", "text": "…"}]}`.
+# An answer may be wrapped as in MCP: `{"content": [{"type": "text", "text": "…"}]}`.
 _ENVELOPE = frozenset(
     "content structuredContent structured_content isError is_error type text annotations meta _meta"
     .split()
@@ -46,8 +46,8 @@ _DEEPEST = 8
 _ID = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])")
 
 
-def our_answers(palace: Palace, texts: Iterable[str]) -> set[str]:
-    """Those of the texts that are answers of ours, asked of the database at once."""
+def loci_answers(palace: Palace, texts: Iterable[str]) -> set[str]:
+    """The texts that are answers of Loci, with one database query per kind of id."""
     named = {text: _ids_of_answer(text) for text in texts}
     wanted = {each for ids in named.values() for each in ids}
     known = _known(palace, wanted) if wanted else set()
@@ -55,7 +55,7 @@ def our_answers(palace: Palace, texts: Iterable[str]) -> set[str]:
 
 
 def _known(palace: Palace, wanted: set[str]) -> set[str]:
-    """Those of the ids that something in the palace has."""
+    """The ids that exist in the palace."""
     columns = (
         (Drawer.objects.within(palace), "uuid"),
         (Fact.objects.within(palace), "memory"),
@@ -71,13 +71,13 @@ def _known(palace: Palace, wanted: set[str]) -> set[str]:
 
 
 def _ids_of_answer(text: str) -> set[str]:
-    """The ids in an answer of ours; none where the text is anything else."""
+    """The ids in an answer of Loci; empty for any other text."""
     ids = {each.lower() for each in _ID.findall(text)}
     return ids if ids and _is_answer(text, 0) else set()
 
 
 def _is_answer(value: object, depth: int) -> bool:
-    """Whether nothing is in it but an answer, in however many lists, strings and envelopes."""
+    """Whether it consists of answers only, possibly nested in lists, strings and envelopes."""
     if depth > _DEEPEST:
         return False
     if isinstance(value, str):
@@ -93,12 +93,12 @@ def _is_answer(value: object, depth: int) -> bool:
 
 
 def _read(text: str) -> Iterator[object]:
-    """What the text is as JSON or as a Python literal, escaped for HTML or not."""
+    """The values of the text as JSON or as a Python literal, with or without HTML escaping."""
     plain = html.unescape(text)
     for source in dict.fromkeys((text, plain)):
         if source.lstrip()[:1] not in _BEGINNINGS:
             continue
         for read in (json.loads, ast.literal_eval):
-            # Too deep, or no literal at all.
+            # Too deep, or not a literal.
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
                 yield read(source.strip())

@@ -1,7 +1,7 @@
-"""The markers of a context block: its first and last line, and the seal that shows Loci wrote it.
+"""Markers of a context block: its first and last line, and the seal that proves Loci wrote it.
 
-The seal is a keyed digest. Text that only looks like a block has no valid one. Whitespace does
-not count: programs indent, wrap and strip what they pass on.
+The seal is a keyed digest; text that only looks like a block has no valid seal. The digest ignores
+whitespace, because programs indent, wrap and strip text.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 BLOCK_START = "<memory_context>\nRecalled by Loci from earlier conversations, best match first."
 BLOCK_END = "</memory_context>"
-SEAL_LENGTH = 12  # Hex digits: 48 bits, which nobody can try offline.
-# A tokenizer makes at most one token of each digit; `count_tokens` adds a quarter.
+SEAL_LENGTH = 12  # Hex digits: 48 bits, which cannot be brute-forced without the key.
+# At most one token per digit; `count_tokens` adds a quarter.
 SEAL_TOKENS = 15
 _MARK = "Seal: "
-_SALT = "palace.recall.seal"  # Of blocks that agents hold already: it stays as it is.
+_SALT = "palace.recall.seal"  # Existing blocks depend on it: do not change it.
 UNSEALED = f"{_MARK}{'0' * SEAL_LENGTH}"
 SEALED = re.compile(rf"{_MARK}([0-9a-f]{{{SEAL_LENGTH}}})(?![0-9a-f])")
-# The seal stands in the third line of a block, so it is found within so many characters.
+# The seal is in the third line of a block, within this many characters.
 _HEAD_CHARS = 400
 
 
 def sealed(block: str) -> str:
-    """The block with its seal in place of the one it has, or of `UNSEALED`."""
+    """The block with its seal; replaces an existing seal or `UNSEALED`."""
     found = SEALED.search(block, 0, _HEAD_CHARS)
     if found is None:
         return block
@@ -33,7 +33,7 @@ def sealed(block: str) -> str:
 
 
 def is_sealed(block: str) -> bool:
-    """Whether Loci wrote exactly this block, but for whitespace."""
+    """Whether Loci wrote exactly this block, ignoring whitespace."""
     found = SEALED.search(block, 0, _HEAD_CHARS)
     return found is not None and constant_time_compare(found[1], _digest(block, found))
 

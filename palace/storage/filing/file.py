@@ -1,4 +1,4 @@
-"""Messages into drawers: each once, where it belongs, in the order of the conversation."""
+"""Filing: stores each message in one drawer of its room, in the order of the conversation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from language.transcripts import Transcript, Turn
-from palace.models import Drawer, Palace, Room, Wing
-from palace.storable import (
+from language.storable import (
     EMPTY,
     UNSTORABLE,
     is_storable,
@@ -24,7 +22,9 @@ from palace.storable import (
     storable_label,
     storable_time,
 )
-from palace.storage.filing.answers import our_answers
+from language.transcripts import Transcript, Turn
+from palace.models import Drawer, Palace, Room, Wing
+from palace.storage.filing.answers import loci_answers
 from palace.storage.filing.injected import without_injected_memory
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
@@ -36,11 +36,11 @@ Key = tuple[str, str]  # A conversation's source and its id there.
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """What became of a transcript: every turn was stored, was present, or was skipped.
+    """The result of filing: every turn was stored, already present, or skipped.
 
     Attributes:
-        room: Where the conversation is; None when it holds nothing to keep.
-        skipped: How many turns, by reason.
+        room: The conversation's room; None if no turn was stored or present.
+        skipped: Number of turns by reason.
     """
 
     room: Room | None
@@ -51,11 +51,11 @@ class Filed:
 
 @dataclass(slots=True)
 class _Conversation:
-    """A transcript on its way into drawers.
+    """A transcript to file.
 
     Attributes:
-        turns: Those worth keeping, each with its place in the conversation.
-        kept: Texts by message id, also of drawers in the trash or moved elsewhere.
+        turns: The turns to store, each with its position in the transcript.
+        kept: Texts of existing drawers by message id, also of trashed and moved ones.
     """
 
     transcript: Transcript
@@ -73,9 +73,9 @@ class _Conversation:
 
 
 def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
-    """Keep every message of `transcript` in one drawer. Filing it again changes nothing.
+    """Store every message of `transcript` in one drawer. Idempotent.
 
-    The drawers wait in their room, a new one in the unsorted wing, until `mine_room` has read them.
+    A new room is in the unsorted wing until `mine_room` processes the drawers.
     """
     (filed,) = file_transcripts(palace, [transcript])
     return filed
@@ -83,9 +83,9 @@ def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
 
 @transaction.atomic
 def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[Filed]:
-    """`file_transcript` for many: all of them or, should it be killed, none."""
-    told = (turn for transcript in transcripts for turn in transcript.turns)
-    answers = our_answers(palace, {turn.text for turn in told if turn.role == "tool"})
+    """`file_transcript` for many, in one transaction."""
+    incoming = (turn for transcript in transcripts for turn in transcript.turns)
+    answers = loci_answers(palace, {turn.text for turn in incoming if turn.role == "tool"})
     cleaned = [_cleaned(transcript, answers) for transcript in transcripts]
     if any(conversation.turns for conversation in cleaned):
         palace.lock()
@@ -96,7 +96,7 @@ def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[
 
 
 def _without_repeats(conversations: Iterable[_Conversation]) -> Iterator[list[_Conversation]]:
-    """In runs that hold no conversation twice: what comes again is filed after the first."""
+    """Split into runs without repeated conversations, which are filed one after the other."""
     run: dict[Key, _Conversation] = {}
     for conversation in conversations:
         if conversation.key in run:
@@ -129,10 +129,10 @@ def _cleaned(transcript: Transcript, answers: Collection[str]) -> _Conversation:
 def _storable(
     transcript: Transcript, answers: Collection[str], skipped: Counter[str]
 ) -> list[tuple[int, Turn]]:
-    """The turns worth keeping, each with its place in the conversation.
+    """The turns to store, each with its position in the transcript.
 
     Args:
-        answers: Texts of tools that are answers of Loci's own.
+        answers: Tool texts that are answers of Loci.
     """
     turns: dict[str, tuple[int, Turn]] = {}
     for position, turn in enumerate(transcript.turns):
@@ -151,7 +151,7 @@ def _storable(
 
 
 def _with_storable_names(transcript: Transcript) -> Transcript:
-    """Ids, title, names and times are no words of the conversation: they are made to fit."""
+    """Normalise ids, title, names and times; only the text is stored verbatim."""
     return dataclasses.replace(
         transcript,
         external_id=storable_id(transcript.external_id),
@@ -184,7 +184,7 @@ def _look_up_kept(palace: Palace, conversations: Sequence[_Conversation]) -> Non
 
 
 def _rooms(palace: Palace, conversations: Sequence[_Conversation]) -> Mapping[Key, Room]:
-    """Each conversation's room, those that are missing made."""
+    """Each conversation's room; missing rooms are created."""
     rooms: dict[Key, Room] = {}
     present = Room.objects.filter(
         palace=palace,
@@ -250,23 +250,23 @@ def unsorted_wing(palace: Palace) -> Wing:
     return wing
 
 
-def _as_told(turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:
+def _transcript_positions(turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:
     return {turn.external_id: place for place, turn in turns}
 
 
 def _positions(room: Room, turns: Sequence[tuple[int, Turn]]) -> Mapping[str, int]:
-    """Where each turn goes in the conversation, by its id; makes room for them if need be."""
+    """Each turn's position in the conversation by id; existing drawers are shifted if necessary."""
     conversation = Drawer.objects.filter(
         palace=room.palace_id, source=room.source, conversation=room.external_id
     )
     kept = dict(conversation.in_order().values_list("external_id", "position"))
-    told = _as_told(turns)
-    order = merged(list(kept), list(told))
+    incoming = _transcript_positions(turns)
+    order = merged(list(kept), list(incoming))
     if order[: len(kept)] == list(kept):
-        # Only the end is new, and counts on from the last message that is here.
+        # All new turns follow the last existing message.
         last, end = next(reversed(kept.items()), ("", -1))
-        offset = end - (told[last] if last in kept and last in told else -1)
-        return {name: place + offset for name, place in told.items()}
+        offset = end - (incoming[last] if last in kept and last in incoming else -1)
+        return {name: place + offset for name, place in incoming.items()}
     positions = {name: place for place, name in enumerate(order)}
     _move(room, {name: positions[name] for name, place in kept.items() if positions[name] != place})
     return positions
@@ -312,7 +312,7 @@ def _rows(
     rows: list[tuple[object, ...]] = []
     now = timezone.now()
     for room, each in filed:
-        positions = _positions(room, each.turns) if each.kept else _as_told(each.turns)
+        positions = _positions(room, each.turns) if each.kept else _transcript_positions(each.turns)
         rows += (
             (
                 *(room.palace_id, uuid4(), room.pk, number, room.source, room.external_id),
@@ -329,23 +329,23 @@ def _json(metadata: Mapping[str, object] | None) -> str | None:
 
 
 def _highest_numbers(palace: Palace, rooms: Sequence[Room]) -> Mapping[int, int]:
-    """The highest that a drawer of each room has or had."""
+    """The highest number that a drawer of each room has or had."""
     drawers = Drawer.objects.within(palace).filter(room__in=rooms).order_by()
     found = dict(drawers.values_list("room_id").annotate(Max("number")))
     return {room.pk: max(found.get(room.pk, 0), room.highest_drawer) for room in rooms}
 
 
-def merged(kept: Sequence[str], told: Sequence[str]) -> list[str]:
-    """All ids in the order of the conversation, those in `kept` as they are.
+def merged(kept: Sequence[str], incoming: Sequence[str]) -> list[str]:
+    """Merge ids in the order of the conversation; the order of `kept` is unchanged.
 
-    A new one comes right after the one it follows in `told`, those that open `told` before the
-    one they lead to; where `told` knows none of the kept ones, it continues them.
+    A new id is inserted after its predecessor in `incoming`, new ids at the start of `incoming`
+    before their successor. If both share no id, `incoming` follows `kept`.
     """
     known = set(kept)
     leading: list[str] = []
     following: defaultdict[str, list[str]] = defaultdict(list)
     last = first = None
-    for name in told:
+    for name in incoming:
         if name in known:
             last = name
             first = first or name

@@ -1,11 +1,11 @@
-"""Our own words must not become memories: a context block that comes back is taken out again.
+"""Removes injected context blocks from messages, so that recalled text is not filed again.
 
-A block counts as ours if its seal fits its words, in whatever encoding it stands: escaped in JSON
-or in a Python string, escaped for HTML, or several of these in turn. Whatever else looks like a
-block is somebody's words and stays to the byte.
+A block is removed if its seal is valid, in any encoding: escaped in JSON or in a Python string,
+escaped for HTML, or several of these combined. Text that only looks like a block is stored byte for
+byte.
 
-What a person says stays theirs too: from a user's message a block is taken out only where a program
-puts it, ahead of all words. See "What is not kept" in docs/proxy.md.
+From a user's message a block is removed only where programs insert it, before all other text. See
+"What is not kept" in docs/proxy.md.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from language.transcripts import Role, Turn
 from palace.storage.filing.block_markers import BLOCK_START, SEALED, is_sealed
 
-# People type these messages on Loci's own page, where no program comes between.
+# Sources whose user messages are typed on Loci's own page, without a program in between.
 TYPED_HERE = frozenset({"chat"})
 
-# Up to sixteen backslashes: four strings within each other.
+# Up to sixteen backslashes: four nested strings.
 _ESCAPE = r"\\{1,16}+"
 _AMPERSAND = rf"(?:&|{_ESCAPE}(?:u0026|x26))(?:amp;){{0,8}}"
 _LESS = rf"(?:<|{_AMPERSAND}(?:lt|#60|#x3c);|{_ESCAPE}(?:u003c|x3c))"
@@ -30,16 +30,16 @@ _SLASH = rf"(?:(?:{_ESCAPE})?/|{_AMPERSAND}(?:#47|#x2f|sol);|{_ESCAPE}(?:u002f|x
 _TAG = re.compile(rf"{_LESS}(?P<closes>{_SLASH})?memory_context{_GREATER}", re.IGNORECASE)
 _STRING_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([\s\S]))")
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v"}
-# The beginning of a block, in any encoding, is within so many characters.
+# The beginning of a block, in any encoding, fits in this many characters.
 _HEAD_CHARS, _MOST_LAYERS = 1200, 4
 _HEAD = "".join(BLOCK_START.split())
 
 
 def without_injected_memory(turn: Turn, *, source: str = "") -> Turn:
-    """The turn as it was before recall added to it.
+    """The turn without injected context blocks.
 
     Args:
-        source: Where its conversation comes from.
+        source: The conversation's source.
     """
     if turn.role == "user" and source in TYPED_HERE:
         return turn
@@ -48,7 +48,7 @@ def without_injected_memory(turn: Turn, *, source: str = "") -> Turn:
 
 
 def own_words(role: Role, text: str) -> str:
-    """The text without the blocks that a program put there."""
+    """The text without the blocks that a program inserted."""
     kept, end = [], 0
     for start, stop in _blocks(text):
         if role == "user" and text[end:start].strip():
@@ -58,30 +58,30 @@ def own_words(role: Role, text: str) -> str:
     if not end:
         return text
     left = "".join([*kept, text[end:]])
-    # Without a letter, only the quotation marks and brackets that a program put around it are left.
+    # Without a letter or digit, the rest is quotation marks and brackets added by a program.
     return left if role == "user" or any(map(str.isalnum, left)) else ""
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Where blocks of ours begin and end, in order.
+    """Start and end of each sealed block, in order.
 
-    No value within a block holds the block's tag, so a block begins with the last opening tag
-    before its closing one: each character belongs to one candidate at most.
+    No value within a block contains the block's tag, so a block begins with the last opening tag
+    before its closing one: each character belongs to at most one candidate.
     """
     opened: re.Match[str] | None = None
     for tag in _TAG.finditer(text):
         if not tag["closes"]:
             opened = tag
         elif opened is not None:
-            if _is_ours(text[opened.start() : tag.end()]):
+            if _is_block(text[opened.start() : tag.end()]):
                 yield opened.start(), tag.end()
             opened = None
 
 
-def _is_ours(span: str) -> bool:
-    """Whether it is a sealed block, once at most four encodings are undone.
+def _is_block(span: str) -> bool:
+    """Whether it is a sealed block after undoing at most four encodings.
 
-    The beginning alone does not show all of them, so each order of them is tried.
+    The beginning does not reveal all encodings, so every order is tried.
     """
     if not SEALED.search(span, 0, _HEAD_CHARS):
         return False
@@ -100,9 +100,9 @@ def _is_plain_and_sealed(text: str) -> bool:
 
 
 def _unescaped(text: str) -> str:
-    """As a string literal of JSON, JavaScript or Python is read."""
+    """Decode the text as a string literal of JSON, JavaScript or Python."""
     plain = _STRING_ESCAPE.sub(_character, text)
-    # JSON writes a character beyond the first 65,536 as two halves.
+    # JSON encodes a character beyond the first 65,536 as a surrogate pair.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

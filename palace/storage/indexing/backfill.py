@@ -1,4 +1,4 @@
-"""Vectors for passages, facts and episodes that lack them: after an outage, or for a new model."""
+"""Backfill: embeds passages, facts and episodes without vectors, after an outage or a new model."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ WHERE p.palace_id = %s AND p.space_id = %s AND p.drawer_id = n.drawer_id
 
 
 def fill_missing(*, limit: int = 256) -> int:
-    """Embed what was left without a vector, in any palace. Returns how many passages and texts.
+    """Embed texts without a vector, in any palace. Returns how many were processed.
 
-    Safe beside others doing the same and to be killed at any time.
+    Safe to run concurrently and to kill at any time.
 
     Raises:
-        EmbedderUnavailable: the embedder is still down; nothing was changed.
+        EmbedderUnavailable: the embedder is still unavailable; nothing was changed.
     """
     pending = list(
         Passage.objects.filter(embedding=None, space__active=True)
@@ -60,13 +60,13 @@ def _fill(passages: list[Passage]) -> None:
 
 
 def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
-    """Give every mined drawer its passages in `space`, beside the space recall is using.
+    """Create the passages of every mined drawer in `space`, while recall uses the active space.
 
-    Yields the number of drawers done after each batch. May be killed and called again: what is
-    there stays. Drawers mined meanwhile are taken along.
+    Yields the number of drawers after each batch. May be killed and called again: it continues.
+    Drawers mined in the meantime are included.
 
     Raises:
-        EmbedderUnavailable: what was done so far stays.
+        EmbedderUnavailable: finished batches are committed.
     """
     while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
         for palace in palaces:
@@ -74,10 +74,10 @@ def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
     for vectors in (fact_vectors, episode_vectors):
         while waiting := _first_lacking(vectors.lacking(space), batch):
             filled = vectors.fill_batch(space, limit=batch)
-            # Beside others all of them may have been done meanwhile, and this run have done none.
+            # Concurrent runs may have filled all of them, so that this one filled none.
             if not filled and _first_lacking(vectors.lacking(space), batch) == waiting:
                 raise EmbedderUnavailable(
-                    "Facts and episodes could not be embedded; they will be later."
+                    "Facts and episodes could not be embedded; they will be embedded later."
                 )
             yield 0
 
@@ -87,7 +87,7 @@ def _first_lacking(rows: FactQuerySet | EpisodeQuerySet, limit: int) -> list[int
 
 
 def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
-    """Key by key: to look for the next batch among all drawers takes ever longer with more."""
+    """Keyset pagination, because searching each batch among all drawers is quadratic."""
     last = 0
     drawers = _lacking(space).filter(palace=palace).order_by("pk")
     while part := list(drawers.filter(pk__gt=last)[:batch]):
@@ -97,20 +97,20 @@ def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator
 
 
 def switch_to(space: EmbeddingSpace) -> None:
-    """Make `space` the one recall searches, and drop the passages of the others.
+    """Activate `space`, and delete the passages of all other spaces.
 
     Raises:
-        EmbedderUnavailable: recall searches `space`, but the last few drawers are lacking there;
-            doing it again goes on.
+        EmbedderUnavailable: `space` is active, but the last few drawers are missing; calling it
+            again continues.
     """
     activate(space)
-    # Until now others may have mined into the old space; from here on nobody does.
+    # Other processes may have mined into the old space until the activation.
     for _ in build_space(space):
         pass
     others = Passage.objects.exclude(space=space)
     for palace in Palace.objects.filter(pk__in=others.values("palace")).order_by("pk"):
         with transaction.atomic():
-            # Had somebody else switched to another meanwhile, that one's would be dropped.
+            # If another process has switched again, its passages must not be deleted.
             if palace.lock_if_there() and stays_active(space):
                 others.filter(palace=palace).delete()
     with transaction.atomic():
@@ -120,7 +120,7 @@ def switch_to(space: EmbeddingSpace) -> None:
 
 
 def lacking(space: EmbeddingSpace) -> int:
-    """How many mined drawers have no passage in this space yet."""
+    """Number of mined drawers without a passage in this space."""
     return _lacking(space).count()
 
 
@@ -138,10 +138,10 @@ def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> 
     with transaction.atomic():
         if not palace.lock_if_there():
             return
-        held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
-        list(held.select_for_update(no_key=True).values_list("pk"))
-        # Of two builders side by side, the second has waited: only a statement of its own
-        # sees the passages that the first has written meanwhile.
+        locked = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+        list(locked.select_for_update(no_key=True).values_list("pk"))
+        # Of two concurrent builders the second has waited: only a new statement sees the passages
+        # that the first one wrote.
         lacking = set(
             _lacking(space).filter(palace=palace, pk__in=keys).values_list("pk", flat=True)
         )

@@ -1,4 +1,4 @@
-"""Vectors of episodes: their summaries in the active space, compared within one palace."""
+"""Episode vectors: embedded summaries in the active space, searched within one palace."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 
 
 def replace(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector | None]) -> None:
-    """Write the vectors of episodes by their keys, in place of all they have in any space.
+    """Replace the vectors of episodes, by key, in all spaces.
 
-    Call it holding the palace, with what the summaries say now. What has none yet is given one
-    later.
+    The caller holds the palace's lock and passes vectors of the current summaries. Episodes
+    without a vector are backfilled later.
     """
     EpisodeVector.objects.filter(palace=palace, episode__in=list(vectors)).delete()
-    made = {key: vector for key, vector in vectors.items() if vector is not None}
+    embedded = {key: vector for key, vector in vectors.items() if vector is not None}
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -40,7 +40,12 @@ def replace(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector 
             SELECT %s, %s, episode, vector::halfvec
             FROM unnest(%s::bigint[], %s::text[]) AS new (episode, vector)
             """,
-            [palace.pk, space.pk, list(made), [_literal(vector) for vector in made.values()]],
+            [
+                palace.pk,
+                space.pk,
+                list(embedded),
+                [_literal(vector) for vector in embedded.values()],
+            ],
         )
 
 
@@ -53,7 +58,7 @@ def lacking(space: EmbeddingSpace) -> EpisodeQuerySet:
 
 
 def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
-    """Embed some of what is lacking in this space; returns how many episodes got their vector."""
+    """Embed some of the missing vectors in this space; returns how many were written."""
     episodes = list(lacking(space).select_related("palace").order_by("palace_id", "pk")[:limit])
     filled = 0
     for _, group in groupby(episodes, key=lambda episode: episode.palace_id):
@@ -62,19 +67,19 @@ def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
 
 
 def _fill(space: EmbeddingSpace, episodes: Sequence[Episode]) -> int:
-    """A vector belongs to the words it was made of: what says something else by now waits."""
+    """Write vectors only for summaries that are unchanged; changed ones are filled later."""
     palace = episodes[0].palace
     vectors = embed_texts(palace, space, [episode.summary for episode in episodes])
-    made = [
+    embedded = [
         (episode.pk, episode.summary, _literal(vector))
         for episode, vector in zip(episodes, vectors, strict=True)
         if vector is not None
     ]
-    if not made:
+    if not embedded:
         return 0
     with transaction.atomic():
         if not palace.lock_if_there():
-            return len(made)
+            return len(embedded)
         with connection.cursor() as cursor:
             cursor.execute(
                 """
@@ -85,15 +90,15 @@ def _fill(space: EmbeddingSpace, episodes: Sequence[Episode]) -> int:
                     AND e.summary = new.summary
                 ON CONFLICT (palace_id, space_id, episode_id) DO NOTHING
                 """,
-                [space.pk, *map(list, zip(*made, strict=True)), palace.pk],
+                [space.pk, *map(list, zip(*embedded, strict=True)), palace.pk],
             )
-    return len(made)
+    return len(embedded)
 
 
 def nearest(
     palace: Palace, space: EmbeddingSpace, vector: Vector, among: EpisodeQuerySet, *, limit: int
 ) -> list[tuple[Episode, float]]:
-    """Those of the palace's episodes whose summaries are closest, best first, with the cosine."""
+    """The palace's episodes with the closest summaries, best first, each with its cosine."""
     rows = (
         EpisodeVector.objects.filter(
             palace=palace, space=space, episode__in=among.within(palace).order_by().values("pk")

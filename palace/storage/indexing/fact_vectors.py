@@ -1,4 +1,4 @@
-"""Vectors of facts: their texts in the active space, compared within one palace."""
+"""Fact vectors: embedded texts in the active space, searched within one palace."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from palace.storage.indexing.vector_index import Vector, index_in_use
 
 __all__ = [
     "Vector",
+    "copy_vectors",
     "embed_texts",
     "fill_batch",
     "fill_missing",
@@ -24,25 +25,24 @@ __all__ = [
     "lacking",
     "nearest",
     "store",
-    "take_over_vectors",
 ]
 
 
 def embed_texts(palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> list[Vector | None]:
-    """One vector a text, in one call; None for each that the embedder does not take.
+    """One vector per text, in one call; None for each text that cannot be embedded.
 
-    Should the call fail, each text is tried by itself: one that cannot be embedded must not cost
-    the others theirs. What has none is given one later.
+    If the call fails, each text is tried separately, so that one bad text does not affect the
+    others. Missing vectors are backfilled later.
     """
     if not texts:
         return []
     try:
         return list(embed(texts, model_of(space), owner_id=palace.owner_id))
     except LLMError:
-        return [_alone(palace, space, text) for text in texts] if len(texts) > 1 else [None]
+        return [_embed_one(palace, space, text) for text in texts] if len(texts) > 1 else [None]
 
 
-def _alone(palace: Palace, space: EmbeddingSpace, text: str) -> Vector | None:
+def _embed_one(palace: Palace, space: EmbeddingSpace, text: str) -> Vector | None:
     try:
         [vector] = embed([text], model_of(space), owner_id=palace.owner_id)
     except LLMError:
@@ -51,34 +51,34 @@ def _alone(palace: Palace, space: EmbeddingSpace, text: str) -> Vector | None:
 
 
 def store(palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
-    """Write the vectors of facts by their keys, in place of those there are."""
+    """Write the vectors of facts by key, replacing existing ones."""
     if vectors:
         index_in_use().upsert(palace, space, vectors)
 
 
 def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> int:
-    """Embed those of the facts that have no vector in this space; returns how many got one.
+    """Embed the facts without a vector in this space; returns how many were written.
 
-    Call it outside of a transaction. What cannot be embedded now is left for later.
+    Call it outside of a transaction. Failed texts are backfilled later.
     """
     present = index_in_use().filter(palace, space, [fact.pk for fact in facts])
     lacking = {fact.pk: fact.text for fact in facts if fact.pk not in present}
     if not lacking:
         return 0
     vectors = embed_texts(palace, space, list(lacking.values()))
-    made = {key: one for key, one in zip(lacking, vectors, strict=True) if one is not None}
-    store(palace, space, made)
-    return len(made)
+    embedded = {key: one for key, one in zip(lacking, vectors, strict=True) if one is not None}
+    store(palace, space, embedded)
+    return len(embedded)
 
 
 def lacking(space: EmbeddingSpace) -> FactQuerySet:
-    """Facts of any palace without a vector in this space, held or not."""
+    """Facts of any palace without a vector in this space, active or not."""
     present = FactVector.objects.filter(palace=OuterRef("palace"), space=space, fact=OuterRef("pk"))
     return Fact.objects.filter(~Exists(present))
 
 
 def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
-    """Embed some of what is lacking in this space; returns how many facts got their vector."""
+    """Embed some of the missing vectors in this space; returns how many were written."""
     facts = list(lacking(space).select_related("palace").order_by("palace_id", "pk")[:limit])
     filled = 0
     for _, group in groupby(facts, key=lambda fact: fact.palace_id):
@@ -87,8 +87,8 @@ def fill_batch(space: EmbeddingSpace, *, limit: int = 128) -> int:
     return filled
 
 
-def take_over_vectors(old: Fact, new: Fact) -> None:
-    """Give a row that says the same as another the vectors of that one."""
+def copy_vectors(old: Fact, new: Fact) -> None:
+    """Copy the vectors of a fact to another row with the same text."""
     rows = FactVector.objects.filter(palace=old.palace_id, fact=old)
     FactVector.objects.bulk_create(
         FactVector(
@@ -99,7 +99,7 @@ def take_over_vectors(old: Fact, new: Fact) -> None:
 
 
 def forget_texts(texts: Collection[str]) -> None:
-    """Forget the cached vectors of texts that are no more, of whatever model."""
+    """Delete the cached vectors of deleted texts, for all models."""
     for space in EmbeddingSpace.objects.order_by("pk") if texts else ():
         forget(texts, model_of(space))
 
@@ -107,7 +107,7 @@ def forget_texts(texts: Collection[str]) -> None:
 def nearest(
     palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
 ) -> list[tuple[Fact, float]]:
-    """Those of `facts` whose texts are closest, best first, each with its cosine."""
+    """The closest of `facts`, best first, each with its cosine."""
     cosines = dict(index_in_use().search(palace, space, vector, facts, limit=limit))
     found = Fact.objects.select_related("subject", "object_entity", "opened_by__drawer").in_bulk(
         list(cosines)

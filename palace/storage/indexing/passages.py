@@ -1,4 +1,4 @@
-"""Passages: drawers cut into stretches and embedded, in the space of one model."""
+"""Passages: drawers split into spans and embedded, in the space of one model."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ logger = logging.getLogger(__name__)
 
 Vectors = npt.NDArray[np.float32]
 
-# Where a long text may be cut, best first: a blank line, a line, a sentence, a clause, a word.
+# Where a long text may be split, best first: a blank line, a line, a sentence, a clause, a word.
 _CUTS = [
     re.compile(cut) for cut in (r"\n\s*\n", r"\n", r"[.!?。！？][\"')\]]*\s+", r"[,;:]\s+", r"\s")
 ]
-# Of ordinary prose, about.
+# An approximation for ordinary prose.
 CHARS_A_TOKEN = 4
-# More than any message has; an ordinal is a smallint. The rest of a longer one is found by words.
+# An ordinal is a smallint. The rest of a longer message is found by keywords only.
 MAX_PASSAGES = 32_000
-# A cut in the first part of the allowed length would leave a needlessly short passage.
+# A split in the first half of the allowed length would make a needlessly short passage.
 _MIN_FILL = 0.5
 
 
 def split(text: str, max_chars: int) -> list[tuple[int, int]]:
-    """Offsets of the stretches of `text`, in order, each at most `max_chars` long and not blank.
+    """Offsets of the spans of `text`, in order, each at most `max_chars` long and not blank.
 
-    Where words are not spaced a character is about a token, and stretches are that much shorter.
+    In scripts without spaces a character is about a token, so spans are shorter.
     """
     if 2 * len(UNSPACED.sub("", text)) < len(text):
         max_chars //= CHARS_A_TOKEN
@@ -65,16 +65,16 @@ class Embedded:
     """The passages of some drawers, embedded in one call.
 
     Attributes:
-        spans: For each drawer its stretches.
-        vectors: One row a stretch, all drawers in order; None when the embedder was down.
-        note: Why there are no vectors; empty when there are.
+        spans: The spans of each drawer.
+        vectors: One row per span, all drawers in order; None if the embedder was unavailable.
+        note: Why there are no vectors; empty if there are.
     """
 
     def __init__(self, palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> None:
         model = model_of(space)
         self.space = space
         self.spans = [split(text, max_passage_chars(model)) for text in texts]
-        stretches = [
+        passage_texts = [
             text[start:end]
             for text, spans in zip(texts, self.spans, strict=True)
             for start, end in spans
@@ -82,20 +82,20 @@ class Embedded:
         self.vectors: Vectors | None = None
         self.note = ""
         try:
-            self.vectors = embed(stretches, model, owner_id=palace.owner_id)
+            self.vectors = embed(passage_texts, model, owner_id=palace.owner_id)
         except LLMError as error:
-            self.note = f"Not embedded yet, to be done later: {error}"
+            self.note = f"Not embedded yet; a background task will retry: {error}"
             logger.warning(self.note)
 
     def per_drawer(self) -> Iterator[Vectors | None]:
-        """The vectors of each drawer's stretches, in the drawers' order."""
+        """The vectors of each drawer's spans, in the drawers' order."""
         first = 0
         for spans in self.spans:
             yield None if self.vectors is None else self.vectors[first : first + len(spans)]
             first += len(spans)
 
     def centroids(self) -> Vectors | None:
-        """One unit vector a drawer: the mean of its stretches; None when the embedder was down."""
+        """One unit vector per drawer, the mean of its spans; None without an embedder."""
         if self.vectors is None:
             return None
         means = np.zeros((len(self.spans), self.space.dimensions), dtype=np.float32)
@@ -109,13 +109,15 @@ class Embedded:
 def store(
     palace: Palace, drawer_ids: Sequence[int], embedded: Embedded, *, only: Container[int]
 ) -> None:
-    """Write the passages of those drawers in `only`, which have none yet in this space.
+    """Write the passages of the drawers in `only`, which must have none in this space.
 
-    Call it in a transaction that holds the drawers.
+    Call it in a transaction that locks the drawers.
     """
     wanted = [
         (row, drawer_id, ordinal, start, end)
-        for row, (drawer_id, ordinal, start, end) in enumerate(_stretches(drawer_ids, embedded))
+        for row, (drawer_id, ordinal, start, end) in enumerate(
+            _rows_of_passages(drawer_ids, embedded)
+        )
         if drawer_id in only
     ]
     if not wanted:
@@ -130,7 +132,7 @@ def store(
         copy.write(_binary(len(wanted), [palace.pk, embedded.space.pk, *columns], vectors))
 
 
-def _stretches(
+def _rows_of_passages(
     drawer_ids: Sequence[int], embedded: Embedded
 ) -> Iterator[tuple[int, int, int, int]]:
     for drawer_id, spans in zip(drawer_ids, embedded.spans, strict=True):
@@ -138,18 +140,18 @@ def _stretches(
             yield drawer_id, ordinal, start, end
 
 
-# Of the columns before the vector: as the server's binary format has them.
+# Types of the columns before the vector, in the server's binary format.
 _COLUMNS = (">i8", ">i8", ">i8", ">i2", ">i4", ">i4")
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _END = b"\xff\xff"
 
 
 def _binary(count: int, columns: Sequence[int | Sequence[int]], vectors: Vectors | None) -> bytes:
-    """Rows of passages in the binary format of COPY, all made at once.
+    """Passage rows in the binary format of COPY, built as one array.
 
-    Written as text a vector is three times as long, and read number by number. Each field is a
-    length, -1 for a null, and that many bytes; those of a halfvec are its dimensions and two
-    bytes of nothing, then its numbers (https://github.com/pgvector/pgvector, halfvec_recv).
+    As text a vector is three times as long, and parsed number by number. Each field is a length,
+    -1 for null, and that many bytes; a halfvec is its dimensions, two unused bytes, then its
+    numbers (https://github.com/pgvector/pgvector, halfvec_recv).
     """
     fields: list[tuple[Any, ...]] = [("fields", ">i2")]
     for number, kind in enumerate(_COLUMNS):

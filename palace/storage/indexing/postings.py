@@ -15,90 +15,92 @@ from palace.models import Drawer, Palace, Posting
 from palace.models.locks import hold_until_commit
 from palace.models.packed import Kind, pack, unpack
 
-# The term that every drawer has: its segments give the number of drawers and their mean length.
+# A term that every drawer has: its segments contain the number of drawers and their lengths.
 EVERY = ""
-# Four full segments fill a page of the database's.
+# Four full segments fill a database page.
 SEGMENT_SIZE = 160
 MAX_COUNT = 32767  # A smallint's largest.
-# Reading many small segments costs more than one merge now and then.
+# Compact above this: reading many small segments costs more than an occasional merge.
 SMALL_SEGMENTS = 48
 
 Terms = Mapping[int, Counter[str]]
-# Of a term: its drawers ascending, how often it is in each, how many terms each has.
+# Of a term: its drawers ascending, its frequency in each, the length of each.
 Columns = Sequence[npt.NDArray[np.int64]]
 
 
 def append(palace: Palace, terms: Terms) -> None:
     """Add drawers (key → its terms) that have no postings yet; call it in a transaction."""
     drawers = sorted(terms)
-    said: list[Mapping[str, int]] = [{EVERY: 1, **terms[drawer]} for drawer in drawers]
+    counts_of: list[Mapping[str, int]] = [{EVERY: 1, **terms[drawer]} for drawer in drawers]
     numbers: dict[str, int] = {}
-    places = [numbers.setdefault(term, len(numbers)) for counts in said for term in counts]
+    places = [numbers.setdefault(term, len(numbers)) for counts in counts_of for term in counts]
     order = np.argsort(places, kind="stable")
-    sizes = [len(counts) for counts in said]
+    sizes = [len(counts) for counts in counts_of]
     columns = (
         np.repeat(np.array(drawers, np.int64), sizes),
-        np.minimum([count for counts in said for count in counts.values()], MAX_COUNT),
+        np.minimum([count for counts in counts_of for count in counts.values()], MAX_COUNT),
         np.repeat([min(terms[drawer].total(), MAX_COUNT) for drawer in drawers], sizes),
     )
     having = dict(zip(numbers, np.bincount(places, minlength=len(numbers)).tolist(), strict=True))
-    _write(palace, having, _only(columns, order), merged=False)
+    _write(palace, having, _take(columns, order), merged=False)
 
 
 def remove(palace: Palace, drawers: Sequence[Drawer]) -> None:
-    """Take drawers out of the postings, before they are purged; call it in a transaction."""
-    rewrite_alone(palace)
-    gone = np.array([drawer.pk for drawer in drawers])
+    """Remove drawers from the postings before they are purged; call it in a transaction."""
+    lock_rewrites(palace)
+    removed = np.array([drawer.pk for drawer in drawers])
     terms = {EVERY}.union(*(analyze(drawer.text) for drawer in drawers))
-    holding = Posting.objects.filter(palace=palace, term__in=terms)
+    with_terms = Posting.objects.filter(palace=palace, term__in=terms)
     segments = [
         pk
-        for pk, keys in holding.values_list("pk", "drawers").iterator()
-        if np.isin(gone, keys, assume_unique=True).any()
+        for pk, keys in with_terms.values_list("pk", "drawers").iterator()
+        if np.isin(removed, keys, assume_unique=True).any()
     ]
-    cut = _cut("id = ANY(%s)", [segments])
-    left = {term: _only(columns, ~np.isin(columns[0], gone)) for term, columns in cut.items()}
-    _write(palace, *_strung(left), merged=False)
+    deleted = _delete_segments("id = ANY(%s)", [segments])
+    remaining = {
+        term: _take(columns, ~np.isin(columns[0], removed)) for term, columns in deleted.items()
+    }
+    _write(palace, *_concatenated(remaining), merged=False)
 
 
-def said_in(palace: Palace, terms: Collection[str], drawers: Iterable[int]) -> set[str]:
-    """Those of the terms that any of the drawers has, as far as they are mined."""
+def terms_used_by(palace: Palace, terms: Collection[str], drawers: Iterable[int]) -> set[str]:
+    """The terms that occur in any of the mined drawers."""
     if not terms:
         return set()
     keys = np.fromiter(drawers, dtype=np.int64)
-    holding = Posting.objects.filter(palace=palace, term__in=terms)
+    with_terms = Posting.objects.filter(palace=palace, term__in=terms)
     return {
         term
-        for term, held in holding.values_list("term", "drawers").iterator()
-        if np.isin(keys, held).any()
+        for term, keys_of_term in with_terms.values_list("term", "drawers").iterator()
+        if np.isin(keys, keys_of_term).any()
     }
 
 
 def needs_compaction(palace: Palace) -> bool:
-    """Whether much was appended, or taken out, since the segments were last merged."""
+    """Whether many small segments were written since the last merge."""
     return Posting.objects.filter(palace=palace, term=EVERY, merged=False).count() > SMALL_SEGMENTS
 
 
-def rewrite_alone(palace: Palace) -> None:
-    """Rewriting is done by one transaction at a time, or it would miss what another just wrote."""
+def lock_rewrites(palace: Palace) -> None:
+    """Serialise rewriting transactions, which would otherwise miss each other's rows."""
     hold_until_commit(f"rewrite postings of {palace.pk}")
 
 
 @transaction.atomic
 def compact(palace: Palace) -> None:
-    """Merge small segments into full ones. Readers see the old or the new ones, never both."""
-    rewrite_alone(palace)
+    """Merge small segments into full ones, atomically for readers."""
+    lock_rewrites(palace)
     crowded = (
         "palace_id = %s AND (number < %s AND term IN (SELECT term FROM palace_posting"
         " WHERE palace_id = %s AND number < %s GROUP BY term HAVING count(*) > 1)"
         " OR term = %s AND NOT merged)"
     )
-    cut = _cut(crowded, [palace.pk, SEGMENT_SIZE, palace.pk, SEGMENT_SIZE, EVERY])
-    _write(palace, *_strung(cut), merged=True)
+    deleted = _delete_segments(crowded, [palace.pk, SEGMENT_SIZE, palace.pk, SEGMENT_SIZE, EVERY])
+    _write(palace, *_concatenated(deleted), merged=True)
 
 
-def _cut(condition: str, parameters: Sequence[Any]) -> dict[str, Columns]:
-    """Delete these segments, and give what they held."""
+def _delete_segments(condition: str, parameters: Sequence[Any]) -> dict[str, Columns]:
+    """Delete these segments, and return their contents by term."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"WITH cut AS (DELETE FROM palace_posting WHERE {condition}"  # noqa: S608 - ours.
@@ -114,15 +116,15 @@ def _cut(condition: str, parameters: Sequence[Any]) -> dict[str, Columns]:
 
 
 def _ascending(columns: Columns) -> Columns:
-    return _only(columns, np.argsort(columns[0], kind="stable"))
+    return _take(columns, np.argsort(columns[0], kind="stable"))
 
 
-def _only(columns: Columns, places: npt.NDArray[np.generic]) -> Columns:
+def _take(columns: Columns, places: npt.NDArray[np.generic]) -> Columns:
     return [column[places] for column in columns]
 
 
-def _strung(postings: Mapping[str, Columns]) -> tuple[Mapping[str, int], Columns]:
-    """How many drawers each term has, and the columns of all terms, one after the other."""
+def _concatenated(postings: Mapping[str, Columns]) -> tuple[Mapping[str, int], Columns]:
+    """Number of drawers per term, and the concatenated columns of all terms."""
     sizes = {term: len(columns[0]) for term, columns in postings.items()}
     return sizes, [np.concatenate(columns) for columns in zip(*postings.values(), strict=True)]
 
@@ -137,13 +139,13 @@ _TYPES = ("int8", "varchar", "bytea", "bytea", "bytea", "int4", "bool")
 def _write(palace: Palace, sizes: Mapping[str, int], columns: Columns, *, merged: bool) -> None:
     """
     Args:
-        sizes: How many drawers each term has.
-        columns: Of all terms, one after the other.
+        sizes: Number of drawers per term.
+        columns: Concatenated columns of all terms.
     """
     if not sizes:
         return
     kinds: tuple[Kind, ...] = ("i8", "i2", "i2")
-    # All at once: most terms have one drawer or two.
+    # Packed together, because most terms have one or two drawers.
     packed = [pack(column, kind) for column, kind in zip(columns, kinds, strict=True)]
     with connection.cursor() as cursor, cursor.copy(_STATEMENT) as copy:
         copy.set_types(_TYPES)
@@ -155,7 +157,7 @@ def _write(palace: Palace, sizes: Mapping[str, int], columns: Columns, *, merged
 
 
 def _segments(sizes: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Each term with the first and, exclusive, the last place of one of its segments."""
+    """Each segment's term, first index, and last index (exclusive)."""
     end = 0
     for term, size in sizes.items():
         start, end = end, end + size

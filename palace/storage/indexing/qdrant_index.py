@@ -1,4 +1,4 @@
-"""Vectors of facts in Qdrant's local mode: in a folder, or in memory. Needs the extra `qdrant`."""
+"""Fact vectors in Qdrant's local mode: in a folder or in memory. Needs the extra `qdrant`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ IN_MEMORY = ":memory:"
 
 
 class QdrantIndex:
-    """One collection an embedding space; each point has its fact's key and bears its palace's.
+    """One collection per embedding space; a point's id is its fact's key, its payload the palace.
 
-    One process at a time can have a folder open. Local mode is not made for threads, so one at a
-    time gets in.
+    Only one process can open a folder. Local mode is not thread-safe, so calls are serialised.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         """
         Args:
-            folder: Where it is kept; in memory, until the process ends, unless given.
+            folder: Where the index is stored; default: in memory.
         """
         self._client = QdrantClient(IN_MEMORY) if folder is None else QdrantClient(path=str(folder))
-        self._turn = RLock()
+        self._lock = RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -44,8 +43,8 @@ class QdrantIndex:
         self.close()
 
     def close(self) -> None:
-        """Let go of the folder."""
-        with self._turn:
+        """Release the folder."""
+        with self._lock:
             self._client.close()
 
     def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
@@ -53,7 +52,7 @@ class QdrantIndex:
             models.PointStruct(id=key, vector=vector.tolist(), payload={"palace": palace.pk})
             for key, vector in vectors.items()
         ]
-        with self._turn:
+        with self._lock:
             if not self._client.collection_exists(_name(space)):
                 self._client.create_collection(_name(space), vectors_config=_shape(space))
             self._client.upsert(_name(space), points)
@@ -68,7 +67,7 @@ class QdrantIndex:
         limit: int,
     ) -> list[tuple[int, float]]:
         keys = among.within(palace).order_by().values_list("pk", flat=True)
-        with self._turn:
+        with self._lock:
             if not self._client.collection_exists(_name(space)):
                 return []
             found = self._client.query_points(
@@ -81,7 +80,7 @@ class QdrantIndex:
         return [(int(point.id), point.score) for point in found.points]
 
     def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
-        with self._turn:
+        with self._lock:
             if not facts or not self._client.collection_exists(_name(space)):
                 return set()
             points, _ = self._client.scroll(
@@ -101,7 +100,7 @@ class QdrantIndex:
 
     def _delete(self, chosen: models.Filter) -> None:
         selector = models.FilterSelector(filter=chosen)
-        with self._turn:
+        with self._lock:
             for collection in self._client.get_collections().collections:
                 self._client.delete(collection.name, points_selector=selector)
 
@@ -115,7 +114,7 @@ def _shape(space: EmbeddingSpace) -> models.VectorParams:
 
 
 def _only(palace: Palace, facts: Collection[int]) -> models.Filter:
-    """Of this palace and these facts, both."""
+    """A filter on the palace and the facts."""
     return models.Filter(must=[_of(palace), models.HasIdCondition(has_id=list(facts))])
 
 

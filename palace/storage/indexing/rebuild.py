@@ -1,4 +1,4 @@
-"""What is derived from drawers, made anew: for when the analyzer or the cutting has changed."""
+"""Rebuild: recomputes postings and passages, after a change of the analyzer or the splitting."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BATCH = 128
 @transaction.atomic
 def rebuild_postings(palace: Palace) -> None:
     """Replace all postings of the palace. Recall reads the old ones until this commits."""
-    palace.lock()  # Mining waits: what it appended meanwhile would be counted twice.
-    postings.rewrite_alone(palace)  # So does merging: what it wrote would stay, and count twice.
+    palace.lock()  # Blocks mining, whose new postings would be counted twice.
+    postings.lock_rewrites(palace)  # Blocks merging, whose output would be counted twice.
     Posting.objects.filter(palace=palace).delete()
     mined = Drawer.objects.within(palace).exclude(mined_at=None).order_by("pk")
     batch: list[Drawer] = []
@@ -44,12 +44,12 @@ def _append(palace: Palace, drawers: list[Drawer]) -> None:
 
 
 def rebuild_passages(palace: Palace) -> Iterator[int]:
-    """Cut and embed every drawer again, a batch at a time; yields how many were done.
+    """Split and embed every drawer again, in batches; yields the size of each batch.
 
-    Ends early if the palaces are switched to another model: its passages are all new anyway.
+    Ends early if another space becomes active, because its passages are all new.
 
     Raises:
-        EmbedderUnavailable: the batches done so far stay.
+        EmbedderUnavailable: finished batches are committed.
     """
     space, last = active_space(), 0
     while drawers := list(
@@ -66,9 +66,9 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
             palace.lock()
             if not stays_active(space):
                 return
-            held = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
-            held = held.select_for_update(no_key=True)
-            present = set(held.values_list("pk", flat=True))
+            locked = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+            locked = locked.select_for_update(no_key=True)
+            present = set(locked.values_list("pk", flat=True))
             Passage.objects.filter(palace=palace, space=space, drawer__in=keys).delete()
             passages.store(palace, keys, embedded, only=present)
         last = keys[-1]

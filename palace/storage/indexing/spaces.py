@@ -1,4 +1,4 @@
-"""The embedding model in use: the active space, and whether the deployment agrees with it."""
+"""The active embedding space, and the check that the deployment's model matches it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from palace.models import EmbeddingSpace
 
 
 def active_space() -> EmbeddingSpace:
-    """The space that is searched and written to; made from the settings on first use."""
+    """The space that is searched and written to; created from the settings on first use."""
     space = EmbeddingSpace.objects.filter(active=True).first()
     return space or activate(space_for(deployment_model()))
 
@@ -24,9 +24,9 @@ def space_for(model: EmbeddingModel) -> EmbeddingSpace:
 
 
 def activate(space: EmbeddingSpace) -> EmbeddingSpace:
-    """From here on recall searches this space. Safe beside others doing the same."""
+    """Make this the active space. Safe to run concurrently."""
     with transaction.atomic():
-        # Everyone who switches waits here, so that never two spaces are active.
+        # Serialises concurrent switches, so that only one space is active.
         list(EmbeddingSpace.objects.select_for_update().order_by("pk"))
         EmbeddingSpace.objects.exclude(pk=space.pk).filter(active=True).update(active=False)
         EmbeddingSpace.objects.filter(pk=space.pk).update(active=True)
@@ -35,9 +35,9 @@ def activate(space: EmbeddingSpace) -> EmbeddingSpace:
 
 
 def stays_active(space: EmbeddingSpace) -> bool:
-    """Whether this space is the active one; if so it stays that until this transaction ends.
+    """Whether this space is active; if so, it stays active until this transaction ends.
 
-    What is written to a space that another has replaced would never be searched.
+    Rows written to an inactive space would never be searched.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -57,10 +57,10 @@ def model_of(space: EmbeddingSpace) -> EmbeddingModel:
 
 
 def verify() -> None:
-    """Refuse to go on with settings that name another model than the palaces are embedded with.
+    """Check that the settings name the model that the palaces are embedded with.
 
     Raises:
-        EmbeddingMismatch: it says how to switch, and how to stay.
+        EmbeddingMismatch: they differ; the message explains both remedies.
     """
     space, wanted = active_space(), deployment_model()
     if (space.provider, space.model, space.dimensions) != (
@@ -71,7 +71,7 @@ def verify() -> None:
         raise EmbeddingMismatch(
             f"The palaces are embedded with {space}, but the settings name "
             f"{wanted.provider}/{wanted.name} ({wanted.dimensions}). To switch, run "
-            "`manage.py reembed`: recall goes on with the old model until it is done. To stay, set "
+            "`manage.py reembed`: recall uses the old model until it is done. To stay, set "
             f"LOCI_EMBEDDING_PROVIDER={space.provider}, LOCI_EMBEDDING_MODEL={space.model} and "
             f"LOCI_EMBEDDING_DIMENSIONS={space.dimensions}."
         )

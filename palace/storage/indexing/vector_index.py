@@ -1,8 +1,8 @@
-"""The vectors of facts behind one narrow seam: Postgres keeps them, or another index for it.
+"""VectorIndex: the interface of fact vector indexes, and its Postgres implementation.
 
-Which facts may be found is Postgres's to say: an index only tells which of those are closest.
-So scopes, filters and both clocks mean the same with each, and one that lags behind, or keeps what
-a rolled back transaction wrote, shows nobody a fact that is not there.
+Postgres decides which facts may be found; an index only ranks them. So scopes, filters and both
+time axes work the same with each index, and an index that is behind, or contains rows of a rolled
+back transaction, never returns a fact that does not exist.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Vector = npt.NDArray[np.float32]
 
 
 class VectorIndex(Protocol):
-    """Vectors of length 1 by the keys of their facts, apart by palace and by space."""
+    """Vectors of length 1 by fact key, separate by palace and by space."""
 
     def upsert(self, palace: Palace, space: EmbeddingSpace, vectors: Mapping[int, Vector]) -> None:
-        """Write vectors, in place of those there are."""
+        """Write vectors, replacing existing ones."""
 
     def search(
         self,
@@ -42,13 +42,13 @@ class VectorIndex(Protocol):
         """The closest `among` these facts of the palace: key and cosine, best first."""
 
     def filter(self, palace: Palace, space: EmbeddingSpace, facts: Collection[int]) -> set[int]:
-        """Those of the facts that have a vector in this space."""
+        """The facts that have a vector in this space."""
 
     def delete(self, palace: Palace, facts: Collection[int]) -> None:
-        """Take away the vectors of these facts, in every space; unknown ones are skipped."""
+        """Delete the vectors of these facts, in every space; unknown ones are skipped."""
 
     def retain(self, palace: Palace, facts: Collection[int]) -> None:
-        """Take away the vectors of all other facts of the palace, in every space."""
+        """Delete the vectors of all other facts of the palace, in every space."""
 
 
 class PgVectorIndex:
@@ -97,17 +97,17 @@ class PgVectorIndex:
         FactVector.objects.filter(palace=palace).exclude(fact__in=facts).delete()
 
 
-_in_use: ContextVar[VectorIndex] = ContextVar("vector_index", default=PgVectorIndex())  # noqa: B039 - it keeps nothing.
+_in_use: ContextVar[VectorIndex] = ContextVar("vector_index", default=PgVectorIndex())  # noqa: B039 - it has no state.
 
 
 def index_in_use() -> VectorIndex:
-    """Where facts' vectors are written and searched: Postgres, unless a block says otherwise."""
+    """The index in use: Postgres, except inside a `using` block."""
     return _in_use.get()
 
 
 @contextmanager
 def using(index: VectorIndex) -> Iterator[None]:
-    """Inside the block, in this thread, facts are embedded into and searched in this index."""
+    """Use this index inside the block, in this thread."""
     token = _in_use.set(index)
     try:
         yield

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from language.storable import EMPTY, UNSTORABLE, digest, is_storable, storable_id, storable_label
 from language.transcripts import ROLES, Role, Transcript, Turn
-from palace.storable import EMPTY, UNSTORABLE, digest, is_storable, storable_id, storable_label
 
 REPEATED = "appears twice in its conversation"
 UNKNOWN_ROLE = "its role is none of those we know"

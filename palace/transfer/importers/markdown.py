@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
+from language.storable import digest
 from language.transcripts import Role, Transcript
-from palace.storable import digest
 from palace.transfer.importers.conversation import Conversation, Gatherer, as_id, as_time, label
 from palace.transfer.importers.files import Archive, Part
 from palace.transfer.importers.json_stream import LARGEST_ITEM

@@ -12,12 +12,12 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 
+from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entities import BadEntity, merge_entities, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
 from palace.queries.entities import display_name, named_like
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import about_entity
-from palace.storable import LABEL_LENGTH, storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.mentions import mention_rows, mentions_of
 from palace.views.shared.pagination import UncountedPage

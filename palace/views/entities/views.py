@@ -14,12 +14,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
 
+from language.storable import storable_label
 from palace.models import Entity, Fact, Mention, Palace
 from palace.models.facts import FactQuerySet
 from palace.queries.entities import named_like
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import EVER_TRUE, about_entity
-from palace.storable import storable_label
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.entities.mentions import mention_rows, mentions_of

@@ -13,10 +13,10 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
 from language.predicates import PREDICATES
+from language.storable import storable_label
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import about_entity
-from palace.storable import storable_label
 from palace.templatetags.fact_tags import CHANGES
 from palace.views.facts.filters import about_named, entity_asked
 from palace.views.shared.pagination import UncountedPage

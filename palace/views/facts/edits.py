@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 
+from language.storable import is_storable
 from palace import tasks
 from palace.curation.fact_deletion import Forgotten, delete_fact
 from palace.curation.fact_deletion import restore_fact as restore_with_words
@@ -18,7 +19,6 @@ from palace.errors import FactConflict, NoSuchFact
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.scope import Scope
 from palace.models import Fact, Palace
-from palace.storable import is_storable
 from palace.templatetags.palace_tags import counted
 from palace.views.facts.views import LONGEST_TEXT, show_fact
 from settings_app.access import PageRequest, signed_in_action

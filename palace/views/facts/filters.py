@@ -9,11 +9,11 @@ from typing import Literal, Self
 from django.db.models import Q
 from django.http import QueryDict
 
+from language.storable import storable_label
 from palace.models import Entity, Fact, Palace
 from palace.models.facts import FactQuerySet
 from palace.queries.entities import stored_name
 from palace.queries.facts import about_entity, in_category
-from palace.storable import storable_label
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
 State = Literal["held", "dropped", "all"]

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse
 from django.utils import timezone
 
 from language.predicates import PREDICATES
-from palace.curation.fact_deletion import resting_only_under
+from palace.curation.fact_deletion import only_sources_of
 from palace.knowledge.facts.history import history
 from palace.models import Fact, Palace, Proposal
 from palace.models.facts import FactQuerySet
@@ -79,7 +79,7 @@ def show_fact(request: PageRequest, memory: UUID, **form: Any) -> HttpResponse:
         "proposals": _waiting(palace, memory),
         "events": history(palace, memory)[-EVENTS_SHOWN:],
         "longest": LONGEST_TEXT,
-        "own_words": resting_only_under(palace, memory).count() if active else 0,
+        "own_words": only_sources_of(palace, memory).count() if active else 0,
         "in_its_place": _in_its_place(palace, shown) if form.get("conflict") else None,
         "text": shown.text,
         **form,

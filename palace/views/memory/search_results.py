@@ -9,7 +9,7 @@ from itertools import chain
 from language.analyzer import analyze
 from palace.queries.signals import SIGNALS, label_of
 from palace.recall.recall import Hit
-from palace.recall.rerank import move_told
+from palace.recall.rerank import describe_move
 from palace.views.shared.snippets import snippet_of
 
 # Smaller shares would be drawn as nothing and written as 0.00.
@@ -47,7 +47,7 @@ class HitRow:
     def moved(self) -> str:
         """How a reranking model moved it, in a sentence; empty without one."""
         before = self.hit.place_before
-        return "" if before is None else move_told(before, self.place)
+        return "" if before is None else describe_move(before, self.place)
 
 
 def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:

@@ -11,9 +11,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django_htmx.http import HttpResponseClientRedirect
 
-from palace.aaak import Pointer
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace
+from palace.models.aaak import Pointer
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.recall.recall import recall
 from palace.recall.request import RecallRequest

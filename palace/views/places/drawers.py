@@ -13,10 +13,10 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
-from palace.aaak import Pointer
 from palace.curation.trash import days_left
 from palace.errors import BadPointer
 from palace.models import Drawer, Entity, Evidence, Fact, Palace, RecollectionTrace
+from palace.models.aaak import Pointer
 from palace.queries.evidence import evidence_in, supported_facts
 from palace.queries.places import find_by_pointer, with_preview
 from palace.views.memory.views import show_memory

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from palace.curation.trash import drawers_in
-from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, to_be_merged
+from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
 from palace.models import Closet, Palace, Room, Wing
 from palace.queries.places import closet_rows, closets_of, drawers_of, loose_drawers_of, rooms_of
 from palace.templatetags.palace_tags import counted
@@ -96,7 +96,7 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     into = _own_wing(request, chosen)
     try:
         if request.method != "POST":
-            context = {"wing": wing, "plan": to_be_merged(wing, into)}
+            context = {"wing": wing, "plan": preview_merge(wing, into)}
             return render(request, "palace/wing_merge.html", context)
         merged = merge_wings(wing, into)
     except BadWing as error:

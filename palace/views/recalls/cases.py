@@ -11,10 +11,10 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from palace.evaluation.cases import take_back
-from palace.evaluation.trials import DEPTH, last_scores, try_now
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
 from palace.queries.places import with_preview
+from palace.recall.evaluation.cases import take_back
+from palace.recall.evaluation.trials import DEPTH, last_scores, try_now
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid

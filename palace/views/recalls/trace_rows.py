@@ -12,18 +12,18 @@ from uuid import UUID
 from django.utils.dateformat import format as format_date
 
 from language.analyzer import analyze
-from palace.evaluation.cases import case_of
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.queries.places import PREVIEW_LENGTH, with_preview
-from palace.recall.rerank import move_told
+from palace.recall.evaluation.cases import case_of
+from palace.recall.rerank import describe_move
 from palace.recall.trace import (
     KNOWN,
     NO_ROOM,
     PUT_LOWER,
     RANKED_LOWER,
     SHOWN,
-    TELLS_NOTHING,
     TOO_FAR,
+    UNINFORMATIVE_HIT,
 )
 from palace.views.recalls.score_steps import Scale, ScoreAccount
 from palace.views.shared.snippets import WORD, snippet_of
@@ -90,7 +90,7 @@ class TraceRow:
 
     @property
     def is_hit(self) -> bool:
-        return self.cut in ("", NO_ROOM, SHOWN, TELLS_NOTHING)
+        return self.cut in ("", NO_ROOM, SHOWN, UNINFORMATIVE_HIT)
 
     @property
     def is_shown_before(self) -> bool:
@@ -215,7 +215,7 @@ class _Rows:
 def _hit_note(hit: Mapping[str, Any], place: int) -> str:
     notes = []
     if "place_before" in hit:
-        notes.append(move_told(hit["place_before"], place))
+        notes.append(describe_move(hit["place_before"], place))
     if hit.get("shortened"):
         notes.append("The block holds only the stretch that is closest to the question.")
     return " ".join(notes)

@@ -11,12 +11,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
-from palace.aaak import Pointer
 from palace.errors import PalaceError
-from palace.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
+from palace.models.aaak import Pointer
 from palace.queries.evidence import with_quotes
 from palace.queries.facts import latest_versions
+from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.query_params import get_by_uuid

@@ -11,8 +11,8 @@ from django.db.models import Model, QuerySet
 from django.http import Http404
 from django.utils import timezone
 
+from language.storable import storable_time
 from palace.errors import PalaceError
-from palace.storable import storable_time
 
 M = TypeVar("M", bound=Model)
 

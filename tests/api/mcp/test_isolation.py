@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 
 from api.mcp import prompts, resources
@@ -25,6 +24,7 @@ from palace.working.entries import set_entry
 from palace.working.names import Namespace
 from settings_app.api_keys import issue
 from tests.conversations import START
+from tests.factories import rows_of_palace
 
 WORD = "Goffriller"
 SAID = f"I live in Lisbon. My sister Ada plays a cello by {WORD}."
@@ -85,13 +85,7 @@ def caller(user, subject=None):
 
 def everything_of(palace):
     """Every row of a palace but what recall writes down of itself, and its working memory."""
-    tables = [
-        model
-        for model in apps.get_models()
-        if any(field.name == "palace" for field in model._meta.fields)
-        and model.__name__ != "RecollectionTrace"
-    ]
-    rows = {model.__name__: list(model.objects.filter(palace=palace).values()) for model in tables}
+    rows = rows_of_palace(palace, without={"RecollectionTrace"})
     own = Caller.at_home(palace.owner, palace.subject)
     return rows, call(TOOLS["list_working_memory"], own, {}).structured_content["entries"][0][
         "value"

@@ -15,6 +15,7 @@ from django.db import connection
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from palace.models import Drawer
 from settings_app.audit import AuditLine
 
 MANAGE = str(settings.BASE_DIR / "manage.py")
@@ -35,10 +36,10 @@ def environment(transactional_db):
 
 
 def test_an_assistant_on_this_machine_has_the_palace(environment, owner):
-    unasked = []
+    is_opening = []
 
     async def note(message):
-        unasked.append(message)
+        is_opening.append(message)
 
     async def talk():
         command = [MANAGE, "mcp", "--owner", "owner", "--user-id", "ada"]
@@ -54,7 +55,7 @@ def test_an_assistant_on_this_machine_has_the_palace(environment, owner):
 
     anyio.run(talk)
     # A line that is no message would have been told, too.
-    assert unasked == []
+    assert is_opening == []
     [palace] = owner.palaces.all()
     assert palace.subject == "ada"
     assert not AuditLine.objects.exists()
@@ -71,3 +72,23 @@ def test_who_cannot_be_meant_is_not_made(owner, arguments, sentence):
     with pytest.raises(CommandError, match=sentence):
         call_command("mcp", *arguments)
     assert User.objects.get() == owner
+
+
+def test_with_the_queue_away_it_is_remembered_once(environment, owner, tmp_path):
+    environment["REDIS_URL"] = f"unix://{tmp_path}/no-such-socket"
+    said = {
+        "messages": [{"content": "I live in Lisbon."}],
+        "conversation_id": "one",
+        "idempotency_key": "k",
+    }
+
+    async def talk():
+        command = [MANAGE, "mcp", "--owner", "owner"]
+        server = StdioServerParameters(command=sys.executable, args=command, env=environment)
+        async with Client(server) as client:
+            return [await client.call_tool("remember", said) for _ in range(2)]
+
+    for kept in anyio.run(talk):
+        assert not kept.is_error, kept.content
+        assert len(kept.structured_content["drawers"]) == 1
+    assert [drawer.text for drawer in Drawer.objects.all()] == ["I live in Lisbon."]

@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from language.slugs import slug_of
+from language.storable import storable_id
 from palace.models import Drawer, Palace
-from palace.storable import storable_id
 from palace.working.ledger import Entry, Ledger
 from tests.api.rest.conftest import client_of
 from tests.factories import (

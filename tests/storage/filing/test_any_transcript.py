@@ -8,9 +8,9 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from language.storable import is_storable
 from language.transcripts import ROLES, Transcript, Turn
 from palace.models import Drawer
-from palace.storable import is_storable
 from palace.storage.filing.file import file_transcript
 from tests.hypothesis_profiles import examples
 

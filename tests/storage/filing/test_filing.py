@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from language.storable import EMPTY, UNSTORABLE
 from language.transcripts import Transcript
 from palace.models import Drawer, Room, Wing
-from palace.storable import EMPTY, UNSTORABLE
 from palace.storage.filing.file import DIFFERS, REPEATED, file_transcript, file_transcripts
 from tests.conversations import BATTERY, START, long_transcript, transcript
 

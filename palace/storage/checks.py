@@ -1,4 +1,4 @@
-"""What must hold before a deployment starts: `migrate` and `check --database default` ask it."""
+"""System checks of a deployment, run by `migrate` and `check --database default`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from palace.storage.indexing.spaces import verify
 def check_embedding_model(
     databases: Sequence[str] | None = None, **options: Any
 ) -> list[CheckMessage]:
-    """The settings name the model that the palaces are embedded with."""
+    """Check that the settings name the model that the palaces are embedded with."""
     if not databases or _is_behind():
         return []
     try:
@@ -28,6 +28,6 @@ def check_embedding_model(
 
 
 def _is_behind() -> bool:
-    """Tables that are still to be migrated cannot be asked."""
+    """Whether migrations are pending, so that tables may be missing."""
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
+from palace.recall.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
 
 
 @pytest.mark.parametrize(

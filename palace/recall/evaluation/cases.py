@@ -1,4 +1,4 @@
-"""Cases: what the owner says should have come, kept to be tried again."""
+"""Cases: questions with the drawers that the owner expects, for evaluating recall."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from settings_app.time_zone import zone_named
 
 
 class NotACase(PalaceError):
-    """The sentence says why nothing was saved, and what to do."""
+    """A case could not be saved; the message says why, and what to do."""
 
     code = "not_a_case"
 
@@ -25,25 +25,25 @@ DRAWER_GONE = "This drawer was deleted for good."
 
 
 def owners_time(palace: Palace, moment: datetime) -> datetime:
-    """`moment` by the clock of the palace's owner, who says "yesterday" by it."""
+    """`moment` in the owner's time zone, which "yesterday" refers to."""
     return moment.astimezone(zone_named(settings_of(palace.owner_id).time_zone))
 
 
 def case_of(trace: RecollectionTrace) -> RecallCase | None:
-    """The case that the trace's question belongs to, if it was saved."""
+    """The saved case of the trace's question, if any."""
     day = owners_time(trace.palace, trace.now).date()
     return RecallCase.objects.within(trace.palace).filter(query=trace.query, day=day).first()
 
 
 @transaction.atomic
 def expect(trace: RecollectionTrace, drawer: Drawer) -> RecallCase:
-    """Save that `drawer` should have come. Safe to repeat: a question of a day is one case.
+    """Save that `drawer` is expected. Idempotent: a question has one case per day.
 
     Raises:
-        NotACase: the question, or the drawer, is no longer there, or the drawer is in the trash.
+        NotACase: the question or the drawer was deleted, or the drawer is in the trash.
     """
     palace = trace.palace
-    palace.lock()  # Nothing is purged meanwhile.
+    palace.lock()  # Blocks purges.
     trace.refresh_from_db()
     if not trace.query:
         raise NotACase(QUESTION_GONE)
@@ -61,7 +61,7 @@ def expect(trace: RecollectionTrace, drawer: Drawer) -> RecallCase:
         defaults={"now": trace.now},
     )
     _, is_new = ExpectedDrawer.objects.get_or_create(palace=palace, case=case, drawer=held)
-    if is_new and case.tried_at:  # Not with this one among what it looked for.
+    if is_new and case.tried_at:  # The last trial did not expect this drawer.
         case.tried_at = None
         case.save(update_fields=["tried_at"])
     return case
@@ -69,7 +69,7 @@ def expect(trace: RecollectionTrace, drawer: Drawer) -> RecallCase:
 
 @transaction.atomic
 def take_back(case: RecallCase, drawer: Drawer) -> bool:
-    """Expect `drawer` no longer; whether the case went too, because nothing is left of it."""
+    """Remove an expected drawer; True if the case was deleted with its last one."""
     case.palace.lock()
     expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
     expected.filter(drawer=drawer).delete()

@@ -1,4 +1,4 @@
-"""How good an order of finds is, given what should have come. Pure."""
+"""Ranking metrics of found keys against wanted keys. Pure."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def all_at(found: Sequence[Key], wanted: Collection[Key], k: int) -> float:
 
 
 def reciprocal_rank(found: Sequence[Key], wanted: Collection[Key]) -> float:
-    """1 if the first find is wanted, 1/2 if only the second is, and so on; 0 if none is."""
+    """1 if the first key found is wanted, 1/2 if only the second is, and so on; 0 if none is."""
     places = (place for place, key in enumerate(found, start=1) if key in set(wanted))
     return 1 / next(places, float("inf"))

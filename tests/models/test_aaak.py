@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.aaak import Pointer, format_tags
 from palace.errors import BadPointer
+from palace.models.aaak import Pointer, format_tags
 
 
 @pytest.mark.parametrize("text", ["§ W-042/R-11/D-007", "W-42/R-11/D-7", " § w-042/r-011/d-0007 "])

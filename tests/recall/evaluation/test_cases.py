@@ -10,8 +10,8 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from palace.curation.purge import Purge
-from palace.evaluation.cases import NotACase, case_of, expect, take_back
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
+from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory
 

@@ -1,4 +1,4 @@
-"""Reading messages with a language model: one structured call, checked against the messages."""
+"""Fact answers: schema and validation of a model's facts against the messages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from language.candidate import TYPES, Candidate, FactType, Thing, Words
 from language.predicates import category_of
+from language.storable import LABEL_LENGTH
 from language.transcripts import Turn
-from palace.storable import LABEL_LENGTH
 
 MOST_FACTS = 60
 TEXT_CHARS = 1000
@@ -49,13 +49,13 @@ class FactsAnswer(BaseModel):
 
 
 def checked(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> list[Candidate]:
-    """What a model answered about these messages, as far as it makes sense, in their order."""
+    """The valid facts of a model's answer, in the order of the messages."""
     found = _made_to_fit(answers[:MOST_FACTS], turns)
     return sorted(found, key=lambda candidate: candidate.words[0].turn)
 
 
 def _made_to_fit(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterator[Candidate]:
-    """Those that say something of somebody; anything else in them is made to fit."""
+    """Convert complete answers to candidates; invalid values are normalised."""
     for answer in answers:
         text, subject = _line(answer.text, TEXT_CHARS), _line(answer.subject, LABEL_LENGTH)
         predicate = re.sub(r"\W+", "_", answer.predicate.strip().lower()).strip("_")
@@ -93,7 +93,7 @@ def _thing(answer: FactAnswer) -> Thing | None:
 
 
 def _words(answer: FactAnswer, turns: Sequence[Turn]) -> Words:
-    """Where the quotation stands: in the turn it names, else in another, else the whole turn."""
+    """The span of the quotation: in the named turn, else in another, else the whole turn."""
     named = min(max(answer.turn, 0), len(turns) - 1)
     quote = answer.quote.strip()
     for at in (named, *range(len(turns))) if quote else ():
@@ -104,7 +104,7 @@ def _words(answer: FactAnswer, turns: Sequence[Turn]) -> Words:
 
 
 def _day(answered: str) -> datetime | None:
-    """A date or time as it was answered; what is none is left out."""
+    """The date or time answered; None if invalid."""
     try:
         moment = datetime.fromisoformat(answered.strip())
     except ValueError:
@@ -113,5 +113,5 @@ def _day(answered: str) -> datetime | None:
 
 
 def _line(text: str, limit: int) -> str:
-    """On one line, as much of it as fits."""
+    """The text on one line, truncated to `limit`."""
     return " ".join(text.split())[:limit].strip()

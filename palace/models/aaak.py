@@ -9,7 +9,7 @@ from typing import Self
 
 from palace.errors import BadPointer
 
-# Letter of a tag, and what it stands for.
+# Tag letters and their meanings.
 TAGS = {"p": "people", "l": "locations", "e": "events", "i": "items", "t": "time"}
 
 _POINTER = re.compile(r"\s*(?:§\s*)?W-0*(\d{1,9})/R-0*(\d{1,9})/D-0*(\d{1,9})\s*", re.IGNORECASE)
@@ -40,5 +40,5 @@ class Pointer:
 
 
 def format_tags(tags: Mapping[str, Sequence[str]]) -> str:
-    """`@p Derek, Ann @l Lisbon`: letters in the order of `TAGS`, those without values left out."""
+    """`@p Derek, Ann @l Lisbon`: letters in the order of `TAGS`, without empty ones."""
     return " ".join(f"@{letter} {', '.join(tags[letter])}" for letter in TAGS if tags.get(letter))

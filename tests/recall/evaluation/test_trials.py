@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from palace.evaluation.cases import expect
-from palace.evaluation.trials import (
+from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
+from palace.pipeline.mine import mine
+from palace.recall.evaluation.cases import expect
+from palace.recall.evaluation.trials import (
     DEPTH,
     failures,
     last_scores,
@@ -16,8 +18,6 @@ from palace.evaluation.trials import (
     try_now,
     without_model,
 )
-from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
-from palace.pipeline.mine import mine
 from settings_app.models import MemorySettings
 from tests.conversations import transcript
 

@@ -1,21 +1,21 @@
-"""What the database can hold to the byte, and how ids and labels are made to fit it."""
+"""What the database can store: checks for texts, normalisation of ids, labels and times."""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
 
-# Of the columns that hold other systems' ids, and of those for titles and names.
+# Lengths of the columns for external ids, and for titles and names.
 ID_LENGTH = 200
 LABEL_LENGTH = 200
 
-# Why a message is not kept, in the words of receipts.
+# Reasons for skipping a message, as shown in receipts.
 EMPTY = "empty message"
 UNSTORABLE = "holds a character that cannot be stored (NUL or a lone surrogate)"
 
 
 def is_storable(text: str) -> bool:
-    """Whether Postgres can hold the text to the byte: UTF-8 without NUL."""
+    """Whether Postgres can store the text byte for byte: UTF-8 without NUL."""
     if "\0" in text:
         return False
     try:
@@ -26,19 +26,19 @@ def is_storable(text: str) -> bool:
 
 
 def storable_label(text: str) -> str:
-    """A title or a name, fit for a column. Unlike a message's text it need not stay to the byte."""
+    """A title or name normalised for a column; unlike a message's text it may be changed."""
     return text.encode(errors="replace").decode().replace("\0", "�").strip()[:LABEL_LENGTH]
 
 
 def storable_id(text: str) -> str:
-    """An id fit for a column: one too long for it is replaced by its beginning and a digest."""
+    """An id for a column: one that does not fit becomes its beginning and a digest."""
     if len(text) <= ID_LENGTH and is_storable(text):
         return text
     return f"{storable_label(text)[:100]}~{digest(text)}"
 
 
 def storable_time(moment: datetime) -> datetime:
-    """In UTC; what falls out of the calendar there, at either end, is moved to that end."""
+    """The moment in UTC, clamped to the range of datetime."""
     try:
         return moment.astimezone(UTC)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Trials: recall on the owner's own cases, without a trace, and how well it did."""
+"""Trials: run recall on the owner's cases, without a trace, and score it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from palace.evaluation.cases import owners_time
-from palace.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
 from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase
+from palace.recall.evaluation.cases import owners_time
+from palace.recall.evaluation.measures import all_at, any_at, recall_at, reciprocal_rank
 from palace.recall.recall import recall
 from palace.recall.recipes import RECIPES, Recipe
 from palace.recall.request import RecallRequest
 
-# So many hits are looked at; what comes later counts as not found.
+# Hits per trial; a drawer below this rank counts as not found.
 DEPTH = 20
 
 MEASURES = {
@@ -31,13 +31,13 @@ MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What recall found for a case.
+    """The result of recall for a case.
 
     Attributes:
-        found: Keys of the drawers that came, best first, at most `DEPTH`.
+        found: Keys of the drawers found, best first, at most `DEPTH`.
         wanted: The expected drawers that are not in the trash.
-        trashed: How many are, and were left out of the scores.
-        notes: What was degraded, in sentences.
+        trashed: Number of expected drawers in the trash, which are not scored.
+        notes: Sentences on what was degraded.
     """
 
     case: RecallCase
@@ -48,21 +48,21 @@ class Trial:
 
     @property
     def is_scored(self) -> bool:
-        """Whether there is anything left that could come."""
+        """Whether any expected drawer is outside the trash."""
         return bool(self.wanted)
 
     def place(self, drawer: Drawer) -> int | None:
-        """From 1; None where it did not come."""
+        """The drawer's rank from 1; None if not found."""
         return self.found.index(drawer.pk) + 1 if drawer.pk in self.found else None
 
     @property
     def missed(self) -> list[Drawer]:
-        """Expected, and not among the first five."""
+        """Expected drawers that are not among the first five."""
         return [drawer for drawer in self.wanted if drawer.pk not in self.found[:5]]
 
 
 def try_case(case: RecallCase, recipe: str = "default") -> Trial:
-    """Ask the case's question again, as at its time. No model is asked but by its own recipe."""
+    """Recall the case's question as of its time. A model reranks only if the recipe does."""
     expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
     drawers = Drawer.objects.within(case.palace).with_place()
     held = list(drawers.filter(pk__in=expected.values("drawer")).order_by("pk"))
@@ -87,7 +87,7 @@ def try_case(case: RecallCase, recipe: str = "default") -> Trial:
 
 
 def _asked_itself(case: RecallCase, wanted: Sequence[Drawer]) -> list[int]:
-    """A question of the chat is itself remembered by now, and would come before its answers."""
+    """Drawers with the question itself, which chat has filed, and which would rank first."""
     same = Drawer.objects.within(case.palace).kept().filter(text=case.query)
     keys = same.exclude(pk__in=[drawer.pk for drawer in wanted]).values_list("pk", flat=True)
     return list(keys)
@@ -98,19 +98,19 @@ def needs_model(recipe: Recipe) -> bool:
 
 
 def without_model() -> list[str]:
-    """Names of the recipes that cost nothing."""
+    """Names of the recipes that call no paid model."""
     return [name for name, recipe in RECIPES.items() if not needs_model(recipe)]
 
 
 def scores(trials: Iterable[Trial]) -> dict[str, float]:
-    """The mean of each measure over the trials that count; empty where none does."""
+    """The mean of each measure over the scored trials; empty if there are none."""
     return _means(
         (trial.found, [drawer.pk for drawer in trial.wanted]) for trial in trials if trial.is_scored
     )
 
 
 def last_scores(palace: Palace) -> tuple[int, dict[str, float]]:
-    """How many cases counted when they were last tried, and the same means over those."""
+    """Number of cases scored at their last trial, and their mean measures."""
     tried = RecallCase.objects.within(palace).exclude(tried_at=None)
     kept = Drawer.objects.within(palace).kept()
     expected = ExpectedDrawer.objects.filter(palace=palace, case__in=tried, drawer__in=kept)
@@ -121,7 +121,7 @@ def last_scores(palace: Palace) -> tuple[int, dict[str, float]]:
 
 
 def _found(places: Mapping[int, int | None]) -> list[int]:
-    """The order that put these drawers there; the others are 0."""
+    """The ranking with these drawers at their ranks, and 0 elsewhere."""
     at = {place: drawer for drawer, place in places.items()}
     return [at.get(place, 0) for place in range(1, DEPTH + 1)]
 
@@ -137,7 +137,7 @@ def _means(pairs: Iterable[tuple[Sequence[int], Sequence[int]]]) -> dict[str, fl
 
 
 def try_now(palace: Palace, *, at_most: int, seconds: float) -> int:
-    """Try cases, those longest untried first, and keep where each drawer came; returns how many."""
+    """Try cases, least recently tried first, and save each drawer's rank; returns how many."""
     deadline = time.monotonic() + seconds
     cases: QuerySet[RecallCase] = RecallCase.objects.within(palace).select_related("palace")
     tried = 0
@@ -151,7 +151,7 @@ def try_now(palace: Palace, *, at_most: int, seconds: float) -> int:
 
 @transaction.atomic
 def _keep(trial: Trial) -> None:
-    """Rows that were taken back or purged meanwhile stay away."""
+    """Save the ranks; rows deleted in the meantime are not created again."""
     case = trial.case
     RecallCase.objects.within(case.palace).filter(pk=case.pk).update(tried_at=timezone.now())
     expected = ExpectedDrawer.objects.filter(palace=case.palace_id, case=case)
@@ -161,5 +161,5 @@ def _keep(trial: Trial) -> None:
 
 
 def failures(trials: Sequence[Trial]) -> list[Trial]:
-    """Where not all that was expected is among the first five."""
+    """Trials with an expected drawer that is not among the first five."""
     return [trial for trial in trials if trial.is_scored and trial.missed]

@@ -1,0 +1,72 @@
+"""A database as version 0.6.0 left it, started with today's program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config import embedded
+from tests.config.conftest import House
+
+# `pg_dump --format=custom` of two people, three palaces and 20 messages; see README.md beside it.
+DUMP = Path(__file__).with_name("loci-0.6.0.dump")
+VERBATIM = " Two spaces before,\ttab and CRLF:\r\n# not a heading\u2028\N{EM DASH} end  "
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory):
+    house = House(tmp_path_factory.mktemp("old") / "home")
+    layout = embedded.Layout(house.home)
+    with embedded.services(layout):
+        restore = embedded.postgres_bin() / "pg_restore"
+        subprocess.run(
+            [restore, "--exit-on-error", "--no-owner", "--dbname", layout.database_url, DUMP],
+            check=True,
+        )
+        house.manage("migrate", "--verbosity=0")
+        yield house, layout
+    house.tear_down()
+
+
+def rows(layout, query):
+    with psycopg.connect(layout.database_url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_the_audit_finds_every_palace_whole(upgraded):
+    house, _ = upgraded
+    audit = house.manage("audit", "--all", "--json", check=False)
+    report = json.loads(audit.stdout)
+    failed = [
+        (palace["name"], finding)
+        for palace in report["palaces"]
+        for finding in palace["findings"]
+        if finding["wrong"]
+    ]
+    assert failed == []
+    assert audit.returncode == 0
+    assert len(report["palaces"]) == 3
+
+
+def test_every_word_is_there_to_the_byte(upgraded):
+    _, layout = upgraded
+    texts = [text for [text] in rows(layout, "SELECT text FROM palace_drawer ORDER BY id")]
+    assert len(texts) == 20
+    assert VERBATIM in texts
+
+
+def test_what_was_known_is_known(upgraded):
+    _, layout = upgraded
+    known = dict(rows(layout, "SELECT text, fate FROM palace_fact"))
+    assert known["User lives in Lisbon"] == ""
+    assert known["User lives in Porto"] == "superseded"
+
+
+def test_recall_finds_it(upgraded):
+    house, _ = upgraded
+    found = house.manage("recall", "Which wood did I choose for the boat?", "--user", "ada").stdout
+    assert "planked with larch" in found
