@@ -52,16 +52,16 @@ class Expected:
     """A pattern of a fact that accepts equivalent wordings.
 
     Attributes:
-        subject: Names, one of which is the subject's; `*` stands for any characters.
+        subject: Names, one of which must match; `*` matches any characters.
         predicate: Predicates, likewise.
-        words: All of them are in the object or the text, as whole words and in whatever case; of
-            alternatives (`cat|kitten`) one is, and `vegan*` is the beginning of a word.
-        without: None of them is, likewise.
-        stance: What it may be, where the fact has any.
-        aspect: What it should be, with `*` likewise; empty: it does not matter.
-        valid_from: The beginning of an ISO date: `2024-05` is any day of that May. Empty: it does
-            not matter. Likewise `valid_to`.
-        how: Of what is to be retired, the fates that are right.
+        words: All must occur in the object or the text, as whole words, ignoring case; `cat|kitten`
+            are alternatives, and `vegan*` is the beginning of a word.
+        without: None of these may occur.
+        stance: The allowed stances, if the fact has one.
+        aspect: The expected aspects, with `*`; empty: any.
+        valid_from: The beginning of an ISO date: `2024-05` is any day of that May; empty: any.
+            Likewise `valid_to`.
+        how: The right fates of a fact that should be retired.
     """
 
     subject: tuple[str, ...]

@@ -51,14 +51,14 @@ class Score:
     """The result of one scenario.
 
     Attributes:
-        matched: Active facts, each with what it was expected as.
-        shared: What is expected and said by a fact that stands for another one already: "at Google
-            as an engineer" may be one fact or two.
-        missed: What is expected, and no active fact says.
-        extra: Active facts that nobody expects; also the second that says the same.
-        allowed: Active facts that may be there or not.
-        still_active: Those of `extra` that should have been retired.
-        retired: What should be retired, each with how it went: `as expected`, `another fate`,
+        matched: Active facts, each with its expected fact.
+        shared: Expected facts that match a fact already paired with another one: "at Google as an
+            engineer" may be one fact or two.
+        missed: Expected facts without an active fact.
+        extra: Unexpected active facts, duplicates included.
+        allowed: Active facts that are ignored.
+        still_active: Those of `extra` that should be retired.
+        retired: Facts that should be retired, each with its outcome: `as expected`, `another fate`,
             `still active` or `never held`.
     """
 
@@ -73,7 +73,7 @@ class Score:
 
 
 def score(scenario: Scenario, found: Sequence[Found]) -> Score:
-    """Each active fact stands for at most one expected one, so that saying it twice costs."""
+    """Pair each active fact with at most one expected fact, so that duplicates count as errors."""
     active = [fact for fact in found if not fact.fate]
     pairs = _paired([_choices(each, active, scenario.retired) for each in scenario.active])
     matched = [(scenario.active[at], active[pairs[at]]) for at in sorted(pairs)]
@@ -108,7 +108,7 @@ def matches(expected: Expected, fact: Found) -> bool:
 
 
 def _may_be(scenario: Scenario, fact: Found) -> bool:
-    """That somebody is called what we call them says nothing, and counts neither way."""
+    """Ignore facts that name a subject by its own name."""
     names_itself = fact.predicate == "name" and fact.object.lower() == fact.subject.lower()
     return names_itself or _any_matches(scenario.may, fact)
 
@@ -127,7 +127,7 @@ def _holds(said: str, word: str) -> bool:
 
 @cache
 def _pattern(word: str) -> re.Pattern[str]:
-    """Of `cat|vegan*`: one of the alternatives, whole or as the beginning of a word."""
+    """The pattern of `cat|vegan*`: an alternative as a whole word, or as the start of one."""
     alternatives = [
         re.escape(each.rstrip("*")) + ("" if each.endswith("*") else r"(?!\w)")
         for each in word.split("|")
@@ -136,9 +136,9 @@ def _pattern(word: str) -> re.Pattern[str]:
 
 
 def _choices(expected: Expected, active: Sequence[Found], retired: Sequence[Expected]) -> list[int]:
-    """The active facts that say what is expected, by their indices; those quite right come first.
+    """Indices of the active facts that match, those with the fewest wrong details first.
 
-    What should have been retired is none of them, if a wrong date gives it away.
+    A fact that should be retired is left out if a detail is wrong.
     """
     fitting = [at for at, fact in enumerate(active) if matches(expected, fact)]
     wrong = {
@@ -149,9 +149,9 @@ def _choices(expected: Expected, active: Sequence[Found], retired: Sequence[Expe
 
 
 def _paired(choices: Sequence[Sequence[int]]) -> dict[int, int]:
-    """From whoever chooses to what it gets, both by index: as many pairs as there can be.
+    """A maximum matching: the choice of each chooser, both by index.
 
-    Augmenting paths (Kuhn, 1955); what is named first is tried first.
+    Augmenting paths (Kuhn, 1955); earlier choices are tried first.
     """
     taken: dict[int, int] = {}
 
@@ -170,7 +170,7 @@ def _paired(choices: Sequence[Sequence[int]]) -> dict[int, int]:
 
 
 def details(expected: Expected, fact: Found) -> Iterator[tuple[str, bool]]:
-    """The details that are asked for, by their names, each with whether it is right."""
+    """The expected details by name, each with whether it is right."""
     if expected.aspect:
         yield "aspect", _is_one_of(expected.aspect, fact.aspect)
     if expected.valid_from:
@@ -191,9 +191,10 @@ def _outcome(expected: Expected, extra: Sequence[Found], found: Sequence[Found])
 def report(scores: Sequence[Score]) -> dict[str, Any]:
     """Figures of all scenarios, each `{"value", "ci", "n"}`; the value of none is None.
 
-    `precision` is what matched of all active facts but the allowed; `recall` what was found of all
-    expected; `retired` what was retired as expected; `details` the dates and aspects that are right
-    of what matched; `quiet` the scenarios that tell nothing worth keeping and left nothing.
+    `precision` is the share of matched facts among active ones, without the allowed; `recall` that
+    of found facts among expected ones; `retired` that of facts retired as expected; `details` that
+    of right dates and aspects of matched facts; `quiet` that of scenarios without expected facts
+    that left none.
     """
     outcomes = Counter(outcome for one in scores for _, outcome in one.retired)
     matched = sum(len(one.matched) for one in scores)
@@ -214,13 +215,13 @@ def report(scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def by_tag(scores: Sequence[Score]) -> dict[str, dict[str, Any]]:
-    """A report of each tag's scenarios; one with several tags counts under each."""
+    """A report for each tag; a scenario with several tags counts for each."""
     tags = sorted({tag for one in scores for tag in one.scenario.tags})
     return {tag: report([one for one in scores if tag in one.scenario.tags]) for tag in tags}
 
 
 def share(some: int, of: int) -> dict[str, Any]:
-    """A share with its 95 % interval (Wilson, 1927), as if all were independent."""
+    """A share with its 95 % interval (Wilson, 1927), assuming independence."""
     if not of:
         return {"value": None, "ci": None, "n": 0}
     value, spread = some / of, Z * Z / of
@@ -238,9 +239,9 @@ def choose_model(*, with_model: bool) -> None:
 
 
 def play(scenario: Scenario) -> list[Found]:
-    """Tell it call by call, and give all its facts: those that are held and those retired.
+    """Send the messages call by call; return all facts, active and retired.
 
-    Call it once per scenario: the second time everything would be a repetition.
+    Call it once per scenario: a second run would only repeat the facts.
     """
     owner, _ = get_user_model().objects.get_or_create(username="bench")
     palace, _ = Palace.objects.get_or_create(owner=owner, subject=scenario.id)

@@ -36,9 +36,9 @@ PALACES, OFF_TOPIC_FILE = FOLDER / "palaces.txt", FOLDER / "off_topic.txt"
 APART = timedelta(minutes=2)
 
 RECIPE = "default"
-# A palace of all the people together, for what is found by chance among more drawers.
+# A palace of all people, to measure chance matches among more drawers.
 EVERYBODY = "everybody"
-# About this many palaces of a data set get all off-topic questions.
+# About so many palaces of a data set are asked all off-topic questions together.
 ASKED_ALL = 5
 # An answer counts as found within this rank.
 FOUND = 10
@@ -46,7 +46,7 @@ FOUND = 10
 
 @dataclass(frozen=True, slots=True)
 class Answerable:
-    """A question and the messages that answer it, as `conversation/message`."""
+    """A question and the ids of its answers, as `conversation/message`."""
 
     text: str
     gold: frozenset[str]
@@ -54,11 +54,11 @@ class Answerable:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One palace, and what is asked of it.
+    """One palace and its questions.
 
     Attributes:
         now: When the questions are asked.
-        near_misses: About things like those that were said, without an answer.
+        near_misses: Questions similar to the palace's content, without an answer.
     """
 
     id: str
@@ -71,7 +71,7 @@ class Person:
 def read_people(path: Path = PALACES) -> list[Person]:
     """
     Raises:
-        BadData: a line cannot be read, or a gold message is not there.
+        BadData: a line is invalid, or a gold message is missing.
     """
     blocks: list[list[str]] = []
     for line in _lines(path):
@@ -118,7 +118,7 @@ def _named(line: str) -> tuple[str, datetime]:
         name, moment = line[2:].split(" | ")
         return name.strip(), datetime.fromisoformat(moment).replace(tzinfo=UTC)
     except ValueError:
-        raise BadData(f"{line!r} is not a name and a moment.") from None
+        raise BadData(f"{line!r} is not a name and a time.") from None
 
 
 def _transcripts(person: str, block: Sequence[str]) -> Iterator[Transcript]:
@@ -153,12 +153,12 @@ def _answerable(line: str, transcripts: Sequence[Transcript]) -> Answerable:
         if part in turn.text
     }
     if not (arrow and gold):
-        raise BadData(f"{line!r} names no message that was said.")
+        raise BadData(f"{line!r} names no existing message.")
     return Answerable(text, frozenset(gold))
 
 
 def take_in(people: Sequence[Person]) -> dict[str, Palace]:
-    """A palace each, and one of everybody, by name."""
+    """A palace for each person and one for all, by name."""
     palaces = {EVERYBODY: _palace(EVERYBODY, [t for each in people for t in each.transcripts])}
     for each in tqdm(people, desc="in", unit="person", disable=None):
         palaces[each.id] = _palace(each.id, each.transcripts)
@@ -239,8 +239,8 @@ def _keys(palace: Palace, gold: frozenset[str]) -> set[int]:
 
 
 def _facts(palace: Palace, result: Found, kind: str, gold: frozenset[str]) -> Counter[str]:
-    """How many questions of a kind bring facts without and with the floor; how many bring facts
-    that rest on their answers.
+    """Count questions with facts, without and with the floor, and those with facts whose
+    evidence is a gold message.
     """
     before = facts_for(palace, result.space, result.question, limit=recipe_named(RECIPE).facts)
     floor = fact_floor(result.question, is_refused=result.scored.relevance.is_refused)
@@ -265,9 +265,9 @@ def _resting_on(palace: Palace, gold: frozenset[str]) -> set[int]:
 
 
 def measure(cases: Sequence[Case], off_topic: Sequence[str]) -> dict[str, float | int]:
-    """Shares of a data set's questions, and of ours asked of its palaces, that are refused.
+    """The shares of refused questions: of a data set, and of ours asked in its palaces.
 
-    An answerable one that is refused has lost all of its gold.
+    A refused answerable question has lost all of its gold.
     """
     totals: Counter[str] = Counter()
     refused: Counter[str] = Counter()

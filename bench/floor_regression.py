@@ -1,6 +1,6 @@
-"""Fitting recall's floor to made-up questions: logistic regression, and the choice of a threshold.
+"""Fit recall's floor to made-up questions: logistic regression, and the choice of a threshold.
 
-Pure: the same models come out of the same observations.
+Pure and deterministic.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Observation:
 
     Attributes:
         person: Whose question it is: folds leave out whole people.
-        exempt: The floor does not hold for it, or for its answer.
-        found: Its answer is among the first ten by score; of other kinds, always.
+        exempt: The floor does not apply to it, or to its answer.
+        found: Its answer is among the first ten by score; always true for other kinds.
     """
 
     kind: str
@@ -73,8 +73,8 @@ class Observation:
 class Fitted:
     """
     Attributes:
-        least: The threshold that was chosen.
-        curve: By threshold, shares of each kind that are refused, by models that have not seen
+        least: The chosen threshold.
+        curve: By threshold, the refused share of each kind, by models that were not fitted on
             the person.
     """
 
@@ -84,7 +84,7 @@ class Fitted:
 
     @property
     def model(self) -> dict[str, Any]:
-        """As recall reads it."""
+        """In the form that recall reads."""
         return {"weights": self.weights, "least": self.least}
 
 
@@ -124,7 +124,7 @@ def fit_all(observations: Sequence[Observation]) -> dict[str, Fitted]:
 
 def fit(observations: Sequence[Observation], name: str) -> Fitted:
     names = FEATURES[name]
-    # What is not found anyway, as by words what shares none, no threshold brings back.
+    # Leave out answers that no threshold can bring back: those that recall does not find.
     fair = [
         o
         for o in observations
@@ -159,7 +159,7 @@ def _curve(
 
 
 def _weights(rows: Floats, kinds: npt.NDArray[np.str_]) -> Floats:
-    """Newton's method; both kinds count the same. The first column is the bias."""
+    """Newton's method; both kinds have equal weight. The first column is the bias."""
     answerable = kinds == ANSWERABLE
     counts = np.where(answerable, QUESTIONS / answerable.sum(), QUESTIONS / (~answerable).sum())
     mean, spread = rows.mean(axis=0), rows.std(axis=0)

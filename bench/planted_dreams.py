@@ -31,7 +31,7 @@ from palace.storage.indexing.spaces import active_space
 
 FOLDER = Path(__file__).parent / "dreams"
 SUBJECT = "User"
-# Whom they are about: of whom nothing else is told that would be at odds with it.
+# The people that groups are assigned to, so that no two groups conflict by accident.
 PEOPLE = (
     "Aldous Brigid Cosmo Delphine Evander Fleur Gideon Hester Ivo Jocasta Kester Leonora Magnus"
     " Nerys Osbert Perdita Quentin Rosalind Stellan Tamsin Ursula Valentin Winifred Xanthe"
@@ -95,7 +95,7 @@ def read(limit: int | None = None) -> list[Group]:
         limit: The number of each kind; by default all.
 
     Raises:
-        BadPlanting: a line is none.
+        BadPlanting: a line is invalid.
     """
     groups = [group for kind in KINDS for group in list(_lines(kind))[:limit]]
     return list(_assign_people(groups))
@@ -112,7 +112,7 @@ def _lines(kind: str) -> Iterator[Group]:
 
 
 def _assign_people(groups: Sequence[Group]) -> Iterator[Group]:
-    """Two groups with a word of their objects, or a matter, in common are of two people."""
+    """Groups that share a word of their objects, or a topic, get different people."""
     taken: defaultdict[str, set[str]] = defaultdict(set)
     texts: set[str] = set()
     for group in groups:

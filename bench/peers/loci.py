@@ -19,12 +19,12 @@ from settings_app.models import MemorySettings
 
 
 class Inside:
-    """To be used within a schema of its own."""
+    """Use it within a separate database schema."""
 
     def __init__(self, recipe: str = "default") -> None:
         self._recipe = recipe
         self._owner = get_user_model().objects.create(username="bench")
-        # The others have no model of language either, whatever the operator has set.
+        # Without a language model, like the others, whatever the operator configured.
         MemorySettings.objects.create(owner=self._owner, provider=MemorySettings.NO_MODEL)
         self._before = self._after = 0
         self._palace = Palace.objects.own(self._owner)
@@ -56,7 +56,7 @@ class Inside:
 
 
 def _schema_bytes() -> int:
-    """Of all tables of the schema in use, with their indexes; what recalls left behind apart."""
+    """The size of all tables of the current schema with indexes, except recall traces."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"
@@ -68,12 +68,12 @@ def _schema_bytes() -> int:
 
 
 def _server_bytes() -> int:
-    """Memory of the database server's processes, what they share counted once; 0 if elsewhere."""
+    """Memory of the database server's processes, shared pages once; 0 on another machine."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         [backend] = cursor.fetchone()
     try:
-        # An address of this machine's may well be another's: a container counts for itself.
+        # A local address may belong to a container, whose processes are not visible here.
         if Path(f"/proc/{backend}/comm").read_text().strip() != "postgres":
             return 0
         server = _parent(backend)
@@ -86,13 +86,13 @@ def _server_bytes() -> int:
 def _parent(pid: int) -> int:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:  # It ended just now.
+    except OSError:  # It has just ended.
         return 0
     return int(stat.rpartition(")")[2].split()[1])
 
 
 def _share(pid: int) -> int:
-    """Its proportional set size, which counts a shared page by its share."""
+    """Its proportional set size: shared pages divided by their users."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024

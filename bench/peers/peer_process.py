@@ -24,19 +24,19 @@ from language.transcripts import Transcript, Turn
 from llm.embedding import build, deployment_model
 from llm.embedding.cores import available_cores
 
-# Nobody listens there: what would reach out fails at once instead of waiting, or of telling.
+# A closed port: network access fails at once instead of waiting or sending data.
 _NOWHERE = "http://127.0.0.1:9"
 
 
 def install(peer: Peer) -> None:
-    """What is installed already, by the same lock, is left alone.
+    """Install the packages; skip a peer that is installed from the same lock.
 
     Raises:
         PeerFailed: no environment can be made, or a package cannot be had.
     """
     peer.home.parent.mkdir(parents=True, exist_ok=True)
     with (peer.home.parent / f".{peer.name}.lock").open("w") as turn:
-        # Whoever comes second waits, and finds it done.
+        # A second process waits, and finds it installed.
         fcntl.flock(turn, fcntl.LOCK_EX)
         if not peer.is_installed():
             _install(peer)
@@ -63,7 +63,7 @@ def _run(peer: Peer, command: list[str]) -> None:
 
 
 class Outside:
-    """Speaks with a peer's adapter: a JSON object a line each way."""
+    """Talks to a peer's adapter: one JSON object per line in each direction."""
 
     def __init__(self, title: str, process: subprocess.Popen[str], log: Path) -> None:
         self._title, self._process, self._log = title, process, log
@@ -100,7 +100,7 @@ class Outside:
 
 @contextmanager
 def peer_process(peer: Peer) -> Iterator[Outside]:
-    """The peer, if it is installed.
+    """Start an installed peer.
 
     Raises:
         PeerFailed: it is not installed, or it cannot run.
@@ -118,7 +118,7 @@ def peer_process(peer: Peer) -> Iterator[Outside]:
 
 @contextmanager
 def process(title: str, command: Sequence[str]) -> Iterator[Outside]:
-    """An adapter at work on files of its own, which are gone at the end."""
+    """An adapter's process with temporary files."""
     with tempfile.TemporaryDirectory(prefix="loci-peer-") as folder:
         home, log = Path(folder), Path(folder) / "log"
         with log.open("w") as errors, _started(command, home, errors) as running:
@@ -141,7 +141,7 @@ def _started(command: Sequence[str], home: Path, errors: Any) -> subprocess.Pope
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """Its input ends, so it does; one that hangs is stopped."""
+    """Close its input, which ends it; stop it if it hangs."""
     try:
         running.communicate(timeout=30)
     except (subprocess.TimeoutExpired, BrokenPipeError):
@@ -149,7 +149,7 @@ def _end(running: subprocess.Popen[str]) -> None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """No key, no account and no hub: what is told is told nobody, and what is kept goes with us."""
+    """An environment without keys, accounts or hubs, with all files in the temporary folder."""
     model = build.ensure_built(settings.MODELS_DIR, deployment_model().name)
     store = home / "store"
     store.mkdir()
@@ -159,7 +159,7 @@ def _environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "TMPDIR": str(home),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUNBUFFERED": "1",  # Else what was printed long ago follows the reason for the end.
+        "PYTHONUNBUFFERED": "1",  # Otherwise older output may follow the error.
         "TOKENIZERS_PARALLELISM": "false",
         "PEER_FOLDER": str(store),
         "PEER_MODEL": str(model / build.MODEL_FILE),
@@ -176,7 +176,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _message(transcript: Transcript, turn: Turn) -> dict[str, str]:
-    """A message as a user of these libraries would hand it over; `docs/peers.md` says why."""
+    """A message as users of these libraries pass it; `docs/peers.md` says why."""
     speaker = turn.speaker
     return {
         "key": f"{transcript.external_id}/{turn.external_id}",

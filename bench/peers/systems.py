@@ -14,8 +14,8 @@ from bench.datasets.base import Case, Question
 from language.transcripts import Transcript, Turn
 
 _SAID = Turn("1", "user", "Nothing of note was said.", datetime(2024, 1, 1, tzinfo=UTC))
-# Taken in and asked first of all: what a process does once, such as reading the model, is not
-# the question.
+# Ingested and asked before the measurement, so that one-time costs, such as loading the model, do
+# not count.
 WARM_UP = Case(
     "warm-up",
     (Transcript("bench", "1", "", (_SAID,)),),
@@ -53,11 +53,11 @@ class Weight:
 
 class System(Protocol):
     def take_in(self, case: Case) -> float:
-        """Take in a person's conversations; how many seconds it took."""
+        """Ingest a person's conversations; return the seconds it took."""
         ...
 
     def ask(self, question: Question, top_k: int) -> Found:
-        """Ask of the person taken in last."""
+        """Ask about the person ingested last."""
         ...
 
     def weigh(self) -> Weight: ...
@@ -83,7 +83,7 @@ class Peer:
 
     @property
     def adapter(self) -> str:
-        """The module that speaks for it, run by its own Python."""
+        """The adapter's module, run by the peer's own Python."""
         return f"bench.peers.adapters.{self.name}"
 
     @property
@@ -102,7 +102,7 @@ class Peer:
 
     @property
     def stamp(self) -> Path:
-        """Says which lock was installed, written last."""
+        """A file that names the installed lock, written last."""
         return self.home / ".loci-peer"
 
     def digest(self) -> str:
@@ -112,7 +112,7 @@ class Peer:
         return self.stamp.is_file() and self.stamp.read_text() == self.digest()
 
     def version(self) -> str:
-        """Of its package, as locked."""
+        """The locked version of its package."""
         lines = self.lock.read_text().splitlines()
         [line] = [line for line in lines if line.startswith(f"{self.package}==")]
         return line.split("==")[1].split()[0]

@@ -1,4 +1,4 @@
-"""Plain Chroma: one document a message, asked by meaning."""
+"""Plain Chroma: one document per message, semantic search."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.peers.adapters.stream import Message, Peer, serve
 
 
 class SameMiniLM(chromadb.EmbeddingFunction[list[str]]):  # type: ignore[misc]
-    """Chroma's default model under its default name, from files that are here already.
+    """Chroma's default model under its default name, from local files.
 
     Chroma makes one whenever it opens a collection, so the model itself is shared, as the session
     of Chroma's own function is.
     """
 
     def __init__(self) -> None:
-        """Chroma warns of a function that has none."""
+        """Chroma warns about a function without a constructor."""
 
     def __call__(self, input: list[str]) -> list[Any]:
         return list(shared_model().embed(input))
