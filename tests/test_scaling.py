@@ -10,11 +10,11 @@ import pytest
 from pydantic import BaseModel
 
 from api.openai.alignment import Kept, lay
-from api.openai.message_text import Said, read_history
+from api.openai.chat_request import Said, read_history
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
-from chat.titles import title_of
+from chat.models import title_of
 from language.analyzer import analyze
 from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts

@@ -19,9 +19,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 
 from api.mcp.callers import Caller
-from api.mcp.server import Context, server_for
-from api.mcp.threads import in_thread
-from api.rest.authentication import check_rate, key_in
+from api.mcp.server import Context, in_thread, server_for
+from api.rest.access import check_rate, key_in
 from api.rest.problems import Problem, as_json, problem_of
 from settings_app import throttling
 from settings_app.throttling import Rate

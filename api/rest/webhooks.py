@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest.access import subject_for
 from api.rest.base import ApiView
-from api.rest.palaces import subject_for
 from api.rest.problems import not_found
 from palace.models import Webhook, WebhookDelivery
 from palace.tasks import deliver_webhooks

@@ -13,10 +13,20 @@ from django.core.management import CommandError, call_command
 
 from bench.datasets.base import Question
 from bench.metrics import mean
-from bench.schema import drop_schema, schemas
-from bench.training.examples import Example
-from bench.training.fitting import List, Pair, fit_adapter, fit_weights
-from bench.training.learning import FOLDS, KINDS, Learnt, figures, folds, learn_weights
+from bench.recall_training import (
+    FOLDS,
+    KINDS,
+    Learnt,
+    List,
+    Pair,
+    figures,
+    fit_adapter,
+    fit_weights,
+    folds,
+    learn_weights,
+)
+from bench.runs import drop_schema, schemas
+from bench.training_examples import Example
 from palace.recall.query import LEARNT_FOLDER, apply_map
 from tests.bench.conversations import LOCOMO
 

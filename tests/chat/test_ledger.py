@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 
 from chat import replies, reply_ending
-from chat.views.ledgers import AWAY
+from chat.views.conversations import LEDGER_AWAY
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite
@@ -256,7 +256,7 @@ def test_without_redis_the_page_says_so(client, alice, talk, settings, tmp_path)
     settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
     response = client.get(reverse("conversation_ledger", args=[talk.uuid]))
     assert response.status_code == 503
-    assert AWAY in response.text
+    assert LEDGER_AWAY in response.text
 
 
 def test_a_deleted_conversation_leaves_no_ledger(client, alice, talk, told):

@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 
 from chat import live, replies, reply_ending
-from chat.errors import BadText, NothingToRetry, StillWriting
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
+from chat.replies import BadText, NothingToRetry, StillWriting
 from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from language.transcripts import Transcript, Turn
 from llm.models import Usage

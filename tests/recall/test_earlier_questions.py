@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from api.rest.palace.record_shapes import LEFT_OUT
-from chat.extractive import NO_MODEL, NOTHING_FITS, extractive_reply
+from api.rest.palace.record import LEFT_OUT
+from chat.prompt import NO_MODEL, NOTHING_FITS, extractive_reply
 from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
 from palace.pipeline import mine

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from api.mcp import prompts
 from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
-from api.openai.chat_request import ChatRequest
-from api.openai.memory_injection import context_of, recall_for
+from api.openai.chat_request import ChatRequest, read_history
+from api.openai.exchange import context_of, recall_for
 from api.openai.message_filing import find_place
-from api.openai.message_text import read_history
 from chat.prompt import prompt
 from language.transcripts import Transcript, Turn
 from llm.tokens import count_tokens

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, transaction
 
-from bench.scale_fill import palace_named
-from bench.schema import own_schema
+from bench.runs import own_schema
+from bench.synthetic_rows import palace_named
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room

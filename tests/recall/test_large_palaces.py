@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from bench.scale_fill import BEGAN, fill
-from bench.scale_talk import MessageGenerator
+from bench.synthetic_rows import BEGAN, MessageGenerator, fill
 from llm.embedding import embed
 from palace.models import Drawer, Passage
 from palace.recall.candidates import BEST_IN_PERIOD, find_candidates

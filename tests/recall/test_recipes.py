@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bench.training.learning import KINDS, OF_MEANING
+from bench.recall_training import KINDS, OF_MEANING
 from palace.models import RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.candidates import find_candidates

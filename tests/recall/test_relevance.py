@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bench.floor.fitting import ANSWERABLE, OFF_TOPIC, fit_all, read
-from bench.floor.reading import read_off_topic, read_people
+from bench.floor_questions import read_off_topic, read_people
+from bench.floor_regression import ANSWERABLE, OFF_TOPIC, fit_all, read
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_learning import remember
 from palace.models import Drawer, Fact, RecollectionTrace

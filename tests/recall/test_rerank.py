@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from bench.sample import conversations
+from bench.synthetic_palace import conversations
 from llm.models import Usage
 from palace.models import RecollectionTrace
 from palace.pipeline import mine, mine_many

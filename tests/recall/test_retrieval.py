@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bench.sample import conversations
+from bench.synthetic_palace import conversations
 from palace.errors import EmptyQuery, UnknownRecipe
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline import mine

@@ -25,8 +25,8 @@ from palace.sdk import (
     WrongPalace,
 )
 from tests.model_server import CHAT, Status
+from tests.sdk.contract_calls import NEEDED, add_one, texts
 from tests.sdk.scripted_model import stated
-from tests.sdk.test_contract import NEEDED, add_one, texts
 
 LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from palace.storage.indexing.fact_vectors import PgVectorIndex, index_in_use, us
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import transcript
 from tests.factories import EntityFactory, FactFactory, PalaceFactory
-from tests.sdk.test_contract import add_one, texts
+from tests.sdk.contract_calls import add_one, texts
 
 
 @pytest.fixture(params=["Postgres", "Qdrant"])

@@ -10,8 +10,7 @@ from django.db.models import Count
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse
-from api.mcp.registry import tool
+from api.mcp.registry import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse, tool
 from api.rest.problems import Problem
 from palace.curation.deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact

@@ -9,8 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import PalaceRequest, SomeText, ToolResponse
-from api.mcp.registry import tool
+from api.mcp.registry import PalaceRequest, SomeText, ToolResponse, tool
 from api.rest.problems import Problem
 from palace.models import Drawer, Palace, Pointer
 from palace.queries.places import WingRow, find_by_pointer, wing_rows

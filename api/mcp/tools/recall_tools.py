@@ -10,7 +10,7 @@ from django.utils import timezone
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import (
+from api.mcp.registry import (
     MOST_FOUND,
     Moment,
     PalaceRequest,
@@ -18,8 +18,8 @@ from api.mcp.fields import (
     Text,
     ToolRequest,
     ToolResponse,
+    tool,
 )
-from api.mcp.registry import tool
 from api.mcp.tools.facts import FactFields, fields_of_facts
 from api.rest.memory_service import representations
 from language.transcripts import Role, Transcript, Turn

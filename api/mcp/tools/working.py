@@ -7,8 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, PalaceRequest, Text, ToolResponse
-from api.mcp.registry import tool
+from api.mcp.registry import MOST_FOUND, PalaceRequest, Text, ToolResponse, tool
 from api.rest.problems import Problem
 from palace.working import (
     DEFAULT_LIMIT,

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from api.rest.base import ApiView
 from api.rest.facts import shapes
-from api.rest.facts.fields import scope_in
+from api.rest.facts.shapes import scope_in
 from api.rest.problems import not_found
 from palace.knowledge.facts import entities, find_entity, relations, timeline
 from palace.models import Entity, Fact, Palace

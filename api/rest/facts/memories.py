@@ -10,11 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest import etags
+from api.rest.access import palaces_for
 from api.rest.base import ApiView
 from api.rest.facts import shapes
-from api.rest.facts.fields import Scoped, scope_in, without_scope
-from api.rest.memory_service.turn_ids import new_turn
-from api.rest.palaces import palaces_for
+from api.rest.facts.shapes import Scoped, scope_in, without_scope
+from api.rest.memory_service.representations import new_turn
 from api.rest.problems import not_found
 from palace.sdk import Deleted, Memory, operations
 from palace.sdk.operations import translate_errors

@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from bench.datasets import beam, locomo, longmemeval
 from bench.metrics import percentile
-from bench.sample import conversations
-from bench.schema import own_schema
+from bench.runs import own_schema
+from bench.synthetic_palace import conversations
 from language.transcripts import Transcript
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder

@@ -11,9 +11,8 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError
 
 from bench.datasets.base import BadData
-from bench.training.fitting import SEED
-from bench.training.learning import OF_MEANING, Learnt, figures, learn_adapter, learn_weights
-from bench.training.material import Material, add_sets, gather, named_sets
+from bench.recall_training import OF_MEANING, SEED, Learnt, figures, learn_adapter, learn_weights
+from bench.training_sets import Material, add_sets, gather, named_sets
 from palace.recall import LEARNT_FOLDER
 
 
