@@ -276,7 +276,7 @@ def _is_logged(palace: Palace, case: Case, log: Log) -> bool:
 def code_of_recall() -> str:
     """Of the code and word lists that decide what is found: half a log may not be another's."""
     memory, embedding = Path(palace_package.__path__[0]), Path(llm.embedding.__path__[0])
-    parts = [memory / part for part in ("indexing", "mining", "models", "recall")]
+    parts = [memory / part for part in ("mining", "models", "recall", "storage")]
     digest = hashlib.sha256()
     for folder in (*parts, embedding):
         for file in sorted(folder.rglob("*")):

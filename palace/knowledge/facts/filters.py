@@ -193,7 +193,7 @@ def _metadata(field: str, operator: str, value: object) -> Q:
     key = field.removeprefix(OF_METADATA)
     if operator in _WITHIN:
         return _metadata_within(field, key, operator, value)
-    kept, kind = load_weights(key), _kind(key)
+    kept, kind = _stored_value(key), _kind(key)
     if operator == "eq":
         if value is None:
             return Q(Coalesce(lookups.Exact(kind, Value("null")), Value(True)))  # noqa: FBT003
@@ -206,7 +206,7 @@ def _metadata(field: str, operator: str, value: object) -> Q:
 
 def _metadata_within(field: str, key: str, operator: str, value: object) -> Q:
     """Of text: whether it holds these words. Of a list: whether it has this element."""
-    kept, kind = load_weights(key), _kind(key)
+    kept, kind = _stored_value(key), _kind(key)
     if not isinstance(value, str):
         wanted = [values.scalar(field, value)]
         return _is(kind, "array") & _holds(DataContains(kept, wanted))
@@ -217,7 +217,7 @@ def _metadata_within(field: str, key: str, operator: str, value: object) -> Q:
     return _is(kind, "string") & _holds(words) | _is(kind, "array") & element
 
 
-def load_weights(key: str) -> Func:
+def _stored_value(key: str) -> Func:
     return Func(F("metadata"), Value(key), function="jsonb_extract_path", output_field=JSONField())
 
 
@@ -239,7 +239,7 @@ def _kept_moment(key: str) -> Case:
 
 def _kind(key: str) -> Func:
     """string, number, boolean, null, array or object; SQL's null where there is no such key."""
-    return Func(load_weights(key), function="jsonb_typeof", output_field=TextField())
+    return Func(_stored_value(key), function="jsonb_typeof", output_field=TextField())
 
 
 def _is(kind: Func, name: str) -> Q:
