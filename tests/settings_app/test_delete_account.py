@@ -80,7 +80,7 @@ def lived(owner):
     put_fields(palace, "talk", {"note": "Marzipan."})
     session = Namespace.read("session/one")
     set_entry(palace, session, "key", "Marzipan.")
-    cache.set(f"{model_calls._beginning(owner.pk)}digest", "Marzipan.", 3600)
+    cache.set(f"{model_calls._prefix(owner.pk)}digest", "Marzipan.", 3600)
     Path(new_spool()).write_text("Marzipan.")
     spool = max(on_disk(), key=lambda path: path.stat().st_mtime_ns)
     ImportJob.objects.create(palace=palace, file_name="marzipan.json", spool=spool.name)
