@@ -14,8 +14,8 @@ try:
 except ModuleNotFoundError:
     sys.exit("Loci: its packages are missing. Run `make setup`, then `.venv/bin/python manage.py`.")
 
-from config import embedded, single
-from config.database_ready import wait_for_database
+from config import embedded, preconditions
+from config.preconditions import wait_for_database
 
 # These need no database, or see to it themselves.
 WITHOUT_SERVICES = {
@@ -44,7 +44,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         _run_command()
-    except (embedded.ServiceError, single.CannotStart, ImproperlyConfigured) as error:
+    except (embedded.ServiceError, preconditions.CannotStart, ImproperlyConfigured) as error:
         sys.exit(f"Loci: {error}")
     except KeyboardInterrupt:
         sys.exit("\nLoci: stopped.")

@@ -18,7 +18,7 @@ from chat import mining_queue
 from chat.models import Conversation, Message
 from chat.reply_ending import end_if_abandoned
 from palace import retry_backoff
-from palace.mining.windows import is_at_rest
+from palace.mining.batches import is_at_rest
 from palace.storage.indexing import postings
 from palace.tasks import compact_postings, enqueue_post_mining, mine_room
 

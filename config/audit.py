@@ -10,11 +10,11 @@ from uuid import UUID
 from chat.audit import CHECKS as CHAT_CHECKS
 from chat.models import Message
 from palace.audit.finding import Finding
-from palace.audit.ledgers import Named, read_ledgers
 from palace.audit.orphans import files_have_their_imports
+from palace.audit.references import Named, read_ledgers
 from palace.audit.run import audit_palace, snapshot
+from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
-from palace.working.errors import WorkingMemoryAway
 
 REDIS_AWAY = "Redis does not answer, so the ledgers were not checked."
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.db.models import Q
 
 from palace.models import Palace
-from settings_app.owner import find_owner
+from settings_app.users import find_owner
 
 
 def add_user_argument(parser: ArgumentParser) -> None:

@@ -11,10 +11,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from bench.dreams.measuring import Measured, measure, plant
-from bench.dreams.planted import BadPlanting, Group, read
-from bench.dreams.scripted import scripted_model
-from bench.schema import alone_in, drop_schema, own_schema
+from bench.planted_dreams import BadPlanting, Group, Measured, measure, plant, read, scripted_model
+from bench.runs import alone_in, drop_schema, own_schema
 from palace.models import Palace
 from settings_app.models import MemorySettings
 

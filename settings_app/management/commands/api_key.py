@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
-from settings_app.people import person_or_owner
+from settings_app.users import person_or_owner
 
 MOST_CHARS, MOST_SUBJECT_CHARS, MOST_DAYS = 100, 200, 3650
 
