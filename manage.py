@@ -8,15 +8,16 @@ import errno
 import os
 import sys
 
+from isolation import reach
+
 try:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 except ModuleNotFoundError:
     sys.exit("Loci: its packages are missing. Run `make setup`, then `.venv/bin/python manage.py`.")
 
-from config import embedded, single
-from config.database_ready import wait_for_database
-from isolation import reach
+from config import embedded, preconditions
+from config.preconditions import wait_for_database
 
 # These need no database, or see to it themselves.
 WITHOUT_SERVICES = {
@@ -57,7 +58,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         _run_command()
-    except (embedded.ServiceError, single.CannotStart, ImproperlyConfigured) as error:
+    except (embedded.ServiceError, preconditions.CannotStart, ImproperlyConfigured) as error:
         sys.exit(f"Loci: {error}")
     except KeyboardInterrupt:
         sys.exit("\nLoci: stopped.")

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from django.apps import AppConfig
 
 
 class ApiConfig(AppConfig):
     name = "api"
-
-    def ready(self) -> None:
-        import_module("api.rest.paths").register()

@@ -8,30 +8,95 @@ asked a second time, every other one in other words. Nothing but those chats dif
 from __future__ import annotations
 
 import dataclasses
+import re
+import zlib
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from tqdm import tqdm
 
+from bench.command import BenchmarkCommand, Run, Wanted
 from bench.datasets.base import Case, Question
-from bench.logs import Log
-from bench.metrics import mean
-from bench.rewording import reword
-from bench.runs import is_taken_in, prepare, reranks
-from bench.scores import scores
-from chat.extractive import NO_MODEL, QUOTED, extractive_reply
+from bench.logs import Folder, Log
+from bench.metrics import mean, scores
+from bench.runs import ask, is_taken_in, palace_of, prepare, reranks, take_in
 from chat.mining_queue import SOURCE
+from chat.prompt import NO_MODEL, QUOTED, extractive_reply
 from language.transcripts import Transcript, Turn
 from palace.models import Palace
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.recall import RecallRequest, recall
 
 _CHAT = "asked before: "
 _QUESTION, _REPLY = "question", "reply"
 # The deepest rank considered.
 PLACES = 10
 _COMPARED = ("turn_recall@10", "session_recall@10")
+
+# Synonyms, replaced in both directions.
+_PAIRS = {
+    "kids": "children",
+    "mom": "mother",
+    "dad": "father",
+    "movie": "film",
+    "movies": "films",
+    "job": "work",
+    "begin": "start",
+    "began": "started",
+    "buy": "purchase",
+    "bought": "purchased",
+    "kind": "sort",
+    "kinds": "sorts",
+    "type": "category",
+    "types": "categories",
+    "favorite": "preferred",
+    "enjoy": "like",
+    "hobbies": "pastimes",
+    "activities": "things to do",
+    "trip": "journey",
+    "pictures": "photos",
+    "picture": "photo",
+    "recently": "lately",
+    "help": "assist",
+    "discuss": "talk about",
+    "discussed": "talked about",
+    "mention": "bring up",
+    "mentioned": "brought up",
+    "make": "create",
+    "made": "created",
+    "big": "large",
+    "happy": "glad",
+    "plan": "intend",
+    "plans": "intends",
+    "visit": "go to see",
+    "visited": "went to see",
+    "describe": "characterise",
+    "reason": "motive",
+    "town": "city",
+}
+_OTHER_WORD = {**_PAIRS, **{other: word for word, other in _PAIRS.items()}}
+_WORD = re.compile(
+    r"\b(?:" + "|".join(sorted(map(re.escape, _OTHER_WORD), key=len, reverse=True)) + r")\b"
+)
+# "… in May 2023?", "… after the concert?": up to the end, and not too much of it.
+_TAIL = re.compile(
+    r" ((?:in|on|during|after|before|since|when|while) "
+    r"(?!(?:in|on|during)\b)(?:(?! that )[^,?]){3,50})\?\s*$"
+)
+# "When did Ann Lee move": the helper goes behind whom it is about, as in a sentence that tells.
+_INVERTED = re.compile(
+    r"^((?:What|Which|When|Where|Who|Whom|Why|How)\b(?: [a-z]+){0,3}?) "
+    r"(did|does|do|is|was|are|were|has|have|had|will|would|can|could) "
+    r"((?:I|you|we|they|he|she|my \w+|[A-Z]\w+(?:(?: and)? [A-Z]\w+)*)) "
+)
+_FRAMES = (
+    "Can you tell me {}?",
+    "I would like to know {}.",
+    "Do you remember {}?",
+    "Please remind me {}.",
+)
+_FRAMES_OF_OTHERS = ("One more thing: {}?", "Just wondering: {}?", "Quick question, {}?")
 
 
 def asked_again(case: Case, palace: Palace, recipe: str, log: Log) -> Case:
@@ -129,3 +194,78 @@ def _own(hit: Mapping[str, Any]) -> str:
 
 def _share(places: Sequence[str], part: str) -> float:
     return round(places.count(part) / len(places), 4) if places else 0.0
+
+
+def reword(question: str) -> str:
+    """A paraphrase of `question`; never the same text."""
+    text = _WORD.sub(lambda found: _OTHER_WORD[found[0]], question.strip())
+    text, front = _without_tail(text)
+    asked = _lowered(text.rstrip("?.! "))
+    told = _INVERTED.sub(lambda f: f"{_lowered(f[1])} {f[3]} {f[2]} ", text.rstrip("?.! "))
+    indirect = told != text.rstrip("?.! ")
+    frames = _FRAMES if indirect else _FRAMES_OF_OTHERS
+    frame = frames[zlib.crc32(question.encode()) % len(frames)]
+    reworded = frame.format(told if indirect else asked)
+    return f"{front[0].upper()}{front[1:]}: {_lowered(reworded)}" if front else reworded
+
+
+def _without_tail(text: str) -> tuple[str, str]:
+    """The question without the time or condition it ends with, and that."""
+    tail = _TAIL.search(text)
+    # What is left must still ask something.
+    if tail is None or len(text[: tail.start()].split()) < 4:
+        return text, ""
+    return f"{text[: tail.start()]}?", tail[1]
+
+
+def _lowered(text: str) -> str:
+    """Lower-case the first word, unless it is a name."""
+    first = text.split(" ", 1)[0]
+    return text[:1].lower() + text[1:] if first.lower() in _OPENS else text
+
+
+_OPENS = frozenset(
+    "what which when where who whom whose why how did does do is was are were has have had will"
+    " would can could in on during after before since while please just quick one".split()
+)
+
+
+class AskedAgainCommand(BenchmarkCommand):
+    """A benchmark that can repeat its questions once they are in the palace."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--asked-again",
+            action="store_true",
+            help="full, smoke, retrieve: file the questions as chats, then ask again.",
+        )
+
+    def run(self, wanted: Wanted) -> Run:
+        run = super().run(wanted)
+        return dataclasses.replace(run, asked_again=bool(wanted.more.get("asked_again")))
+
+    def finished(self, run: Run) -> dict[str, Any]:
+        if run.asked_again:
+            self._ask_again(run)
+        return super().finished(run)
+
+    def report(self, folder: Folder) -> dict[str, Any]:
+        report, second = super().report(folder), folder.again.retrieval.lines()
+        if not second:
+            return report
+        return {**report, "asked_again": asked_again_report(folder.retrieval.lines(), second)}
+
+    def _ask_again(self, run: Run) -> None:
+        """Resumes where an earlier process was stopped."""
+        folder = run.folder.again
+        for log in (folder.ingest, folder.retrieval):
+            log.mend()
+        done = {line["id"] for line in folder.retrieval.lines()}
+        for case in run.cases:
+            if done.issuperset(question.id for question in case.questions):
+                continue
+            again = asked_again(case, palace_of(case), run.recipe, folder.ingest)
+            palace = take_in(again, folder.ingest)
+            for line in ask(again, palace, run.recipe, done):
+                folder.retrieval.append(line)

@@ -23,10 +23,18 @@ from tqdm import tqdm
 
 from bench.datasets.base import BadData, Case, Dataset
 from bench.from_above import FromAbove
-from bench.logs import BadRun, Folder, write_json
-from bench.runs import ask, code_of_recall, palace_taken_in, take_in
-from bench.schema import alone_in, drop_schema, own_schema, schemas
-from bench.scores import ingest_report, retrieval_report
+from bench.logs import BadRun, Folder, sha256_of, write_json
+from bench.metrics import ingest_report, retrieval_report
+from bench.runs import (
+    alone_in,
+    ask,
+    code_of_recall,
+    drop_schema,
+    own_schema,
+    palace_taken_in,
+    schemas,
+    take_in,
+)
 from llm.embedding import build, deployment_model
 from llm.errors import LLMError
 from palace.errors import UnknownRecipe
@@ -383,16 +391,3 @@ def _with_unique_ids(cases: Iterator[Case]) -> Iterator[Case]:
 
 def _bar(cases: Sequence[Case], step: str) -> Iterator[Case]:
     yield from tqdm(cases, desc=step, unit="case", disable=None)
-
-
-def sha256_of(path: Path) -> str:
-    """A digest of a file's bytes; of a folder, of its files' names and bytes in order."""
-    digest = hashlib.sha256()
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    for name in files:
-        if path.is_dir():
-            digest.update(str(name.relative_to(path)).encode())
-        with name.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-    return digest.hexdigest()

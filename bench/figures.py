@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.charts import by_what_they_give, fraction, milliseconds, points
-from palace.recall.adapter import FOLDER
+from palace.recall import LEARNT_FOLDER
 
 Report = Mapping[str, Any]
 
@@ -112,7 +112,7 @@ def _read(name: str, path: Path) -> Result:
 
 def learnt_from() -> Report:
     """Where the shipped weights come from, as `train_recall` wrote it down."""
-    learnt = json.loads((FOLDER / "default.json").read_text(encoding="utf-8"))
+    learnt = json.loads((LEARNT_FOLDER / "default.json").read_text(encoding="utf-8"))
     said: Report = learnt.get("learnt_from", {})
     return said
 

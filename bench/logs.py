@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -202,3 +203,16 @@ _PARAMETER_LABELS = {"sha256": "data whose SHA-256 is", "questions": "questions,
 
 def _shown(value: Any) -> str:
     return "none" if value is None else str(value)
+
+
+def sha256_of(path: Path) -> str:
+    """A digest of a file's bytes; of a folder, of its files' names and bytes in order."""
+    digest = hashlib.sha256()
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    for name in files:
+        if path.is_dir():
+            digest.update(str(name.relative_to(path)).encode())
+        with name.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()

@@ -11,4 +11,4 @@ class ChatConfig(AppConfig):
     name = "chat"
 
     def ready(self) -> None:
-        import_module("chat.cleanup").forget_with_palaces()
+        import_module("chat.reply_ending").forget_with_palaces()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import connection
 
 from palace.audit.finding import SHOWN, Finding, rows_breaking
-from palace.audit.traces import purged
+from palace.audit.references import purged
 from palace.models import Palace
 
 _KEPT = """

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from palace.errors import BadPointer
-from palace.models.aaak import Pointer
+from palace.models import Pointer
 
 # Characters. No reply is drawn for longer than about half a second, whatever a model writes.
 LONGEST = 60_000

@@ -19,10 +19,10 @@ from kombu.exceptions import OperationalError
 
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Role, Transcript, Turn
-from palace.mining.windows import WINDOW
+from palace.mining.batches import WINDOW
 from palace.models import Room
-from palace.pipeline.mine import mine_room
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine_room
+from palace.storage import file_transcript
 from settings_app.models import settings_of
 
 SOURCE = "chat"

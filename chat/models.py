@@ -10,8 +10,11 @@ from django.db.models import Q
 from django.db.models.functions import MD5, Lower
 from django.urls import reverse
 
-from language.storable import LABEL_LENGTH
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from language.storable import LABEL_LENGTH, storable_label
+from palace.models import InPalace, InPalaceQuerySet, Palace
+
+TITLE_LENGTH = 60
+UNTITLED = "Untitled"
 
 
 class Agent(InPalace):
@@ -176,3 +179,15 @@ class Message(InPalace):
     @property
     def is_writing(self) -> bool:
         return self.status == self.Status.WRITING
+
+
+def one_line(text: str) -> str:
+    """A title or a name as it was typed, without breaks; empty where nothing of it can be seen."""
+    line = storable_label(" ".join(text.split()))
+    return line if any(sign.isprintable() and not sign.isspace() for sign in line) else ""
+
+
+def title_of(text: str) -> str:
+    """For a conversation that begins so: the first line, cut between words."""
+    line = next(filter(None, map(one_line, text.splitlines())), UNTITLED)
+    return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH].rsplit(" ", 1)[0] + " …"

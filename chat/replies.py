@@ -1,5 +1,6 @@
-"""Saying something, and trying a reply again. The reply is a row from the start, marked as being
-written; one is written at a time in a conversation."""
+"""Say something, and try a reply again. A reply is a row from the start, marked as being written;
+a conversation has one at a time.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +12,40 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat import live, reply_writer
-from chat.errors import BadText, NothingToRetry, StillWriting, TooManyReplies
-from chat.models import Agent, Conversation, Message, MessageQuerySet
-from chat.titles import title_of
+from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
 from language.storable import is_storable
 from palace.models import Palace
 
 LONGEST_TEXT = 200_000
 # Of one person: each takes a thread, and at times a connection to the database.
 MOST_AT_ONCE = 8
+
+
+class ChatError(Exception):
+    """Something the person at the keyboard can understand and mend."""
+
+
+class BadText(ChatError):
+    """What was written cannot be sent."""
+
+
+class StillWriting(ChatError):
+    def __init__(self) -> None:
+        super().__init__("The reply is still being written. Wait for it, or stop it first.")
+
+
+class TooManyReplies(ChatError):
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most} replies of yours are being written already. Wait for one of them, or stop it."
+        )
+
+
+class NothingToRetry(ChatError):
+    def __init__(self) -> None:
+        super().__init__(
+            "This is no longer the last reply, so it cannot be tried again. Reload the page."
+        )
 
 
 @transaction.atomic

@@ -1,18 +1,24 @@
-"""A reply ends once: by its writer, by a stop, or by a reader that finds the writer gone."""
+"""A reply ends once: by its writer, by a stop, by a reader that finds the writer gone, or with its
+palace.
+"""
 
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import redis
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.signals import pre_delete
 from django.utils import timezone
 
 from chat import live, mining_queue
 from chat.models import Conversation, Message
+from palace.models import Palace
 
 logger = logging.getLogger(__name__)
 
@@ -121,3 +127,22 @@ def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
         return False
     tell(reply, live.OVER)
     return True
+
+
+def forget_with_palaces() -> None:
+    """From now on replies in Redis go when their palace does, by whatever way."""
+    pre_delete.connect(_palace_goes, sender=Palace, dispatch_uid="replies")
+
+
+def _palace_goes(instance: Palace, **_: Any) -> None:
+    lately = Q(said_at__gte=timezone.now() - timedelta(seconds=live.KEPT_S))
+    writing = Q(status=Message.Status.WRITING)
+    replies = Message.objects.filter(lately | writing, palace=instance, role="assistant")
+    transaction.on_commit(partial(_forget, list(replies.order_by())))
+
+
+def _forget(replies: list[Message]) -> None:
+    for reply in replies:
+        forget(reply.uuid)
+        if reply.is_writing:
+            cancel(reply)  # Drops what its writer has published since.

@@ -19,10 +19,9 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.extractive import FAILED, NO_MODEL, extractive_reply
 from chat.mining_queue import SOURCE
 from chat.models import Message
-from chat.prompt import prompt, window
+from chat.prompt import FAILED, NO_MODEL, extractive_reply, prompt, window
 from chat.reply_ending import finish, tell
 from isolation import reach
 from isolation.reach import Reach
@@ -31,12 +30,10 @@ from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
+from palace.errors import WorkingMemoryAway
 from palace.models import Drawer
 from palace.models.opening import reach_of
-from palace.recall.deduplication import ConversationState
-from palace.recall.recall import Recollection, recall
-from palace.recall.request import RecallRequest
-from palace.working.errors import WorkingMemoryAway
+from palace.recall import ConversationState, RecallRequest, Recollection, recall
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 
@@ -164,31 +161,34 @@ def _recall(
     *,
     has_model: bool,
 ) -> Recollection | None:
-    """What the palace has on the last thing said; None where memory is off."""
+    """Recall for the last message; None if memory is off."""
     agent = reply.conversation.agent
     if not chosen.enabled or (agent is not None and not agent.recalls):
         draft.notes.append(OFF_FOR_AGENT if chosen.enabled else OFF_IN_SETTINGS)
         return None
-    found = recall(
-        reply.conversation.palace,
-        RecallRequest(
-            said[-1].text,
-            now=chosen.local_now(),
-            budget_tokens=CONTEXT_TOKENS,
-            with_facts=True,
-            agent=agent.name if agent else "",
-            exclude_ids=_not_wanted(reply, said),
-            # Without a model nothing is put before one.
-            conversation=_talk(reply, said) if has_model else None,
-        ),
+    request = RecallRequest(
+        said[-1].text,
+        now=chosen.local_now(),
+        budget_tokens=CONTEXT_TOKENS,
+        with_facts=True,
+        agent=agent.name if agent else "",
+        exclude_ids=_not_wanted(reply, said),
+        # Without a model nothing is put before one.
+        conversation=_conversation_state(reply, said) if has_model else None,
     )
-    draft.notes += found.notes
-    Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
-    tell(reply, live.RECALLED)
+    found = recall(reply.conversation.palace, request)
+    _show_recalled(reply, found, draft)
     return found
 
 
-def _talk(reply: Message, said: Sequence[Message]) -> ConversationState:
+def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
+    """Store which recall the reply has, so that open tabs can show it before the first word."""
+    draft.notes += found.notes
+    Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
+    tell(reply, live.RECALLED)
+
+
+def _conversation_state(reply: Message, said: Sequence[Message]) -> ConversationState:
     """The model reads these messages again each time, with what was injected beside them."""
     first, last = said[0].position, said[-1].position
     return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)

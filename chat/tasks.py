@@ -19,7 +19,7 @@ from chat.models import Conversation, Message
 from chat.reply_ending import end_if_abandoned
 from isolation import reach
 from palace import retry_backoff
-from palace.mining.windows import is_at_rest
+from palace.mining.batches import is_at_rest
 from palace.models import Room
 from palace.storage.indexing import postings
 from palace.tasks import compact_postings, enqueue_post_mining, in_palace_of, mine_room

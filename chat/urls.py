@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from chat.views import agents, conversations, ledgers, messages, streams
+from chat.views import agents, conversations, messages
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/", conversations.chat, name="chat"),
@@ -12,7 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/agents/<uuid:uuid>/", agents.agent_detail, name="agent_detail"),
     path("chat/agents/<uuid:uuid>/delete/", agents.delete_agent, name="delete_agent"),
     path("chat/reply/<uuid:uuid>/stop/", messages.stop_reply, name="stop_reply"),
-    path("chat/reply/<uuid:uuid>/stream/", streams.reply_stream, name="reply_stream"),
+    path("chat/reply/<uuid:uuid>/stream/", messages.reply_stream, name="reply_stream"),
     path("chat/<uuid:uuid>/", conversations.conversation_detail, name="conversation_detail"),
     path("chat/<uuid:uuid>/say/", messages.say, name="say"),
     path("chat/<uuid:uuid>/retry/", messages.retry, name="retry"),
@@ -21,7 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         conversations.remember_conversation,
         name="remember_conversation",
     ),
-    path("chat/<uuid:uuid>/ledger/", ledgers.conversation_ledger, name="conversation_ledger"),
+    path("chat/<uuid:uuid>/ledger/", conversations.conversation_ledger, name="conversation_ledger"),
     path("chat/<uuid:uuid>/rename/", conversations.rename_conversation, name="rename_conversation"),
     path("chat/<uuid:uuid>/delete/", conversations.delete_conversation, name="delete_conversation"),
 ]

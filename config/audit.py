@@ -14,11 +14,11 @@ from chat.models import Message
 from isolation import reach
 from isolation.policies import unprotected
 from palace.audit.finding import Finding, finding
-from palace.audit.ledgers import Named, read_ledgers
 from palace.audit.orphans import files_have_their_imports
+from palace.audit.references import Named, read_ledgers
 from palace.audit.run import audit_palace, snapshot
+from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
-from palace.working.errors import WorkingMemoryAway
 
 REDIS_AWAY = "Redis does not answer, so the ledgers were not checked."
 

@@ -1,4 +1,5 @@
-"""Limit the size of request bodies, for each API, before anything is stored.
+"""Limit the size of request bodies, for each API, before anything is stored, and what is stored of
+an upload, so that it cannot fill the disk.
 
 Django spools a whole body to disk before it checks the sender.
 """
@@ -7,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 
 from django.conf import settings
+from django.contrib.auth import get_user
 from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpResponse
@@ -19,22 +23,26 @@ from django.template import loader
 from django.urls import resolve
 
 from api.mcp.http import PATHS as MCP_PATHS
-from api.mcp.threads import in_thread
+from api.mcp.http import Application, Message, Receive, Scope, Send
+from api.mcp.server import in_thread
 from api.openai import chat_request
 from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
-from config.addresses import is_programs
-from config.asgi_types import Application, Message, Receive, Scope, Send
-from config.uploads import is_signed_in, shortened
-from palace.transfer.importers.uploads import BESIDES_THE_FILE
-from settings_app.headers import POLICY
+from config.middleware import is_programs
+from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
+from settings_app.pages import POLICY
+from settings_app.sessions import SessionStore
 
 UPLOADS = "imports"
 # Seconds for which a refused body is still read and discarded: many clients read the response
 # only after sending everything.
 LINGER_S = 10
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Connection": "close"}
+
+# An upload has two copies at once, the raw body and the extracted file, and a third when
+# it is prepared for filing.
+COPIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ class _Limit:
         """Make a refused request look like a disconnect to the application."""
         if self._refused:
             return {"type": "http.disconnect"}
-        message = await self._receive()
+        message: Message = await self._receive()
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             if not self._is_answered:
@@ -200,3 +208,38 @@ def _response(scope: Scope, door: Door, problem: Problem) -> HttpResponse:
     words = page.render({"sentence": door.on_page if is_large else str(problem.detail)})
     policy = {"Content-Security-Policy": POLICY}
     return HttpResponse(words, status=problem.status_code, headers=policy)
+
+
+def is_signed_in(scope: Scope) -> bool:
+    """Whether the request has an active user's session."""
+    request = ASGIRequest(dict(scope), BytesIO())
+    request.session = SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
+    return get_user(request).is_authenticated
+
+
+def shortened(receive: Receive, declared: int | None) -> Receive:
+    """Accept an oversized upload, but store only its beginning.
+
+    Browsers show an aborted upload as a connection error. So the view
+    runs all the same: it detects by the declared length, or the missing
+    end of the form, that the upload is incomplete, and can say so.
+    """
+    left = _room_for(declared)
+
+    async def receive_shortened() -> Message:
+        nonlocal left
+        message: Message = await receive()
+        if message["type"] != "http.request" or not message.get("body"):
+            return message
+        body = message["body"][:left]
+        left -= len(body)
+        return {**message, "body": body}
+
+    return receive_shortened
+
+
+def _room_for(declared: int | None) -> int:
+    """The stored size of a request of this declared length, in bytes."""
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    most = min(largest_request(), free // COPIES)
+    return most if (declared or 0) <= most else BESIDES_THE_FILE

@@ -15,7 +15,7 @@ from django.template import loader
 from django.views import defaults
 
 from api.rest.problems import Problem, as_json, problem_of
-from config.addresses import is_programs
+from config.middleware import is_programs
 
 BROKEN = "Something broke here, and the fault is ours. Try again in a moment."
 DAMAGED = "The request cannot be understood; look at its address, its headers and its host."

@@ -10,7 +10,8 @@ from typing import Any
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, pool, role
+from config import embedded, role
+from config.database.base import pool_options
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -63,7 +64,7 @@ CSRF_TRUSTED_ORIGINS = env_list("LOCI_TRUSTED_ORIGINS")
 INSTALLED_APPS = [
     "config",
     "isolation",
-    "settings_app.admin_app.AdminConfig",
+    "settings_app.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -85,16 +86,16 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "config.static_files.StaticFiles",
+    "config.middleware.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.addresses.Addresses",
+    "config.middleware.Addresses",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "settings_app.reach.reach_of_the_signed_in",
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "settings_app.headers.ContentSecurityPolicyMiddleware",
+    "settings_app.pages.ContentSecurityPolicyMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -138,7 +139,7 @@ DB_POOL_WAIT_S = env_number("LOCI_DB_POOL_WAIT_S", 20)
 if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
     raise ImproperlyConfigured("LOCI_DB_POOL must be 0 or more, LOCI_DB_POOL_WAIT_S above 0.")
 if DB_POOL and role.serves_web:
-    DATABASE["OPTIONS"]["pool"] = pool.options(DB_POOL, DB_POOL_WAIT_S)
+    DATABASE["OPTIONS"]["pool"] = pool_options(DB_POOL, DB_POOL_WAIT_S)
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -317,7 +318,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "filters": {"quiet": {"()": "config.quiet.Quiet"}},
+    "filters": {"quiet": {"()": "config.celery.Quiet"}},
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["quiet"]}
     },
@@ -325,11 +326,11 @@ LOGGING = {
 }
 
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.authentication.BearerKey"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["api.rest.access.BearerKey"],
     "DEFAULT_PERMISSION_CLASSES": [],  # api.rest.base.ApiView checks the key's scopes.
     "DEFAULT_PARSER_CLASSES": ["api.rest.parsing.StrictJSON"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "api.rest.schema.Schema",
+    "DEFAULT_SCHEMA_CLASS": "api.rest.openapi.Schema",
     "EXCEPTION_HANDLER": "api.rest.problems.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "UNAUTHENTICATED_USER": None,
@@ -341,7 +342,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0"},
     "OAS_VERSION": "3.1.0",
-    "PREPROCESSING_HOOKS": ["api.rest.schema.only_ours"],
+    "PREPROCESSING_HOOKS": ["api.rest.openapi.only_ours"],
     "PATH_CONVERTER_OVERRIDES": {"id": {"type": "string", "minLength": 1}},
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -6,8 +6,8 @@ import logging
 
 from celery import shared_task
 
-from config.backup.errors import BackupError
-from config.backup.scheduled import back_up_by_the_clock
+from config.backup.dump import back_up_by_the_clock
+from config.backup.tools import BackupError
 from palace.models.locks import held_if_free
 
 logger = logging.getLogger(__name__)

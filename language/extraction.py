@@ -9,11 +9,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from language.candidate import Candidate
+from language.facts import Candidate
 from language.transcripts import Turn
 
 Vectors = npt.NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
+
+
+def normalised(rows: Vectors) -> Vectors:
+    """The rows at unit length."""
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-9), np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
 
-from language.candidate import TYPES, Candidate, FactType, Thing, Words
-from language.predicates import category_of
+from language.facts import TYPES, Candidate, FactType, Thing, Words, category_of
 from language.storable import LABEL_LENGTH
 from language.transcripts import Turn
 

@@ -1,6 +1,6 @@
 """Ask a chat model: `complete()` for text, `stream()` for text as it is written, `structured()`
-for data. All are retried and metered; call them outside of a transaction, because a rollback would
-delete the meter's row.
+for data, `try_out()` to test a model. All are metered; call them outside of a transaction, because
+a rollback would delete the meter's row.
 
 `llm.chat_calls` is imported at the first call: the openai library takes half a second and 30 MB,
 and an installation without a chat model never needs it.
@@ -12,14 +12,22 @@ import json
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from django.conf import settings
 from pydantic import BaseModel
 
-from llm.answers import Answer, parse
 from llm.errors import BadModelOutput
-from llm.messages import Ask, Completion, Message
+from llm.messages import Answer, Ask, Completion, Message, parse_answer
+from llm.models import Usage
 from llm.providers import Endpoint
 
-__all__ = ["Completion", "Message", "complete", "stream", "structured"]
+__all__ = ["Completion", "Message", "complete", "stream", "structured", "try_out"]
+
+# A trial of a model: a person is waiting.
+TRIAL_TIMEOUT_S = 15
+# The answer is one word, but some models reason first.
+TRIAL_MAX_TOKENS = 1024
+
+TRIAL_QUESTION: list[Message] = [{"role": "user", "content": "Answer with the one word: OK"}]
 
 
 def complete(
@@ -118,13 +126,13 @@ def structured(
     prompt = _instructed(messages, schema)
     first = ask(prompt, how)
     try:
-        return parse(first, schema)
+        return parse_answer(first, schema)
     except ValueError as error:
         _refuse_if_cut_off(first, how)
         prompt += _correction(first, error)
     second = ask(prompt, how)
     try:
-        return parse(second, schema)
+        return parse_answer(second, schema)
     except ValueError:
         _refuse_if_cut_off(second, how)
     # Raised outside of the handler: the original error quotes the model's text.
@@ -132,6 +140,25 @@ def structured(
         f"{endpoint} did not answer in the requested format, even after a correction; "
         "try another model."
     )
+
+
+def try_out(endpoint: Endpoint, *, owner_id: int) -> None:
+    """Send one small question, without retries, metered as chat.
+
+    Raises:
+        ModelUnavailable, ModelRefused, BadModelOutput: as `complete()`.
+    """
+    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
+
+    how = Ask(
+        endpoint,
+        Usage.Purpose.CHAT,
+        owner_id,
+        max_tokens=TRIAL_MAX_TOKENS,
+        timeout_s=min(TRIAL_TIMEOUT_S, settings.LLM_TIMEOUT_S),
+        max_retries=0,
+    )
+    ask(TRIAL_QUESTION, how)
 
 
 def _instructed(messages: Sequence[Message], schema: type[BaseModel]) -> list[Message]:

@@ -6,8 +6,7 @@ from functools import cache
 
 from tokenizers import Tokenizer
 
-from llm.embedding.build import TOKENIZER_FILE
-from llm.embedding.weights import wheel_folder
+from llm.embedding.build import TOKENIZER_FILE, wheel_folder
 
 # Chat models tokenize English prose into up to a fifth more tokens than WordPiece. Budgets must not
 # overflow, so we add a quarter.

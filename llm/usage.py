@@ -1,24 +1,81 @@
-"""Meter every call to a model."""
+"""Meter every call to a model, price it, and report what a user has spent."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Literal
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
+from django.db.models import Count, Min, Q, Sum
+from django.db.models.functions import TruncMonth
+from django.utils import timezone
+from pydantic import BaseModel, ConfigDict, Field
 
-from llm import prices, providers
+from llm import providers
 from llm.errors import LLMError
 from llm.models import Usage
 
 OK, CANCELLED, CRASHED = "ok", "cancelled", "crashed"
+TABLE = Path(__file__).with_name("prices.json")
+
+_MILLION = Decimal(1_000_000)
+# Providers date their models: gpt-4o-mini-2024-07-18, claude-sonnet-4-20250514.
+_DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
+
 
 _noted: ContextVar[list[Usage] | None] = ContextVar("noted", default=None)
+
+
+class Price(BaseModel):
+    """The price of a million tokens in US dollars, as published on `noted_on`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: Decimal = Field(ge=0)
+    output: Decimal = Field(ge=0, default=Decimal(0))
+    noted_on: date
+    # The last day of a price that is known to end; afterwards it is unknown.
+    until: date | None = None
+
+    def of(self, tokens_in: int, tokens_out: int) -> Decimal:
+        return (tokens_in * self.input + tokens_out * self.output) / _MILLION
+
+
+class PriceTable(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    unit: Literal["US dollars per million tokens"]
+    models: dict[str, Price]
+
+    def find(self, model: str, day: date) -> Price | None:
+        """Look it up by name, then without its vendor (`openai/`), then without its date."""
+        bare = model.rsplit("/", 1)[-1]
+        for name in (model, bare, _DATE_SUFFIX.sub("", bare)):
+            price = self.models.get(name)
+            if price:
+                return price if price.until is None or day <= price.until else None
+        return None
+
+
+@cache
+def price_table() -> PriceTable:
+    return PriceTable.model_validate_json(TABLE.read_bytes())
+
+
+def cost_of(model: str, tokens_in: int, tokens_out: int) -> Decimal | None:
+    """The cost, or None if the table has no such model."""
+    price = price_table().find(model, timezone.now().date())
+    return price.of(tokens_in, tokens_out) if price else None
 
 
 @dataclass
@@ -53,7 +110,7 @@ def record(
         cost_usd = (
             Decimal(0)
             if providers.is_self_hosted(provider)
-            else prices.cost_usd(model, tokens_in, tokens_out)
+            else cost_of(model, tokens_in, tokens_out)
         )
     with transaction.atomic(savepoint=False):
         if owner_id is not None and not _still_there(owner_id):
@@ -147,3 +204,98 @@ def keep(
         cost_usd=meter.cost_usd,
         outcome=meter.outcome,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """
+    Attributes:
+        failed: The number of failed calls, without those the user cancelled.
+        cost_usd: The total of the calls with a known price.
+        unpriced: The number of calls that used tokens at an unknown price.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: Decimal = Decimal(0)
+    unpriced: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.calls + other.calls,
+            self.failed + other.failed,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cost_usd + other.cost_usd,
+            self.unpriced + other.unpriced,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the cost is meaningless: zero, but with unpriced calls."""
+        return self.unpriced > 0 and not self.cost_usd
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyUsage:
+    """The calls for one purpose in one month, given by its first day."""
+
+    month: date
+    purpose: Usage.Purpose
+    totals: Totals
+
+
+def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
+    """Totals by month, then purpose; none without calls.
+
+    Months and the year are those of the current time zone. One query.
+    """
+    zone = timezone.get_current_timezone()
+    within = Usage.objects.filter(
+        owner_id=owner_id,
+        created_at__gte=datetime(year, 1, 1, tzinfo=zone),
+        created_at__lt=datetime(year + 1, 1, 1, tzinfo=zone),
+    )
+    used = Q(tokens_in__gt=0) | Q(tokens_out__gt=0)
+    rows = (
+        within.annotate(month=TruncMonth("created_at"))
+        .values("month", "purpose")
+        .annotate(
+            calls=Count("pk"),
+            failed=Count("pk", filter=~Q(outcome__in=[OK, CANCELLED])),
+            all_in=Sum("tokens_in"),
+            all_out=Sum("tokens_out"),
+            cost=Sum("cost_usd"),
+            unpriced=Count("pk", filter=used & Q(cost_usd=None)),
+        )
+    )
+    found = [
+        MonthlyUsage(
+            month=row["month"].date(),
+            purpose=Usage.Purpose(row["purpose"]),
+            totals=Totals(
+                calls=row["calls"],
+                failed=row["failed"],
+                tokens_in=row["all_in"],
+                tokens_out=row["all_out"],
+                cost_usd=row["cost"] or Decimal(0),
+                unpriced=row["unpriced"],
+            ),
+        )
+        for row in rows
+    ]
+    order = list(Usage.Purpose)
+    return sorted(found, key=lambda row: (row.month, order.index(row.purpose)))
+
+
+def first_call(owner_id: int) -> datetime | None:
+    """The time of the user's first call in the current time zone, or None."""
+    calls = Usage.objects.filter(owner_id=owner_id)
+    first: datetime | None = calls.aggregate(first=Min("created_at"))["first"]
+    return timezone.localtime(first) if first else None

@@ -13,12 +13,12 @@ class PalaceConfig(AppConfig):
     name = "palace"
 
     def ready(self) -> None:
-        import_module("palace.storage.checks")  # Registers checks; needs loaded models.
-        import_module("palace.working.cleanup").forget_with_palaces()
+        import_module("palace.storage.indexing.spaces")  # Registers checks; needs loaded models.
+        import_module("palace.working.redis_store").forget_with_palaces()
         pre_delete.connect(_forget_traces, self.get_model("Palace"), dispatch_uid="traces")
 
 
 def _forget_traces(instance: Any, **_: Any) -> None:
     # Imported on use: they import much of the palace, and few processes delete a palace.
-    for name in ("palace.curation.account_deletion", "palace.transfer.import_jobs.spools"):
+    for name in ("palace.curation.deletion", "palace.transfer.import_jobs.spools"):
         import_module(name).forget_traces(instance)

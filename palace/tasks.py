@@ -26,20 +26,19 @@ from isolation import reach
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
 from palace import retry_backoff
-from palace.curation import account_deletion, purge, trash
+from palace.curation import deletion, trash
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.dream import dream
-from palace.knowledge.dreaming.nightly import due, is_due
-from palace.knowledge.episodes.episode_writer import write_due
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room
+from palace.knowledge.dreaming import dream, is_due, palaces_due
+from palace.knowledge.episodes import write_due_episodes
+from palace.knowledge.facts import learn_unread
+from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
 from palace.models.locks import held_if_free
-from palace.models.writes import forget_old_writes
-from palace.pipeline.mine import mine_room as mine_room_now
-from palace.storage.indexing import backfill, postings
+from palace.pipeline import mine_room as mine_room_now
+from palace.storage import build_space, fill_missing_vectors, switch_to_space
+from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
-from palace.working import cleanup
+from palace.working import redis_store
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +158,7 @@ def write_episodes(palace_id: int) -> None:
     """Write due episodes for a limited time, then queue the rest."""
     palaces = Palace.objects.filter(pk=palace_id)
     with _in_palace(palaces), _unless_gone(palaces):
-        if not write_due(palaces.get(), seconds=WRITE_EPISODES_S):
+        if not write_due_episodes(palaces.get(), seconds=WRITE_EPISODES_S):
             write_episodes.delay(palace_id)
         retry_backoff.done("episodes", palace_id)
 
@@ -211,7 +210,7 @@ def embed_missing() -> None:
     deadline = time.monotonic() + EMBED_MISSING_S
     try:
         with held_if_free("embed what is missing") as ours:
-            while ours and backfill.fill_missing() and time.monotonic() < deadline:
+            while ours and fill_missing_vectors() and time.monotonic() < deadline:
                 pass
     except LLMError as error:
         logger.warning("Passages could not be embedded yet: %s", error)
@@ -221,7 +220,7 @@ def embed_missing() -> None:
 def purge_trash() -> None:
     """Purge expired trash for a limited time, then queue the rest."""
     with held_if_free("purge the trash") as ours:
-        done = not ours or purge.purge_expired(seconds=PURGE_S)
+        done = not ours or deletion.purge_expired(seconds=PURGE_S)
     if not done:
         purge_trash.delay()
 
@@ -237,14 +236,14 @@ def empty_trash(palace_id: int, through: int) -> None:
     with _in_palace(palaces):
         palace = palaces.first()
         drawers = trash.up_to(through)
-        if palace is not None and not purge.Purge(palace).run(drawers, seconds=PURGE_S):
+        if palace is not None and not deletion.Purge(palace).run(drawers, seconds=PURGE_S):
             empty_trash.delay(palace_id, through)
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 def delete_closed_accounts() -> None:
     """Delete the data of closed accounts, including interrupted deletions."""
-    account_deletion.delete_closed_accounts()
+    deletion.delete_closed_accounts()
 
 
 @shared_task
@@ -258,7 +257,7 @@ def forget_answered_writes() -> None:
 def forget_deleted_palaces() -> None:
     """Delete working memory of deleted palaces."""
     with reach.sweep("keys of Redis"):
-        cleanup.forget_deleted_palaces()
+        redis_store.forget_deleted_palaces()
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -287,7 +286,7 @@ def dream_at_night(palace_id: int) -> None:
 @reach.sweep("dreams")
 def dream_where_it_is_night() -> None:
     """Queue the nightly dreams of palaces with new content."""
-    for night in islice(due(timezone.now()), SWEEP):
+    for night in islice(palaces_due(timezone.now()), SWEEP):
         dream_at_night.delay(night.palace.pk)
 
 
@@ -317,8 +316,8 @@ def prune_embedding_cache() -> None:
 def reembed(space_id: int) -> None:
     """Embed some batches in a new space, then queue the rest; at the end, activate the space."""
     space = EmbeddingSpace.objects.get(pk=space_id)
-    for batches, _ in enumerate(backfill.build_space(space), start=1):
+    for batches, _ in enumerate(build_space(space), start=1):
         if batches == REEMBED_BATCHES:
             reembed.delay(space_id)
             return
-    backfill.switch_to(space)
+    switch_to_space(space)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from palace.views import account, activity, episodes, health, webhooks, working
-from palace.views.dreams import views as dreams
+from palace.views import (
+    account,
+    activity,
+    dreams,
+    episodes,
+    health,
+    imports,
+    memory,
+    places,
+    trash,
+    webhooks,
+    working,
+)
 from palace.views.entities import views as entities
 from palace.views.entities.edits import entity_edit, entity_merge, entity_split, entity_undo
 from palace.views.facts import changes as fact_changes
-from palace.views.facts import edits as fact_edits
 from palace.views.facts import views as facts
-from palace.views.imports import views as imports
 from palace.views.inbox import views as inbox
-from palace.views.memory import views as memory
-from palace.views.places import drawers
-from palace.views.places import views as places
-from palace.views.recalls import cases
 from palace.views.recalls import views as recalls
-from palace.views.trash import views as trash
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("health", health.health, name="health"),
@@ -28,11 +32,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/wing/<uuid:uuid>/merge/", places.wing_merge, name="wing_merge"),
     path("memory/room/<uuid:uuid>/", places.room_detail, name="room_detail"),
     path("memory/closet/<uuid:uuid>/", places.closet_detail, name="closet_detail"),
-    path("memory/drawer/<uuid:uuid>/", drawers.drawer_detail, name="drawer_detail"),
+    path("memory/drawer/<uuid:uuid>/", places.drawer_detail, name="drawer_detail"),
     path("memory/recall/<uuid:uuid>/", recalls.recall_detail, name="recall_detail"),
-    path("memory/cases/", cases.recall_cases, name="recall_cases"),
-    path("memory/cases/try/", cases.try_cases, name="try_cases"),
-    path("memory/cases/<uuid:uuid>/delete/", cases.delete_case, name="delete_case"),
+    path("memory/cases/", recalls.recall_cases, name="recall_cases"),
+    path("memory/cases/try/", recalls.try_cases, name="try_cases"),
+    path("memory/cases/<uuid:uuid>/delete/", recalls.delete_case, name="delete_case"),
     path("memory/activity/", activity.activities, name="activities"),
     path("memory/trash/", trash.trash, name="trash"),
     path("memory/trash/<int:key>/restore/", trash.restore_batch, name="restore_batch"),
@@ -44,9 +48,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/facts/", facts.facts, name="facts"),
     path("memory/facts/changes/", fact_changes.fact_changes, name="fact_changes"),
     path("memory/facts/<uuid:memory>/", facts.fact_detail, name="fact_detail"),
-    path("memory/facts/<uuid:memory>/rewrite/", fact_edits.rewrite_fact, name="rewrite_fact"),
-    path("memory/facts/<uuid:memory>/retire/", fact_edits.retire_fact, name="retire_fact"),
-    path("memory/facts/<uuid:memory>/restore/", fact_edits.restore_fact, name="restore_fact"),
+    path("memory/facts/<uuid:memory>/rewrite/", facts.rewrite_fact, name="rewrite_fact"),
+    path("memory/facts/<uuid:memory>/retire/", facts.retire_fact, name="retire_fact"),
+    path("memory/facts/<uuid:memory>/restore/", facts.restore_fact, name="restore_fact"),
     path("memory/people-and-things/", entities.entities, name="entities"),
     path("memory/people-and-things/<uuid:uuid>/", entities.entity_detail, name="entity_detail"),
     path("memory/people-and-things/<uuid:uuid>/edit/", entity_edit, name="entity_edit"),
@@ -84,6 +88,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/import/<uuid:uuid>/start/", imports.import_start, name="import_start"),
     path("memory/import/<uuid:uuid>/pause/", imports.import_pause, name="import_pause"),
     path("memory/import/<uuid:uuid>/discard/", imports.import_discard, name="import_discard"),
-    path("memory/pointer/", drawers.pointer, name="pointer"),
-    path("memory/d/<path:text>", drawers.pointer, name="pointer_path"),
+    path("memory/pointer/", places.pointer, name="pointer"),
+    path("memory/d/<path:text>", places.pointer, name="pointer_path"),
 ]

@@ -1,30 +1,53 @@
-"""The end of an account: first it is closed, then all of its data is deleted.
+"""Close an account: first it is closed, then all of its data is deleted.
 
 Closing is one short transaction. From then on nothing opens the account, no password, key, link
-or session, and its name is free. Its data is deleted after that by
-`palace.curation.account_deletion`, as long as that takes and however often it is killed.
+or session, and its name is free. `palace.curation.deletion` deletes its data afterwards,
+as long as that takes and however often it is killed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 from uuid import uuid4
 
+from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Field, Model, QuerySet
 from django.utils import timezone
 
-from settings_app import rates
+from settings_app import throttling
 from settings_app.api_keys import ApiKey
-from settings_app.owned_rows import belongings, rows_of
 from settings_app.secrets import Unreadable, seal, unseal
+
+
+def rows_of(people: Collection[User]) -> dict[str, int]:
+    """How many rows of each kind belong to them: by the kind's name, in the plural."""
+    counts = Counter({"users": len(people)})
+    for model, lookup in belongings():
+        found = model._base_manager.filter(**{f"{lookup}__in": people})
+        counts[str(model._meta.verbose_name_plural)] += found.count()
+    return dict(+counts)
+
+
+def belongings() -> Iterator[tuple[type[Model], str]]:
+    """Each model whose rows are somebody's, with the lookup that leads to whom."""
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            if not isinstance(field, Field):
+                continue
+            if field.related_model is User and not field.many_to_many:
+                yield model, field.name
+            elif field.name == "palace":
+                yield model, "palace__owner"
+
 
 # With a space, which no name that somebody chooses has.
 _CLOSED = "closed "
@@ -76,7 +99,7 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
             if model not in but and lookup != "palace__owner":
                 model._base_manager.filter(**{lookup: locked}).delete()
         _entries_about(locked).delete()
-    rates.forget(keys)
+    throttling.forget_requests(keys)
     return receipt
 
 

@@ -17,9 +17,9 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
-from settings_app import attempts
-from settings_app.names import LONGEST_NAME, people_called
+from settings_app import throttling
 from settings_app.time_zone import grouped_zones
+from settings_app.users import LONGEST_NAME, people_called
 
 TOO_MANY, TAKEN = "too_many_attempts", "taken"
 
@@ -57,7 +57,7 @@ class SignInForm(AuthenticationForm):
             return super().clean()
         _count_attempt(self.request, name)
         cleaned = super().clean()
-        attempts.forget(self.request, name)
+        throttling.forget_attempts(self.request, name)
         return cleaned
 
 
@@ -128,14 +128,14 @@ class SignUpForm(NewPasswordForm):
             return None
         name = self.data["username"].strip()
         try:
-            attempts.count(request, name)
-        except attempts.TooManyAttempts as error:
+            throttling.count_attempt(request, name)
+        except throttling.TooManyAttempts as error:
             self.add_error("username", ValidationError(str(error), TOO_MANY))
             return None
         known = people_called(name).values_list("username", flat=True).first()
         user = authenticate(request, username=known, password=self.cleaned_data["password"])
         if user is not None:
-            attempts.forget(request, name)
+            throttling.forget_attempts(request, name)
         return user
 
 
@@ -210,11 +210,11 @@ def _check_own_password(request: HttpRequest, user: User, password: str) -> None
     _count_attempt(request, name)
     if not user.check_password(password):
         raise ValidationError(WRONG_OLD)
-    attempts.forget(request, name)
+    throttling.forget_attempts(request, name)
 
 
 def _count_attempt(request: HttpRequest, name: str) -> None:
     try:
-        attempts.count(request, name)
-    except attempts.TooManyAttempts as error:
+        throttling.count_attempt(request, name)
+    except throttling.TooManyAttempts as error:
         raise ValidationError(str(error), TOO_MANY) from None

@@ -18,7 +18,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
-from settings_app.access import PageRequest, signed_in_form
 from settings_app.account_forms import (
     PasswordForm,
     SignInForm,
@@ -26,11 +25,11 @@ from settings_app.account_forms import (
     TimeZoneForm,
     too_many_attempts,
 )
-from settings_app.attempts import REST_S
 from settings_app.models import MemorySettings, settings_of
-from settings_app.reports import no_variables_in_reports
+from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
 from settings_app.sessions import end_others, sessions_of
 from settings_app.sign_in import LinkRefused, redeem
+from settings_app.throttling import REST_S
 
 # How browsers say that they only fetch ahead; the second is Safari's.
 PURPOSE_HEADERS = ("Sec-Purpose", "Purpose")

@@ -16,9 +16,9 @@ from django.forms import ModelMultipleChoiceField
 from django.http import HttpRequest
 from django.urls import URLPattern
 
+from settings_app.account_closure import rows_of
 from settings_app.account_forms import NAME_TAKEN
-from settings_app.names import people_called
-from settings_app.owned_rows import rows_of
+from settings_app.users import people_called
 
 if TYPE_CHECKING:
     ChangeForm = UserChangeForm[User]

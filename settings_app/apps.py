@@ -1,4 +1,4 @@
-"""A user's account and choices."""
+"""App configurations: accounts and settings, and the admin with our own site."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import re
 
 from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
 
 # The loggers that write requested addresses: the server's access log and Django's own.
 LOGGERS_OF_ADDRESSES = ("uvicorn.access", "django.request", "django.server")
@@ -14,11 +15,17 @@ _TOKEN = re.compile(r"(/sign-in/once/)[^/\s\"?]+")
 
 class SettingsAppConfig(AppConfig):
     name = "settings_app"
+    default = True
 
     def ready(self) -> None:
         # On the loggers, not the handlers: the server brings handlers of its own.
         for name in LOGGERS_OF_ADDRESSES:
             logging.getLogger(name).addFilter(HideTokens())
+
+
+class AdminConfig(admin_apps.AdminConfig):
+    default = False
+    default_site = "settings_app.admin_site.Site"
 
 
 def without_tokens(text: str) -> str:

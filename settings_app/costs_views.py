@@ -11,11 +11,10 @@ from itertools import groupby
 from django.http import HttpResponse
 from django.utils import timezone
 
-from llm import spending
+from llm import usage
 from llm.models import Usage
-from llm.spending import MonthlyUsage, Totals
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from llm.usage import MonthlyUsage, Totals
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 from settings_app.templatetags.figures import dollars
 
 TEMPLATE = "settings_app/costs.html"
@@ -44,10 +43,10 @@ MEASURES = {measure.name: measure for measure in (COST, TOKENS, CALLS)}
 @signed_in_page
 def costs(request: PageRequest) -> HttpResponse:
     now = timezone.localtime()
-    first = spending.first_call(request.user.pk)
+    first = usage.first_call(request.user.pk)
     years = range(now.year, (first or now).year - 1, -1)
     year, error = _asked_year(request.GET.get("year", ""), years)
-    spent = year_of(spending.by_month(request.user.pk, year) if first else [])
+    spent = year_of(usage.by_month(request.user.pk, year) if first else [])
     measure = _asked_measure(request.GET.get("show", ""), spent)
     last_month = now.month if year == now.year else 12
     context = {

@@ -1,17 +1,190 @@
-"""The form of memory and model."""
+"""The form of memory and model, and the choices it offers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 
+from llm import embedding, guard, providers, reranking
+from llm.embedding import EmbeddingModel
+from llm.embedding.build import DIMENSIONS, MODEL_NAME
 from llm.errors import ModelRefused
-from llm.providers import PRESETS
-from settings_app import choices
+from llm.providers import PRESETS, Endpoint, Preset
 from settings_app.models import MOST_TOP_K, MemorySettings
+
+# In the form; what is stored beside the presets' names is said by MemorySettings.
+THIS_SERVER, NO_MODEL, OWN_ADDRESS = "server", "none", "address"
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeChoice:
+    """A recipe of recall, by its name there."""
+
+    value: str
+    label: str
+    help: str
+
+
+# The first is what serves who chose nothing. That a model orders is a choice of its own.
+RECIPES = (
+    RecipeChoice(
+        "default", "Thorough", "By meaning and by words, among the most drawers: finds the most."
+    ),
+    RecipeChoice(
+        "fast",
+        "Quick",
+        "The same among a third as many: enough where a question has one answer.",
+    ),
+    RecipeChoice(
+        "facts-first",
+        "What is known first",
+        "As thorough; most of what a model is given are facts.",
+    ),
+    RecipeChoice(
+        "keyword",
+        "By words alone",
+        "Your question is not compared by meaning: what was said in other words is not found.",
+    ),
+)
+
+# Beside the one in use, so that people see what they might ask their operator for.
+WELL_KNOWN_EMBEDDERS = (
+    EmbeddingModel(providers.LOCAL, MODEL_NAME, DIMENSIONS),
+    EmbeddingModel("openai", "text-embedding-3-small", 1536),
+    EmbeddingModel("openai", "text-embedding-3-large", 3072),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderChoice:
+    """
+    Attributes:
+        refusal: Why a user may not choose it here; empty where one may.
+        reranker: The model that orders where none is named; empty where it is the one that replies.
+    """
+
+    value: str
+    label: str
+    takes_address: bool = False
+    takes_model: bool = True
+    refusal: str = ""
+    reranker: str = ""
+
+
+def provider_choices() -> Iterator[ProviderChoice]:
+    operators = operators_endpoint()
+    yield ProviderChoice(
+        THIS_SERVER,
+        f"This server’s model: {operators or 'none is set'}",
+        takes_model=False,
+        reranker=providers.small_model(operators) if operators else "",
+    )
+    yield ProviderChoice(NO_MODEL, "No model", takes_model=False)
+    for preset in PRESETS.values():
+        yield ProviderChoice(
+            preset.name,
+            preset.label,
+            takes_address=not preset.base_url,
+            refusal=_refusal(preset),
+            reranker=preset.small_model,
+        )
+    yield ProviderChoice(OWN_ADDRESS, "Another address", takes_address=True)
+
+
+def operators_endpoint() -> Endpoint | None:
+    """None also where it is set up wrongly, which stops the start with a sentence."""
+    try:
+        return providers.deployment_endpoint()
+    except ModelRefused:
+        return None
+
+
+def own_reranker() -> str:
+    """The name of this server's reranker, which serves where no model does; empty without one."""
+    folder = reranking.deployment_reranker()
+    return folder.name if folder else ""
+
+
+def recipe_of(stored: str) -> str:
+    """How what is stored is chosen in the form: as the default, where it is no longer offered."""
+    offered = [each.value for each in RECIPES]
+    return stored if stored in offered else offered[0]
+
+
+def choice_of(provider: str) -> str:
+    """How what is stored is chosen in the form."""
+    if "://" not in provider:
+        return provider or THIS_SERVER
+    host = urlsplit(provider).hostname or ""
+    return "azure" if host.endswith(".openai.azure.com") else OWN_ADDRESS
+
+
+def checked_address(address: str) -> str:
+    """A base URL that a user may have chosen.
+
+    Raises:
+        ModelRefused: it is none, or tells a secret, or is where no user's model may be.
+    """
+    try:
+        parts = urlsplit(address)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole or not address.isprintable() or " " in address:
+        raise ModelRefused(
+            "This is not an address: write one like https://models.example.org/v1, the part before "
+            "/chat/completions."
+        )
+    if "@" in parts.netloc or "?" in address or "#" in address:
+        raise ModelRefused(
+            "Write the address without a name, a password and anything after a question mark; "
+            "the key has a field of its own."
+        )
+    guard.check_address(address)
+    return address
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderChoice:
+    model: EmbeddingModel
+    in_use: bool
+
+    @property
+    def value(self) -> str:
+        return f"{self.model.provider} {self.model.name} {self.model.dimensions}"
+
+    @property
+    def label(self) -> str:
+        if self.model.is_local:
+            return f"{self.model.name}, on this server"
+        preset = PRESETS.get(self.model.provider.lower())
+        where = preset.label if preset else providers.shown(self.model.provider)
+        return f"{self.model.name}, at {where}"
+
+
+def embedder_choices() -> list[EmbedderChoice]:
+    """The one in use first."""
+    in_use = embedding.deployment_model()
+    others = [EmbedderChoice(model, in_use=False) for model in WELL_KNOWN_EMBEDDERS]
+    return [
+        EmbedderChoice(in_use, in_use=True),
+        *(choice for choice in others if choice.model != in_use),
+    ]
+
+
+def _refusal(preset: Preset) -> str:
+    try:
+        guard.check_address(preset.base_url)
+    except ModelRefused as error:
+        return str(error)
+    return ""
+
 
 MODEL_FIELDS = ("provider", "base_url", "model", "api_key")
 
@@ -47,7 +220,7 @@ class MemoryForm(BaseForm):
     )
     recipe = forms.ChoiceField(
         label="How to look",
-        choices=[(each.value, each.label) for each in choices.RECIPES],
+        choices=[(each.value, each.label) for each in RECIPES],
         error_messages=dict.fromkeys(
             ("required", "invalid_choice"), "Choose how to look from the list."
         ),
@@ -80,17 +253,17 @@ class MemoryForm(BaseForm):
             data,
             instance=instance,
             initial={
-                "provider": choices.choice_of(saved),
-                "recipe": choices.recipe_of(instance.recipe),
+                "provider": choice_of(saved),
+                "recipe": recipe_of(instance.recipe),
                 "base_url": saved if "://" in saved else "",
-                "embedding_model": choices.embedder_choices()[0].value,
+                "embedding_model": embedder_choices()[0].value,
             },
         )
         self._saved_provider, self._saved_key = saved, instance.sealed_key
-        self.providers = list(choices.provider_choices())
-        self.recipes = choices.RECIPES
-        self.own_reranker = choices.own_reranker()
-        self.embedders = choices.embedder_choices()
+        self.providers = list(provider_choices())
+        self.recipes = RECIPES
+        self.own_reranker = own_reranker()
+        self.embedders = embedder_choices()
         _limit(self.fields["top_k"])
         _offer(self.fields["provider"], [(each.value, each.label) for each in self.providers])
         in_use = self.embedders[0]
@@ -160,7 +333,7 @@ class MemoryForm(BaseForm):
         choice = next(each for each in self.providers if each.value == chosen)
         if choice.refusal:
             self.add_error("provider", choice.refusal)
-        if chosen == choices.THIS_SERVER:
+        if chosen == THIS_SERVER:
             return MemorySettings.OF_THIS_SERVER
         if not choice.takes_address:
             return chosen
@@ -169,7 +342,7 @@ class MemoryForm(BaseForm):
             self.add_error("base_url", _address_wanted(chosen))
         elif not self.has_error("base_url"):
             try:
-                choices.checked_address(address)
+                checked_address(address)
             except ModelRefused as error:
                 self.add_error("base_url", str(error))
         return address

@@ -18,11 +18,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from isolation import reach
-from settings_app.access import PageRequest, signed_in_form
 from settings_app.api_keys import ApiKey, issue
 from settings_app.audit import KEPT_FOR, AuditLine
+from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
 from settings_app.palace_choice import ALL, PalaceChoiceForm
-from settings_app.reports import no_variables_in_reports
 
 # Names of people that the form suggests.
 MOST_SUGGESTED = 200

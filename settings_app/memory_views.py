@@ -12,13 +12,17 @@ from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.debug import sensitive_post_parameters
 
-from llm import trial
+from llm import chat
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from settings_app.access import PageRequest, signed_in_action, signed_in_form
 from settings_app.forms import MemoryForm
 from settings_app.models import MemorySettings, settings_for_update, settings_of
-from settings_app.reports import no_variables_in_reports
+from settings_app.pages import (
+    PageRequest,
+    no_variables_in_reports,
+    signed_in_action,
+    signed_in_form,
+)
 
 TEMPLATE = "settings_app/settings.html"
 NO_MODEL = "There is no model to try: replies quote what you said, word for word."
@@ -112,5 +116,5 @@ def _tried(form: MemoryForm, owner_id: int) -> Tried:
 
 def _asked(endpoint: Endpoint, owner_id: int) -> str:
     started = time.monotonic()
-    trial.try_out(endpoint, owner_id=owner_id)
+    chat.try_out(endpoint, owner_id=owner_id)
     return f"{endpoint} works: it answered in {time.monotonic() - started:.1f} s."

@@ -9,9 +9,9 @@ import redis
 from django.contrib.auth import get_user_model
 
 from isolation import reach
-from llm import dialects
+from llm import chat_calls
 from palace.models import Palace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests import database_reset, hypothesis_profiles, static_files
 from tests.conversations import EVERYTHING
 from tests.furnished_palaces import furnish
@@ -71,7 +71,7 @@ def lived_in(palace):
 def model_server():
     """A language model we play: a real server that says what the test tells it to."""
     # A port may come up again; what was learnt of the server there before must not.
-    dialects._learnt.clear()
+    chat_calls._learnt.clear()
     with ModelServer() as server:
         yield server
 

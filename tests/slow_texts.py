@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from palace.storage.filing.block_markers import BLOCK_START
+from palace.storage.own_output import BLOCK_START
 
 # What a text is made of, over and over.
 REPEATED = [

@@ -97,6 +97,14 @@ def test_the_walks_are_found():
     assert len(named_in_walks()) > 30
 
 
+def test_recall_is_read_in_twelve_files():
+    page = (PROJECT / "docs" / "architecture.md").read_text()
+    walk = page.split("**A question to its hits**")[1].split("\n**")[0]
+    modules = set(re.findall(r"`((?:api|palace)\.[\w.]+)\.\w+`", walk))
+    assert {"palace.recall.retrieval", "palace.recall.semantic"} <= modules
+    assert len(modules) <= 12
+
+
 @pytest.mark.parametrize("name", named_in_walks())
 def test_what_the_walks_name_is_there(name):
     assert callable(import_string(name))

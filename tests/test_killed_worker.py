@@ -20,19 +20,19 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
 
-from bench.sample import conversations
+from bench.synthetic_palace import conversations
 from palace import tasks
-from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, ImportJob, Palace, Passage, Posting, Room, Wing
-from palace.pipeline.mine import mine_many
-from palace.recall.recall import recall
+from palace.pipeline import mine_many
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
 from palace.storage.indexing import postings
-from palace.transfer.export.to_zip import stream
+from palace.storage.transcript_filing import file_transcript
+from palace.transfer.export import stream
 from palace.transfer.import_jobs import preview, receipt, start
-from palace.transfer.importers.loci_format import FILES
+from palace.transfer.importers.loci import FILES
 from tests.conversations import BATTERY
 from tests.hypothesis_profiles import is_thorough
 from tests.polling import until, wait_until
@@ -176,7 +176,7 @@ def test_killed_while_it_puts_a_palace_back_it_is_as_it_was(palace, spawn_worker
     there = Palace.objects.own(get_user_model().objects.create_user("bob"))
     mine_many(there, conversations(MESSAGES))
     learn_unread(there)
-    write_due(there)
+    write_due_episodes(there)
     path = tmp_path / "palace.zip"
     path.write_bytes(b"".join(stream(there)))
     job = preview(palace, path)

@@ -10,38 +10,35 @@ import pytest
 from pydantic import BaseModel
 
 from api.openai.alignment import Kept, lay
-from api.openai.message_text import Said, read_history
+from api.openai.chat_request import Said, read_history
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
 from chat.markdown import LONGEST, render_markdown
-from chat.titles import title_of
+from chat.models import title_of
 from language.analyzer import analyze
-from language.english.dates.expressions import times
 from language.english.dates.time_intent import read_time
 from language.english.facts.reading import read_facts
-from language.english.intent import read_intent
-from language.english.judging import paraphrases
-from language.english.judging.word_overlap import words_of
+from language.english.judging import wording
+from language.english.judging.wording import words_of
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
-from language.english.topics.draft import draft
+from language.english.questions import read_intent
 from language.english.topics.phrases import candidate_phrases
 from language.english.topics.prose import prose
 from language.english.topics.titles import is_real_title
+from language.english.topics.window import draft, times
 from language.extraction import Context
 from language.slugs import slug_of
 from language.storable import storable_label
 from language.transcripts import Turn
-from llm.answers import parse
-from llm.messages import Completion
+from llm.messages import Completion, parse_answer
 from palace.errors import BadPointer
-from palace.models.aaak import Pointer
-from palace.storage.filing.block_markers import BLOCK_START
-from palace.storage.filing.injected import without_injected_memory
-from palace.storage.indexing.passages import split
+from palace.models.hierarchy import Pointer
+from palace.storage.indexing.passages import split_text
+from palace.storage.own_output import BLOCK_START, without_injected_memory
 from palace.transfer.importers import formats
 from palace.transfer.importers.web_text import text_of
-from palace.views.inbox.word_diff import changes
+from palace.views.inbox.proposal_rows import changes
 from palace.views.shared.snippets import snippet_of
 from tests.slow_texts import texts, times_slower
 from tests.transfer.importers.exports import (
@@ -75,7 +72,7 @@ def turn(text, place=0):
 
 def parsed(text):
     with suppress(ValueError):
-        parse(Completion(text, "m", 0, 0, "stop"), Answer)
+        parse_answer(Completion(text, "m", 0, 0, "stop"), Answer)
 
 
 def pointed(text):
@@ -97,7 +94,7 @@ READERS = {
     "phrases": lambda text: list(candidate_phrases(text)),
     "times": times,
     "a title of an export": is_real_title,
-    "passages": lambda text: split(text, 900),
+    "passages": lambda text: split_text(text, 900),
     "words": analyze,
     "preferences": lambda text: preference_strength(text, "user"),
     "traits": read_traits,
@@ -112,7 +109,7 @@ READERS = {
     "a web page": text_of,
     "an answer": parsed,
     "a body": read_body,
-    "statements": paraphrases.plainly,
+    "statements": wording.plainly,
     "likeness": words_of,
     "changes of wording": lambda text: changes(text, text[::-1]),
 }

@@ -17,9 +17,9 @@ from django.utils import timezone
 from palace import retry_backoff, tasks
 from palace.models import Drawer, Passage, Posting, Wing
 from palace.models.locks import held_if_free
-from palace.pipeline.mine import mine
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine
 from palace.storage.indexing import postings
+from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_path
 from tests.conversations import BATTERY, long_transcript

@@ -10,8 +10,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from django.contrib.auth.models import User
 
-from api.rest import palaces
-from api.rest.authentication import check_scope
+from api.rest import access
+from api.rest.access import check_scope
 from isolation import reach
 from palace.models import Palace
 from settings_app import audit
@@ -47,13 +47,13 @@ class Caller:
         Raises:
             Problem: 400 or 403, as `palaces.subject_for`.
         """
-        return palaces.palace_of(self.key, user_id)
+        return access.palace_of(self.key, user_id)
 
     def palace_made(self, user_id: str | None) -> Palace:
-        return palaces.palace_made(self.key, user_id)
+        return access.palace_made(self.key, user_id)
 
     def palaces(self) -> list[Palace]:
-        return palaces.palaces_of(self.key)
+        return access.palaces_of(self.key)
 
     def check(self, scope: str) -> None:
         """

@@ -19,12 +19,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 
 from api.mcp.callers import Caller
-from api.mcp.server import Context, server_for
-from api.mcp.threads import in_thread
-from api.rest.authentication import check_rate, key_in
+from api.mcp.server import Context, in_thread, server_for
+from api.rest.access import check_rate, key_in
 from api.rest.problems import Problem, as_json, problem_of
-from settings_app import rates
-from settings_app.rates import Rate
+from settings_app import throttling
+from settings_app.throttling import Rate
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -111,7 +110,7 @@ def _check_method(request: ASGIRequest) -> None:
 
 def _authenticate(header: str) -> tuple[Caller, Rate | None]:
     key = key_in(header)
-    rate = rates.count(key)
+    rate = throttling.count_request(key)
     check_rate(rate)
     return Caller(key), rate
 

@@ -12,9 +12,7 @@ from api.mcp.tools.episodes import latest
 from api.rest.problems import Problem
 from language.storable import is_storable
 from palace.models import Episode
-from palace.recall.context_escaping import on_one_line, quoted
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.recall import RecallRequest, on_one_line, quoted, recall
 
 CONTEXT_TOKENS = 2_000
 EPISODES = 10

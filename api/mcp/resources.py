@@ -9,7 +9,7 @@ from uuid import UUID
 from mcp import types
 
 from api.mcp.callers import Caller, within_reach
-from api.mcp.fields import ToolResponse
+from api.mcp.registry import ToolResponse
 from api.mcp.tools.places import WingFields, WingsResponse, wing_fields
 from api.rest.problems import Problem
 from language.storable import is_storable

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 
-from api.openai.message_text import History, Said
+from api.openai.chat_request import History, Said
 
 Words = tuple[str, str]
 

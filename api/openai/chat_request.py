@@ -1,9 +1,13 @@
-"""A program's chat request: its body unchanged, and the memory options from its headers."""
+"""A program's chat request: its body unchanged, its messages as text, and the memory options
+from its headers.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,6 +15,11 @@ from django.http import HttpRequest
 from api.openai.errors import BadRequest
 from api.rest.parsing import read_json
 from api.rest.problems import Problem
+from chat.prompt import NO_MODEL
+from language.storable import digest
+from language.transcripts import Role
+from palace.models import Palace
+from palace.storage import loci_answers, own_words
 from settings_app.api_keys import ApiKey
 
 # Enough for a few pictures. Each message is aligned with the filed ones.
@@ -19,6 +28,13 @@ MOST_MESSAGES = 2048
 MODES = ("on", "recall", "remember", "off")
 # The model name that stands for the owner's choice; so does no name.
 OWN_MODEL = "loci"
+# System prompts belong to the program; nobody said them.
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +146,82 @@ def _led(messages: list[dict[str, Any]], context: str) -> list[dict[str, Any]]:
             part = {"type": "text", "text": f"{context}\n\n"}
             return [{**first, "content": [part, *content]}, *messages[1:]]
     return [{"role": "system", "content": context}, *messages]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    role: Role
+    text: str
+    speaker: str = ""
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Its identity; stripped, because some programs trim whitespace."""
+        return self.role, self.text.strip()
+
+    @property
+    def id(self) -> str:
+        """A digest: equal words have equal ids."""
+        return digest("\n".join(self.words))[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The messages of a request.
+
+    Attributes:
+        said: In order.
+        answered: The number of messages up to and including the last reply.
+        opening: Whether there is no reply yet.
+    """
+
+    said: tuple[Said, ...]
+    answered: int
+    opening: bool
+
+    @property
+    def question(self) -> str:
+        """The person's last message; empty if it has no words."""
+        return next((each.text for each in reversed(self.said) if each.role == "user"), "")
+
+
+def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
+    said: list[Said] = []
+    answered, opening = 0, True
+    for message in messages:
+        role = _ROLES.get(message["role"])
+        text = text_of(message.get("content"))
+        if role:
+            # Strip the block that an earlier recall inserted.
+            text = own_words(role, text)
+        quotes = role == "assistant" and text.startswith(NO_MODEL)
+        # Quotes from the palace are filed already.
+        if role and text.strip() and not quotes:
+            name = message.get("name")
+            said.append(Said(role, text, name if isinstance(name, str) else ""))
+        if role == "assistant":
+            answered, opening = len(said), False
+    return History(tuple(said), answered, opening)
+
+
+def without_our_answers(history: History, palace: Palace) -> History:
+    """The history without Loci's own tool results."""
+    answers = loci_answers(palace, {each.text for each in history.said if each.role == "tool"})
+    if not answers:
+        return history
+    kept = [each.role != "tool" or each.text not in answers for each in history.said]
+    return replace(
+        history,
+        said=tuple(compress(history.said, kept)),
+        answered=sum(kept[: history.answered]),
+    )
+
+
+def text_of(content: object) -> str:
+    """The text of a message's content: a string, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (part.get("text") for part in content if isinstance(part, Mapping))
+    return "\n".join(text for text in texts if isinstance(text, str))

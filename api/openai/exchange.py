@@ -1,33 +1,45 @@
-"""The state of one proxied request, and what is filed and metered at its end."""
+"""One proxied request: the limit of concurrent ones, the recall before it is forwarded, and what is
+filed and metered at its end.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from api.openai import concurrency, message_filing
-from api.openai.chat_request import ChatRequest
+from api.openai import message_filing
+from api.openai.chat_request import ChatRequest, History, Said, text_of
 from api.openai.message_filing import Place
-from api.openai.message_text import History, Said, text_of
 from api.openai.replies import ReplyReader
+from api.rest.problems import Problem
 from chat.models import Message
-from chat.views.streams import a_moments_connection
+from chat.reply_writer import CONTEXT_TOKENS
+from chat.views.messages import a_moments_connection
 from isolation.reach import Reach
+from language.storable import digest
 from llm import usage
 from llm.messages import Message as Prompt
 from llm.models import Usage
 from llm.providers import Endpoint
 from llm.request_forwarding import fill_meter
+from palace.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.models.opening import reach_of
-from palace.recall.recall import Recollection
+from palace.recall import ConversationState, RecallRequest, Recollection, recall
 
 logger = logging.getLogger(__name__)
+
+# Forwarded requests of a person in this process: each occupies a thread.
+MOST_AT_ONCE = 32
+_slots_taken: Counter[int] = Counter()
+_slots_lock = threading.Lock()
 
 
 @dataclass(slots=True)
@@ -79,7 +91,7 @@ class Exchange:
         if not self._once.acquire(blocking=False):
             return
         if self.endpoint is not None:
-            concurrency.give_back(self.owner_id)
+            give_back_slot(self.owner_id)
         try:
             with a_moments_connection(self._reach()):
                 self._keep(status)
@@ -144,3 +156,63 @@ class Exchange:
 def let_go_of_connection() -> None:
     """Release the database connection before a model's reply, which may take minutes."""
     connection.close()
+
+
+def recall_for(
+    palace: Palace, history: History, place: Place, now: datetime, *, has_model: bool
+) -> Recollection | None:
+    """Recall for the person's last message; None if it has no words.
+
+    Each request has the model's whole prompt, so the block repeats earlier items that still apply.
+    """
+    if not history.question.strip():
+        return None
+    # The ledger needs a plain word as id, and a program's conversation id may be any text.
+    conversation = ConversationState(
+        f"proxy-{digest(place.conversation)[:32]}", place.turn, place.since, carries=True
+    )
+    return recall(
+        palace,
+        RecallRequest(
+            history.question,
+            now=now,
+            budget_tokens=CONTEXT_TOKENS,
+            with_facts=True,
+            exclude_ids=[each.key for each in place.messages],
+            conversation=conversation if has_model else None,
+        ),
+    )
+
+
+def context_of(found: Recollection | None) -> str:
+    """The context block; empty if nothing fits the question, even with unrequested hits."""
+    return found.context if found and not found.is_opening else ""
+
+
+def mark_given(palace: Palace, found: Recollection | None) -> None:
+    """Record in the ledger that the model received the block."""
+    if found is None or found.injection is None or not context_of(found):
+        return
+    try:
+        found.injection.mark(palace)
+    except WorkingMemoryAway as error:
+        logger.warning("The ledger was not updated: %s", error)
+
+
+def take_slot(owner_id: int) -> None:
+    """
+    Raises:
+        Problem: 429, the limit is reached.
+    """
+    with _slots_lock:
+        if _slots_taken[owner_id] >= MOST_AT_ONCE:
+            said = f"{MOST_AT_ONCE} requests of yours wait for a model already. Try again soon."
+            raise Problem(429, "too_many_at_once", said, headers={"Retry-After": "1"})
+        _slots_taken[owner_id] += 1
+
+
+def give_back_slot(owner_id: int) -> None:
+    with _slots_lock:
+        _slots_taken[owner_id] -= 1
+        if not _slots_taken[owner_id]:
+            del _slots_taken[owner_id]

@@ -18,13 +18,13 @@ from django.db.models import Count, Max
 from kombu.exceptions import OperationalError as QueueAway
 
 from api.openai.alignment import Kept, is_same_opening, lay
-from api.openai.message_text import History, Said
-from chat.titles import title_of
+from api.openai.chat_request import History, Said
+from chat.models import title_of
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
-from palace.mining.windows import WINDOW
+from palace.mining.batches import WINDOW
 from palace.models import Drawer, Palace, Room
-from palace.storage.filing.file import file_transcript
+from palace.storage import file_transcript
 
 SOURCE = "proxy"
 # How many candidate conversations are compared, and how many messages of each.
@@ -120,10 +120,10 @@ def kept_of(palace: Palace, conversation: str) -> list[Kept]:
     """The conversation's filed messages in order, trash included."""
     drawers = Drawer.objects.within(palace).filter(source=SOURCE, conversation=conversation)
     latest = list(drawers.order_by("-position", "-pk")[:LAID_BESIDE])
-    return [load_weights(drawer) for drawer in reversed(latest)]
+    return [_kept(drawer) for drawer in reversed(latest)]
 
 
-def load_weights(drawer: Drawer) -> Kept:
+def _kept(drawer: Drawer) -> Kept:
     role: Any = drawer.role
     return Kept(
         drawer.pk,

@@ -1,13 +1,16 @@
-"""Views of the proxy: /v1/chat/completions and /v1/models."""
+"""The proxy: views in the format of OpenAI's API, and the checks before them."""
 
 from __future__ import annotations
 
 import json
 import weakref
+from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import Any
+from functools import wraps
+from typing import Any, cast
 from urllib.parse import quote
 
+from django.db import InterfaceError, OperationalError
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -15,29 +18,46 @@ from django.http import (
     JsonResponse,
     StreamingHttpResponse,
 )
+from django.views.decorators.csrf import csrf_exempt
 
-from api.openai import concurrency, message_filing
-from api.openai.access import door
-from api.openai.chat_request import OWN_MODEL, ChatRequest, read_request
-from api.openai.exchange import Exchange, let_go_of_connection
-from api.openai.extractive_reply import quoted
-from api.openai.memory_injection import context_of, mark_given, recall_for
-from api.openai.message_text import read_history, without_our_answers
-from api.openai.relay import Relay
+from api.openai import message_filing
+from api.openai.chat_request import (
+    OWN_MODEL,
+    ChatRequest,
+    read_history,
+    read_request,
+    without_our_answers,
+)
+from api.openai.errors import as_openai
+from api.openai.exchange import (
+    Exchange,
+    context_of,
+    let_go_of_connection,
+    mark_given,
+    recall_for,
+    take_slot,
+)
 from api.openai.replies import BodyReader
-from api.rest import palaces
-from api.rest.authentication import check_scope
-from api.rest.problems import Problem
+from api.openai.responses import Relay, quoted
+from api.rest import access
+from api.rest.access import check_rate, check_scope, key_in
+from api.rest.problems import Problem, problem_of
 from chat.mining_queue import is_automatic
 from chat.models import Message
+from isolation import reach
 from llm import providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.request_forwarding import ForwardedResponse, forward_request
+from palace.errors import PalaceError
 from palace.models import Palace
+from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
 from settings_app.models import settings_of
+from settings_app.throttling import Rate
 
+UNDERSTOOD = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
+View = Callable[..., HttpResponseBase]
 # Response headers that are forwarded; all others are dropped.
 _FORWARDED_HEADERS = (
     "content-type",
@@ -50,6 +70,61 @@ _FORWARDED_HEADERS_BEGINS = ("x-ratelimit-", "openai-", "anthropic-ratelimit-")
 # Statuses of servers that cannot list their models.
 _NO_LIST = (404, 405, 501)
 _OWN = {"id": OWN_MODEL, "object": "model", "created": 0, "owned_by": "loci"}
+
+
+def door(method: str, *scopes: str) -> Callable[[View], View]:
+    """Decorate a view: check the key for one of the scopes and pass it as second argument."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @wraps(view)
+        def entered(request: HttpRequest, **named: str) -> HttpResponseBase:
+            visit = _Visit(request)
+            with reach.nobody():
+                try:
+                    response = view(request, visit.come_in(method, scopes), **named)
+                except UNDERSTOOD as error:
+                    response = as_openai(cast(Problem, problem_of(error)))
+                visit.leave(response)
+            if response.streaming:
+                let_go_of_connection()
+            return response
+
+        return entered
+
+    return decorate
+
+
+class _Visit:
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._key: ApiKey | None = None
+        self._rate: Rate | None = None
+
+    def come_in(self, method: str, scopes: tuple[str, ...]) -> ApiKey:
+        if self._request.method != method:
+            said = f"Send {method} to this address."
+            raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
+        key = self._key = key_in(self._request.headers.get("Authorization", ""))
+        reach.enter(key.reach())
+        self._rate = throttling.count_request(key)
+        check_rate(self._rate)
+        if not any(key.may(scope) for scope in scopes):
+            check_scope(key, scopes[0])
+        return key
+
+    def leave(self, response: HttpResponseBase) -> None:
+        for name, value in (self._rate.headers() if self._rate else {}).items():
+            response.headers[name] = value
+        response.headers.setdefault("Cache-Control", "no-store")
+        if self._key is not None and self._request.method == "POST":
+            audit.note(
+                self._key,
+                door="proxy",
+                action="POST",
+                path=self._request.path,
+                status=response.status_code,
+            )
 
 
 @door("POST", "write")
@@ -86,11 +161,11 @@ def _start_exchange(chat_request: ChatRequest, key: ApiKey, *, has_model: bool) 
     exchange = Exchange(
         chat_request, key.owner_id, _mode(chat_request, key), read_history(chat_request.messages)
     )
-    palaces.subject_for(key, chat_request.user_id)  # Refused also where memory is off.
+    access.subject_for(key, chat_request.user_id)  # Refused also where memory is off.
     if exchange.remembers:
-        exchange.palace = palaces.palace_made(key, chat_request.user_id)
+        exchange.palace = access.palace_made(key, chat_request.user_id)
     elif exchange.recalls:
-        exchange.palace = palaces.palace_of(key, chat_request.user_id)
+        exchange.palace = access.palace_of(key, chat_request.user_id)
     if exchange.palace is not None:
         _keep_and_recall(exchange, exchange.palace, key, has_model=has_model)
     return exchange
@@ -115,7 +190,7 @@ def _mode(chat_request: ChatRequest, key: ApiKey) -> str:
 
 
 def _forward(exchange: Exchange, endpoint: Endpoint) -> HttpResponseBase:
-    concurrency.take(exchange.owner_id)
+    take_slot(exchange.owner_id)
     exchange.endpoint = endpoint
     model = exchange.chat_request.model(endpoint.model)
     body = exchange.chat_request.with_context(context_of(exchange.found), model)

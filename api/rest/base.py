@@ -12,13 +12,13 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from api.rest import idempotency, palaces
-from api.rest.authentication import check_rate, check_scope
+from api.rest import access, idempotency
+from api.rest.access import check_rate, check_scope
 from isolation import reach
 from palace.models import IdempotentWrite, Palace
-from settings_app import audit, rates
+from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
-from settings_app.rates import Rate
+from settings_app.throttling import Rate
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
 
@@ -49,10 +49,10 @@ class ApiView(APIView):
 
     def palace(self, user_id: str | None) -> Palace | None:
         """The request's palace, if it exists."""
-        return palaces.palace_of(self.key, user_id)
+        return access.palace_of(self.key, user_id)
 
     def palace_made(self, user_id: str | None) -> Palace:
-        return palaces.palace_made(self.key, user_id)
+        return access.palace_made(self.key, user_id)
 
     def read(self, serializer: type[Serializer[Any]], data: Any = None) -> dict[str, Any]:
         """Validate the body, or `data`, with the serializer.
@@ -103,7 +103,7 @@ class ApiView(APIView):
         return finished
 
     def _count(self) -> None:
-        self._rate = rates.count(self.key)
+        self._rate = throttling.count_request(self.key)
         check_rate(self._rate)
 
     def _writes(self) -> bool:

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from api.rest.base import ApiView
 from api.rest.memory_service.shapes import user_field
 from api.rest.problems import not_found
-from palace.transfer.export.download import MEDIA_TYPE, download
+from palace.transfer.export import MEDIA_TYPE, download
 
 
 class ExportRequest(serializers.Serializer[Any]):

@@ -18,8 +18,7 @@ from rest_framework.response import Response
 
 from api.rest.problems import MEDIA_TYPE, Problem
 from language.storable import is_storable
-from palace.models import IdempotentWrite
-from palace.models.writes import KEPT_FOR
+from palace.models import WRITES_KEPT_FOR, IdempotentWrite
 from settings_app.api_keys import ApiKey
 
 HEADER = "Idempotency-Key"
@@ -45,7 +44,7 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
     fingerprint = _fingerprint(request, key)
     writes = IdempotentWrite.objects.filter(owner=key.owner_id, key=name)
     with transaction.atomic():
-        writes.filter(claimed_at__lt=timezone.now() - KEPT_FOR).delete()
+        writes.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR).delete()
         write, new = writes.select_for_update().get_or_create(
             owner_id=key.owner_id, key=name, defaults={"fingerprint": fingerprint}
         )

@@ -17,12 +17,15 @@ from llm.errors import LLMError
 from palace.errors import (
     EmbeddingMismatch,
     FactConflict,
+    NamespaceFull,
     NoSuchFact,
+    NotItsOwn,
     PalaceError,
+    TooMuch,
+    WorkingMemoryAway,
 )
 from palace.models import Palace
-from palace.sdk.errors import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
-from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
+from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
 
 logger = logging.getLogger(__name__)
 

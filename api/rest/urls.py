@@ -2,20 +2,81 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, path, register_converter
 from drf_spectacular.views import SpectacularJSONAPIView
 
 from api.rest import webhooks
+from api.rest.episodes import EpisodesView, SearchEpisodesView, StoreView
 from api.rest.exports import ExportView
+from api.rest.facts.graph import EntitiesView, RelationsView, TimelineView
+from api.rest.facts.memories import (
+    HistoryView,
+    MemoriesView,
+    MemoryView,
+    ResetView,
+    SearchMemoriesView,
+)
+from api.rest.ledger import CheckView, EvictView, LedgerView, MarkView
 from api.rest.memory_service import views as memory_service
-from api.rest.pages import api_reference
+from api.rest.openapi import api_reference
+from api.rest.palace import drawers, owner, places, record, trash
+from api.rest.working_memory import (
+    EntriesSearchView,
+    EntriesView,
+    EntryView,
+    InventoryView,
+    WorkingMemoryView,
+)
+
+NAMESPACE = "namespaces/<str:kind>/<str:name>"
+
+
+class AnyId:
+    """An id in a path: any storable text, with slashes and line breaks.
+
+    A server decodes `%2F` before it looks for the view.
+    """
+
+    regex = r"[\s\S]+"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(AnyId, "id")
 
 app_name = "api"
-urlpatterns: list[URLPattern | URLResolver] = [
+urlpatterns: list[URLPattern] = [
     path("api/schema/", SpectacularJSONAPIView.as_view(), name="schema"),
     path("api/docs/", api_reference, name="reference"),
     path("v1/export", ExportView.as_view(), name="export"),
-    path("v1/", include("api.rest.palace.urls")),
+    path("v1/wings/", places.WingsView.as_view(), name="wings"),
+    path("v1/wings/<uuid:uuid>/", places.WingView.as_view(), name="wing"),
+    path("v1/wings/<uuid:uuid>/merge/", places.WingMergeView.as_view(), name="wing_merge"),
+    path("v1/wings/<uuid:uuid>/rooms/", places.WingRoomsView.as_view(), name="wing_rooms"),
+    path("v1/rooms/<uuid:uuid>/", places.RoomView.as_view(), name="room"),
+    path("v1/rooms/<uuid:uuid>/closets/", places.RoomClosetsView.as_view(), name="room_closets"),
+    path("v1/rooms/<uuid:uuid>/drawers/", drawers.RoomDrawersView.as_view(), name="room_drawers"),
+    path("v1/rooms/<uuid:uuid>/move/", drawers.RoomMoveView.as_view(), name="room_move"),
+    path("v1/closets/<uuid:uuid>/", places.ClosetView.as_view(), name="closet"),
+    path("v1/drawers/", drawers.DrawersView.as_view(), name="drawers"),
+    path("v1/drawers/by-pointer/", drawers.PointerView.as_view(), name="by_pointer"),
+    path("v1/drawers/move/", drawers.DrawersMoveView.as_view(), name="drawers_move"),
+    path("v1/drawers/trash/", drawers.DrawersTrashView.as_view(), name="drawers_trash"),
+    path("v1/drawers/<uuid:uuid>/", drawers.DrawerView.as_view(), name="drawer"),
+    path("v1/trash/", trash.TrashView.as_view(), name="trash"),
+    path("v1/trash/restore/", trash.RestoreView.as_view(), name="trash_restore"),
+    path("v1/trash/empty/", trash.EmptyView.as_view(), name="trash_empty"),
+    path("v1/trash/<uuid:uuid>/", trash.TrashedView.as_view(), name="trashed"),
+    path("v1/recollections/", record.RecollectionsView.as_view(), name="recollections"),
+    path("v1/recollections/<uuid:uuid>/", record.RecollectionView.as_view(), name="recollection"),
+    path("v1/activity/", record.ActivityView.as_view(), name="activity"),
+    path("v1/usage/", owner.UsageView.as_view(), name="usage"),
+    path("v1/settings/", owner.SettingsView.as_view(), name="settings"),
+    path("v1/palaces/", owner.PalacesView.as_view(), name="palaces"),
     path("v1/webhooks/", webhooks.WebhooksView.as_view(), name="webhooks"),
     path("v1/webhooks/<uuid:uuid>/", webhooks.WebhookView.as_view(), name="webhook"),
     path("v1/webhooks/<uuid:uuid>/test/", webhooks.WebhookTestView.as_view(), name="webhook_test"),
@@ -34,6 +95,25 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("users/<id:user_id>", memory_service.UserView.as_view(), name="user"),
     path("sessions/<id:session_id>", memory_service.SessionView.as_view(), name="session"),
-    path("", include("api.rest.facts.urls")),
-    path("", include("api.rest.working_memory.urls")),
+    path("v1/memories/", MemoriesView.as_view(), name="memories"),
+    path("v1/memories/search/", SearchMemoriesView.as_view(), name="search_memories"),
+    path("v1/memories/<str:memory_id>/", MemoryView.as_view(), name="memory"),
+    path("v1/memories/<str:memory_id>/history/", HistoryView.as_view(), name="history"),
+    path("v1/reset/", ResetView.as_view(), name="reset"),
+    path("v1/entities/", EntitiesView.as_view(), name="entities"),
+    path("v1/entities/<id:name>/relations/", RelationsView.as_view(), name="relations"),
+    path("v1/entities/<id:name>/timeline/", TimelineView.as_view(), name="timeline"),
+    path("working-memory/<id:conversation_id>", WorkingMemoryView.as_view(), name="working_memory"),
+    path(f"{NAMESPACE}/entries", EntriesView.as_view(), name="entries"),
+    path(f"{NAMESPACE}/entries/<path:key>", EntryView.as_view(), name="entry"),
+    path(f"{NAMESPACE}/search", EntriesSearchView.as_view(), name="search_entries"),
+    path(f"{NAMESPACE}/inventory", InventoryView.as_view(), name="inventory"),
+    path("episodic/store", StoreView.as_view(), name="store_episode"),
+    path("episodic/search", SearchEpisodesView.as_view(), name="search_episodes"),
+    path("episodic/<id:conversation_id>", EpisodesView.as_view(), name="episodes"),
+    # Longer paths first, because an id may contain slashes.
+    path("ledger/<id:conversation_id>/check", CheckView.as_view(), name="check_item"),
+    path("ledger/<id:conversation_id>/mark", MarkView.as_view(), name="mark_item"),
+    path("ledger/<id:conversation_id>/evict", EvictView.as_view(), name="evict_item"),
+    path("ledger/<id:conversation_id>", LedgerView.as_view(), name="ledger"),
 ]

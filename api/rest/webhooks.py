@@ -11,12 +11,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest.access import subject_for
 from api.rest.base import ApiView
-from api.rest.palaces import subject_for
 from api.rest.problems import not_found
 from palace.models import Webhook, WebhookDelivery
 from palace.tasks import deliver_webhooks
-from palace.webhooks import addresses, registration
+from palace.webhooks import http_sender, registration
 
 Shape = serializers.Serializer[Any]
 TAG = ["webhooks"]
@@ -33,7 +33,7 @@ def events_field(**options: Any) -> serializers.ListField:
 
 class WebhookRequest(Shape):
     url = serializers.CharField(
-        max_length=addresses.MOST_CHARS, help_text="An https URL that receives POST requests."
+        max_length=http_sender.MOST_URL_CHARS, help_text="An https URL that receives POST requests."
     )
     events = events_field(help_text="The events to send.")
     user_id = serializers.CharField(
@@ -44,7 +44,7 @@ class WebhookRequest(Shape):
 
 
 class WebhookChanged(Shape):
-    url = serializers.CharField(required=False, max_length=addresses.MOST_CHARS)
+    url = serializers.CharField(required=False, max_length=http_sender.MOST_URL_CHARS)
     events = events_field(required=False)
     enabled = serializers.BooleanField(
         required=False, help_text="true: resume, pending deliveries included. false: stop."

@@ -12,10 +12,9 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from chat.models import Agent
-from chat.titles import one_line
+from chat.models import Agent, one_line
 from palace.models import Palace
-from settings_app.access import PageRequest, signed_in_form
+from settings_app.pages import PageRequest, signed_in_form
 
 LONGEST_INSTRUCTIONS = 20_000
 

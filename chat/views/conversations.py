@@ -1,13 +1,16 @@
-"""Conversations: the list, one of them, and what can be done with it as a whole."""
+"""Conversations: begin one, read it, change it, and what the model can see of it."""
 
 from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import redis
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -17,31 +20,43 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
 
 from chat import replies, reply_ending
-from chat.errors import ChatError
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
-from chat.models import Agent, Conversation
-from chat.titles import one_line
-from chat.views.message_form import AWAY, agent_of, chosen_agent, key_of, place_of, refusal, text_of
+from chat.models import Agent, Conversation, Message, one_line
+from chat.prompt import window
+from chat.replies import BadText, ChatError
 from chat.views.message_rows import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
+from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Palace, Room
+from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
-from palace.working.errors import WorkingMemoryAway
-from palace.working.ledger import Ledger
-from settings_app.access import (
+from palace.working.ledger import Entry, Ledger, within
+from settings_app.models import settings_of
+from settings_app.pages import (
     PageRequest,
+    render_page_or_part,
     signed_in_action,
     signed_in_form,
     signed_in_page,
 )
-from settings_app.models import settings_of
-from settings_app.rendering import render_page_or_part
 
 logger = logging.getLogger(__name__)
 
 LISTED = 30
 BESIDE = 12
+
+AWAY = (
+    "Loci's short-term store (Redis) does not answer, so nothing was sent. "
+    "Your text is still here: try again in a moment."
+)
+
+LEDGER_AWAY = (
+    "Loci’s short-term store (Redis) does not answer, so nobody can tell what the model has before "
+    "it. Try again in a moment."
+)
+TAKEN_OUT = "It is not before the model any more, and may come again where it fits."
+WAS_OUT = "It was not before the model any more."
 
 
 @signed_in_form
@@ -203,3 +218,147 @@ def _room(conversation: Conversation) -> Room | None:
     """Where the palace keeps it."""
     rooms = Room.objects.within(conversation.palace).select_related("wing")
     return rooms.filter(source=SOURCE, external_id=str(conversation.uuid)).first()
+
+
+def text_of(request: PageRequest) -> str:
+    """What was typed. Browsers write every line's end as two characters when they send a form."""
+    return request.POST.get("text", "").replace("\r\n", "\n")
+
+
+def key_of(request: PageRequest) -> uuid.UUID:
+    """The id the page gave the message, so that a form sent twice says it once.
+
+    Raises:
+        BadText: it is none.
+    """
+    return _id_in(request, "key")
+
+
+def reply_of(request: PageRequest) -> uuid.UUID:
+    """The id of the reply that is to be tried again.
+
+    Raises:
+        BadText: it is none.
+    """
+    return _id_in(request, "reply")
+
+
+def _id_in(request: PageRequest, name: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(request.POST.get(name, ""))
+    except ValueError:
+        raise BadText("The form was not complete. Send it once more.") from None
+
+
+def place_of(text: str) -> int | None:
+    """A position in a conversation, from an address or a form; None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def agent_of(palace: Palace, text: str | None) -> Agent | None:
+    """The palace's agent of that id, else its first one."""
+    agents = Agent.objects.within(palace).order_by("pk")
+    try:
+        wanted = uuid.UUID(text or "")
+    except ValueError:
+        return agents.first()
+    return agents.filter(uuid=wanted).first() or agents.first()
+
+
+def chosen_agent(palace: Palace, request: PageRequest) -> Agent | None:
+    """The one chosen in the form; None, the plain assistant, where there are no agents.
+
+    Raises:
+        BadText: it has been deleted meanwhile.
+    """
+    wanted = request.POST.get("agent", "")
+    agent = agent_of(palace, wanted)
+    if wanted and (agent is None or str(agent.uuid) != wanted):
+        raise BadText("This agent is no longer here. Choose another, then send it again.")
+    return agent
+
+
+def refusal(request: PageRequest, error: str) -> HttpResponse:
+    """For htmx: the sentence beside the box. What is being written there stays."""
+    # Pages swap in what comes with 400, and with no other error.
+    response = render(request, "chat/_composer.html#error", {"error": error}, status=400)
+    response.headers["HX-Retarget"] = "#text-error"
+    response.headers["HX-Reswap"] = "outerHTML"
+    return response
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One thing before the model.
+
+    Attributes:
+        carried: The drawer or fact; None where a program named something of its own.
+        since: The message it was given with, if that is still there.
+        left: For so many more messages it stays, if they are short; None: until it is taken out.
+    """
+
+    entry: Entry
+    carried: Carried | None
+    since: Message | None
+    left: int | None
+
+    @property
+    def is_fact(self) -> bool:
+        return self.entry.item.startswith(FACT_ITEM)
+
+
+@signed_in_form
+def conversation_ledger(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """The page; posted to, it takes the `item` named out of the ledger."""
+    conversation = the_conversation(request, uuid)
+    ledger = Ledger(conversation.palace, str(conversation.uuid))
+    try:
+        if request.method == "POST":
+            out = ledger.evict(request.POST.getlist("item"))
+            messages.success(request, TAKEN_OUT if out else WAS_OUT)
+            return redirect("conversation_ledger", conversation.uuid)
+        shown = _shown(conversation, ledger.get())
+    except WorkingMemoryAway:
+        context = {"conversation": conversation, "error": LEDGER_AWAY}
+        return render(request, "chat/ledger.html", context, status=503)
+    context = {
+        "conversation": conversation,
+        "facts": [each for each in shown if each.is_fact],
+        "drawers": [each for each in shown if each.carried and not each.is_fact],
+        "others": [each for each in shown if not each.carried],
+        "turns": counted(settings.CHAT_TURNS, "message"),
+    }
+    return render(request, "chat/ledger.html", context)
+
+
+def _shown(conversation: Conversation, entries: dict[str, Entry]) -> list[Shown]:
+    """What the next reply would find before it, the newest first."""
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    current = said.current().exclude(text="").order_by("-position")
+    latest = list(current[: settings.CHAT_TURNS])
+    turn = latest[0].position + 1 if latest else 0
+    # The next message takes a place in the window.
+    read = window(latest[: settings.CHAT_TURNS - 1]) if settings.CHAT_TURNS > 1 else []
+    visible = within(entries, read[0].position if read else turn, turn)
+    carried = load_carried(conversation.palace, visible)
+    others = [
+        entry for entry in visible.values() if not entry.item.startswith((DRAWER_ITEM, FACT_ITEM))
+    ]
+    rows: list[tuple[Entry, Carried | None]] = [(each.entry, each) for each in carried]
+    rows += [(entry, None) for entry in sorted(others, key=lambda entry: entry.item)]
+    return _rows(rows, latest, turn)
+
+
+def _rows(
+    entries: Sequence[tuple[Entry, Carried | None]], latest: Sequence[Message], turn: int
+) -> list[Shown]:
+    by_position = {message.position: message for message in latest}
+    return [
+        Shown(
+            entry,
+            carried,
+            None if entry.turn is None else by_position.get(entry.turn),
+            None if entry.turn is None else max(1, entry.turn + settings.CHAT_TURNS - turn),
+        )
+        for entry, carried in entries
+    ]

@@ -133,7 +133,10 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
         message.conversation = conversation  # At hand already; not to be looked up one by one.
     given = _given(palace, [m.recollection for m in messages if m.recollection])
     drawers = _drawers(palace, [hit["drawer"] for each in given.values() for hit in each.drawers])
-    facts = _facts(palace, [fact["memory"] for each in given.values() for fact in each.known])
+    facts = _facts(
+        palace,
+        [fact["memory"] for each in given.values() for fact in each.facts + each.carried_facts],
+    )
     tries = _tries(conversation, messages)
     return [
         _row(
@@ -158,24 +161,27 @@ def _row(
     is_last: bool,
 ) -> Row:
     text = _so_far(message) if message.is_writing else message.text
-    given_or_nothing = given or _Given([], [], [])
-    pairs = [(hit, drawers.get(hit["drawer"])) for hit in given_or_nothing.drawers]
+    brought = given or _Given([], [], [])
+    pairs = [(hit, drawers.get(hit["drawer"])) for hit in brought.drawers]
     shown = [_remembered(hit, drawer, text) for hit, drawer in pairs]
-    new = len(given_or_nothing.hits)
     places = {hit["pointer"]: drawer.get_absolute_url() for hit, drawer in pairs if drawer}
-    known = [facts.get(fact["memory"]) for fact in given_or_nothing.known]
-    of_now = len(given_or_nothing.facts)
     return Row(
         message,
         _drawn(text, places) if message.role == "assistant" else text,
-        tuple(fact for fact in known[:of_now] if fact),
-        tuple(shown[:new]),
+        _versions(brought.facts, facts),
+        tuple(shown[: len(brought.hits)]),
         given is not None,
         tries,
-        carried=tuple(shown[new:]),
-        carried_known=tuple(fact for fact in known[of_now:] if fact),
+        carried=tuple(shown[len(brought.hits) :]),
+        carried_known=_versions(brought.carried_facts, facts),
         is_last=is_last,
     )
+
+
+def _versions(given: Iterable[dict[str, Any]], facts: dict[str, Fact]) -> tuple[Fact, ...]:
+    """The facts of the trace as they are now, without purged ones."""
+    found = (facts.get(fact["memory"]) for fact in given)
+    return tuple(fact for fact in found if fact)
 
 
 def _remembered(hit: dict[str, Any], drawer: Drawer | None, text: str) -> Remembered:
@@ -220,9 +226,12 @@ class _Given:
         return [*self.hits, *(each for each in self.carried if "memory" not in each)]
 
     @property
-    def known(self) -> list[dict[str, Any]]:
-        """Likewise of the facts."""
-        return [*self.facts, *(each for each in self.carried if "memory" in each)]
+    def carried_facts(self) -> list[dict[str, Any]]:
+        return [each for each in self.carried if "memory" in each]
+
+    @property
+    def all_facts(self) -> list[dict[str, Any]]:
+        return [*self.facts, *self.carried_facts]
 
 
 def _given(palace: Palace, uuids: Iterable[uuid.UUID]) -> dict[uuid.UUID, _Given]:

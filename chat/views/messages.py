@@ -1,28 +1,61 @@
-"""One message: say it, try its reply again, stop it."""
+"""One message: say it, try its reply again, stop it, and follow its reply as it is written."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import re
+import threading
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, contextmanager
 from uuid import UUID
 
 import redis
-from django.http import Http404, HttpResponse
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 
-from chat import replies, reply_ending
-from chat.errors import ChatError
+from chat import live, replies, reply_ending
+from chat.markdown import render_markdown
 from chat.models import Conversation, Message
-from chat.views.conversations import show_conversation, the_conversation
-from chat.views.message_form import AWAY, key_of, place_of, refusal, reply_of, text_of
+from chat.replies import ChatError
+from chat.views.conversations import (
+    AWAY,
+    key_of,
+    place_of,
+    refusal,
+    reply_of,
+    show_conversation,
+    text_of,
+    the_conversation,
+)
 from chat.views.message_rows import PAGE_SIZE, question_url, row, rows
+from isolation import reach
+from isolation.reach import Reach
 from palace.models import Palace
-from settings_app.access import PageRequest, signed_in_action
+from palace.models.opening import reach_of
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 CANNOT_STOP = (
     "Loci's short-term store (Redis) does not answer, so nothing can be stopped. "
     "Try again in a moment."
 )
+
+logger = logging.getLogger(__name__)
+
+# What streams in this process have at most, together. Two drawing at once would be no quicker,
+# and everybody else's requests slower.
+_connections = threading.BoundedSemaphore(10)
+_drawing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="drawing")
+
+# Between two pictures of a growing reply; longer where drawing one takes long.
+LEAST_PAUSE_S = 0.04
+PAUSE_BY_DRAWING = 4
 
 
 @signed_in_action
@@ -112,3 +145,106 @@ def the_reply(request: PageRequest, uuid: UUID) -> Message:
     palace = Palace.objects.own(request.user)
     mine = Message.objects.within(palace).filter(role="assistant")
     return get_object_or_404(mine.select_related("conversation__palace"), uuid=uuid)
+
+
+@signed_in_page
+def reply_stream(request: PageRequest, uuid: UUID) -> HttpResponseBase:
+    """Server-sent events: `recalled` and `text` as HTML for their places, `done` with the whole."""
+    response = StreamingHttpResponse(
+        _events(request, the_reply(request, uuid)), content_type="text/event-stream"
+    )
+    response.headers["X-Accel-Buffering"] = "no"  # Some proxies keep an answer until it is whole.
+    return response
+
+
+async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
+    if reply.is_writing:
+        await _let_go_of_connection()
+        async with aclosing(_growth(request, reply)) as growth:
+            try:
+                async for event in growth:
+                    yield event
+            except redis.RedisError as error:
+                logger.warning("A reply grows unseen: Redis does not answer (%s).", error)
+                if await _still_writing(reply):
+                    return  # The browser will ask again.
+    yield _event("done", await _drawn(request, reply, "chat/_message.html"))
+
+
+async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
+    """What comes before the end."""
+    async with aclosing(live.follow(reply.uuid)) as feed:
+        async for news in feed:
+            if news.recalled:
+                yield _event("recalled", await _drawn(request, reply, "chat/_remembered.html"))
+            if news.over or not (news.grown or await _still_writing(reply)):
+                return
+            if news.grown:
+                started = time.perf_counter()
+                yield _event("text", await _draw(news.text))
+                drawing = time.perf_counter() - started
+                await asyncio.sleep(max(LEAST_PAUSE_S, PAUSE_BY_DRAWING * drawing))
+            else:
+                yield ": still being written\n\n"
+
+
+async def _draw(text: str) -> str:
+    return await asyncio.get_running_loop().run_in_executor(_drawing, render_markdown, text)
+
+
+def _event(name: str, html: str) -> str:
+    # Any of the three ends a line for readers of the stream.
+    lines = "".join(f"data: {line}\n" for line in re.split("\r\n|\r|\n", html))
+    return f"event: {name}\n{lines}\n"
+
+
+@sync_to_async
+def _let_go_of_connection() -> None:
+    connection.close()
+
+
+@sync_to_async
+def _drawn(request: PageRequest, reply: Message, template: str) -> str:
+    with a_moments_connection(_reach_of(reply)):
+        found = _looked_up(reply.pk)
+        if found is None:
+            return render_to_string("chat/_gone.html")
+        context = {"row": row(found.conversation, found)}
+        return render_to_string(template, context, request)
+
+
+@sync_to_async
+def _still_writing(reply: Message) -> bool:
+    with a_moments_connection(_reach_of(reply)):
+        found = _looked_up(reply.pk)
+        try:
+            return (
+                found is not None and found.is_writing and not reply_ending.end_if_abandoned(found)
+            )
+        except redis.RedisError:
+            return True
+
+
+def _reach_of(reply: Message) -> Reach:
+    return reach_of(reply.conversation.palace)
+
+
+def _looked_up(reply_id: int) -> Message | None:
+    """None once it has been deleted."""
+    found = Message.objects.select_related("conversation__palace", "conversation__agent")
+    return found.filter(pk=reply_id).first()
+
+
+@contextmanager
+def a_moments_connection(at: Reach) -> Iterator[None]:
+    """A stream may stay open for minutes; a connection may not. And many streams that wake at
+    the same moment must not take all there are.
+
+    Args:
+        at: The reach of the statements: a stream may outlive the request that opened it.
+    """
+    with _connections, reach.within(at):
+        try:
+            yield
+        finally:
+            connection.close()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from config.backup.encryption import EncryptingFile, decrypt, is_encrypted
-from config.backup.errors import BackupError
+from config.backup.tools import BackupError
 
 FORMAT, FORMAT_VERSION = "loci-backup", 1
 DUMP, MANIFEST, SECRET_KEY = "database.dump", "manifest.json", "files/secret_key"

@@ -1,10 +1,10 @@
-"""Writing a backup while Loci runs: the database at one moment, and the files that belong to it."""
+"""Write backups: on demand, by the clock, and before tables change."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +12,13 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from psycopg import sql
 
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
-from config.backup.errors import BackupError
-from config.backup.tools import Server, find_tool, output_of
+from config.backup.tools import BackupError, Server, find_tool, output_of, server_of
+from isolation import reach
 from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob
 from palace.transfer.import_jobs.spools import spool_folder
@@ -34,6 +36,9 @@ PARTLY_HIDDEN = (
     "`manage.py migrate` with it, which says what it needs."
 )
 KEY_ELSEWHERE = "LOCI_SECRET_KEY is not in it. Keep it yourself: it decrypts users' own API keys."
+
+BEFORE_MIGRATING = "before-migrating"
+KEPT_BEFORE_MIGRATING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +206,54 @@ def passphrase_from(file: Path | None) -> str:
     if not passphrase:
         raise BackupError(f"{file} is empty. Write a passphrase into it.")
     return passphrase
+
+
+def back_up_by_the_clock() -> Backup:
+    """Write a backup into the folder of backups, and delete the oldest ones there.
+
+    Raises:
+        BackupError: As `back_up`.
+        OSError: As `back_up`.
+    """
+    return _write("", settings.BACKUP_KEEP)
+
+
+def back_up_before_migrating(say: Callable[[str], None]) -> Path | None:
+    """Write a backup if migrations are waiting and there is anything to lose; returns the file.
+
+    Raises:
+        BackupError: As `back_up`.
+        OSError: As `back_up`.
+    """
+    # Before the first migration there is no role to run as.
+    with reach.maintenance():
+        if not _has_accounts() or not _is_behind():
+            return None
+    say("The tables are about to change; saving everything first ...")
+    return _write(BEFORE_MIGRATING, KEPT_BEFORE_MIGRATING).file
+
+
+def _write(label: str, keep: int) -> Backup:
+    folder = settings.BACKUP_FOLDER
+    done = back_up(
+        server_of(connection.settings_dict),
+        new_name(folder, label),
+        passphrase=settings.BACKUP_PASSPHRASE,
+        with_secrets=False,
+    )
+    keep_newest(folder, keep, label)
+    return done
+
+
+def _has_accounts() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('auth_user')")
+        if cursor.fetchone() == (None,):
+            return False
+        cursor.execute("SELECT EXISTS (SELECT FROM auth_user)")
+        return bool(cursor.fetchone() == (True,))
+
+
+def _is_behind() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from config.backup.errors import BackupError
+from config.backup.tools import BackupError
 
 MAGIC = b"LOCIENC1"
 CHUNK = 64 * 2**10

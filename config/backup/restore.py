@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,11 +21,11 @@ from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, unpack
-from config.backup.errors import BackupError
-from config.backup.tools import Server, failure, find_tool, output_of
+from config.backup.tools import BackupError, Server, failure, find_tool, output_of
+from config.embedded import Layout
 from isolation.policies import make_roles
 from palace.transfer.import_jobs.spools import private_folder
-from palace.working.cleanup import forget_every_palace
+from palace.working.redis_store import forget_every_palace
 
 Say = Callable[[str], None]
 
@@ -71,6 +73,9 @@ DO $$ DECLARE found record; BEGIN
   END LOOP;
 END $$;
 """
+
+# What would lead the drill to the database, or the keys, in use.
+_OURS = ("DATABASE_URL", "REDIS_URL", "LOCI_SECRET_KEY", "LOCI_HOME", "DJANGO_SETTINGS_MODULE")
 
 
 def restore(server: Server, file: Path, *, passphrase: str, replace: bool, say: Say) -> None:
@@ -229,3 +234,25 @@ def forget_redis() -> None:
         for name in client.scan_iter(match=f":{version}:*", count=500):
             if SIGN_IN not in name:
                 client.unlink(name)
+
+
+def restores_whole(file: Path, passphrase: str) -> bool:
+    """Whether the backup can be restored and is whole; what the restore says is shown.
+
+    A program of its own starts PostgreSQL and Redis in a temporary folder and stops them again.
+    """
+    with tempfile.TemporaryDirectory(prefix="loci-drill-") as home:
+        kept = {name: value for name, value in os.environ.items() if name not in _OURS}
+        environment = {
+            **kept,
+            "LOCI_HOME": home,
+            "LOCI_MODELS_DIR": str(settings.MODELS_DIR),
+            "LOCI_BACKUP_PASSPHRASE": passphrase,
+        }
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "restore", str(file)]
+        done = subprocess.run(  # noqa: S603 - ourselves.
+            command, env=environment, check=False, stdin=subprocess.DEVNULL
+        )
+        # Beside the folder where its path is too long for a socket.
+        shutil.rmtree(Layout(Path(home)).sockets, ignore_errors=True)
+    return done.returncode == 0

@@ -15,10 +15,13 @@ from typing import IO, Any, cast
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from config.backup.errors import BackupError
 from config.embedded import ServiceError, postgres_bin
 
 _PIECE = 2**20
+
+
+class BackupError(Exception):
+    """The message says what is wrong and what to do; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)

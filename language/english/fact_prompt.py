@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from language.transcripts import Turn
 
 

@@ -18,8 +18,7 @@ from llm import providers, usage
 from llm.commits import commit_without_waiting
 from llm.embedding import build
 from llm.embedding import cache as _cache
-from llm.embedding.cache import forget, prune
-from llm.embedding.model import EmbeddingModel
+from llm.embedding.cache import EmbeddingModel, forget, prune
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from llm.models import Usage
 

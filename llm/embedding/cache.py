@@ -1,4 +1,4 @@
-"""The cache of recent embeddings, in the database.
+"""The identity of an embedding model, and the cache of its recent vectors in the database.
 
 A row's key is a keyed hash: without the deployment's secret, the table reveals neither the texts
 nor whether it contains a guessed one. Lookups and inserts are one statement each.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from uuid import UUID
 
@@ -18,8 +19,23 @@ from django.db import connection
 from django.utils import timezone
 
 from isolation import reach
-from llm.embedding.model import EmbeddingModel
+from llm import providers
 from llm.models import CachedEmbedding
+
+
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """An embedding model. Two models that compare equal make the same vectors."""
+
+    provider: str
+    name: str
+    dimensions: int
+    api_key: str = field(default="", repr=False, compare=False)
+
+    @property
+    def is_local(self) -> bool:
+        return self.provider == providers.LOCAL
+
 
 _TABLE = CachedEmbedding._meta.db_table
 

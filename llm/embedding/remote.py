@@ -11,7 +11,7 @@ import openai
 from numpy.typing import NDArray
 
 from llm import client, providers
-from llm.embedding.model import EmbeddingModel
+from llm.embedding.cache import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
 from llm.tokens import count_tokens

@@ -7,17 +7,16 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
-from palace.audit import drawers, embedding, facts, orphans, postings, traces
+from palace.audit import drawers, facts, orphans, postings, references
 from palace.audit.finding import Check, Finding
-from palace.audit.ledgers import Named, check_ledgers
+from palace.audit.references import Named, check_ledgers
 from palace.models import Palace
 
 CHECKS: tuple[Check, ...] = (
     *drawers.CHECKS,
-    *embedding.CHECKS,
     *postings.CHECKS,
     *facts.CHECKS,
-    *traces.CHECKS,
+    *references.CHECKS,
     *orphans.CHECKS,
 )
 

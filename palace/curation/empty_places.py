@@ -11,9 +11,9 @@ from django.db.models.functions import Greatest
 from language.analyzer import analyze
 from language.slugs import slug_of
 from palace.curation.entities import forget_changes
-from palace.mining.reports import summary_of
+from palace.mining.rooms import summary_of
 from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
-from palace.storage.filing.file import UNTITLED
+from palace.storage import UNTITLED
 from palace.storage.indexing import postings
 
 UNTITLED_TOPIC = "Untitled topic"

@@ -13,8 +13,7 @@ from django.db.models import Q
 
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.entity_merge import Moved, join
-from palace.curation.entity_split import split_rows, undo_merge, undo_split
+from palace.curation.entity_rows import Moved, join, split_rows, undo_merge, undo_split
 from palace.errors import PalaceError
 from palace.models import Activity, Entity, Fact, Mention, Palace
 
@@ -164,8 +163,8 @@ def forget_changes(palace: Palace, gone: Collection[UUID]) -> None:
 
 def _undo_merge(palace: Palace, keep: Entity, record: dict[str, Any], activity: Activity) -> None:
     described = record["entity"]
-    held = Entity.objects.filter(palace=palace, kind=described["kind"], slug=described["slug"])
-    if held.exists():
+    taken = Entity.objects.filter(palace=palace, kind=described["kind"], slug=described["slug"])
+    if taken.exists():
         raise BadEntity(
             f"There is another “{_short(described['name'])}” now. "
             "Merge that one first, and then split what should be apart."

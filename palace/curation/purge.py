@@ -16,27 +16,26 @@ from isolation import reach
 from llm.embedding import forget, max_passage_chars
 from palace.curation.empty_places import remove_emptied
 from palace.curation.trash import expired
-from palace.knowledge.episodes.evidence_support import forget_resting_on as forget_episodes
-from palace.knowledge.facts.evidence_support import forget_resting_on
+from palace.knowledge.episodes import delete_episodes_of
+from palace.knowledge.facts import delete_supported_by
 from palace.models import (
     Activity,
     Drawer,
+    DrawerQuerySet,
     EmbeddingSpace,
     ExpectedDrawer,
     IdempotentWrite,
     Mention,
     Palace,
     Passage,
+    Pointer,
     RecallCase,
     RecollectionTrace,
 )
-from palace.models.aaak import Pointer
-from palace.models.hierarchy import DrawerQuerySet
 from palace.models.opening import open_palace
-from palace.recall.context_builder import remove_hits
-from palace.recall.query import normalize_query
+from palace.recall import normalize_query, remove_hits
+from palace.storage import split_text
 from palace.storage.indexing import postings
-from palace.storage.indexing.passages import split
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
@@ -80,7 +79,7 @@ class Purge:
         keys = [drawer.pk for drawer in batch]
         mentions = Mention.objects.filter(palace=palace, drawer__in=keys)
         entities = list(mentions.values_list("entity_id", flat=True).distinct())
-        entities += forget_resting_on(palace, keys)
+        entities += delete_supported_by(palace, keys)
         postings.remove(palace, [drawer for drawer in batch if drawer.mined_at])
         forget_vectors(palace, batch)
         scrub_traces(palace, batch)
@@ -93,7 +92,7 @@ class Purge:
                 "DELETE FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s)",
                 [palace.pk, keys],
             )
-        forget_episodes(palace, batch)
+        delete_episodes_of(palace, batch)
         remove_emptied(palace, batch, entities)
         self._report(len(batch))
         return True
@@ -149,7 +148,7 @@ def forget_vectors(palace: Palace, drawers: Sequence[Drawer]) -> None:
     for space in EmbeddingSpace.objects.order_by("pk"):
         model = model_of(space)
         most = max_passage_chars(model)
-        passages = {text[a:b] for text in texts.values() for a, b in split(text, most)}
+        passages = {text[a:b] for text in texts.values() for a, b in split_text(text, most)}
         passages |= {texts[key][a:b] for of, key, a, b in cut if of == space.pk}
         forget(passages, model)
 

@@ -15,9 +15,8 @@ from django.db.models.functions import Greatest
 
 from palace.curation.empty_places import remove_empty_closets, remove_empty_wings
 from palace.errors import PalaceError
-from palace.models import Activity, Closet, Drawer, Palace, Room, Wing
-from palace.models.hierarchy import DrawerQuerySet
-from palace.storage.filing.file import next_room_number
+from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
+from palace.storage import next_room_number
 
 UNSORTED = (
     "Nothing can be moved to the unsorted wing: conversations wait there until they are mined. "

@@ -14,20 +14,29 @@ from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
 from palace.errors import FactConflict
-from palace.knowledge.episodes.evidence_support import bring_back, put_away
-from palace.knowledge.facts.evidence_support import (
-    BACK,
+from palace.knowledge.episodes import restore_episodes, trash_episodes
+from palace.knowledge.facts import (
     BY_TRASH,
-    found_again,
+    WORDS_ARE_BACK,
     reopen_ended,
-    unfound,
+    restore_supported,
+    retire_unsupported,
+    scopes_of,
 )
-from palace.knowledge.facts.fact_edits import hold_in_order
-from palace.knowledge.facts.reconciliation import scopes_of
-from palace.models import Activity, Closet, Drawer, Evidence, Fact, Palace, Room, Wing
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
-from palace.queries.evidence import facts_supported_only_by
+from palace.knowledge.facts.fact_edits import reactivate_in_order
+from palace.models import (
+    Activity,
+    Closet,
+    Drawer,
+    DrawerQuerySet,
+    Evidence,
+    Fact,
+    FactQuerySet,
+    Palace,
+    Room,
+    Wing,
+)
+from palace.queries.facts import facts_supported_only_by
 
 KEPT_DAYS = 30
 
@@ -121,10 +130,10 @@ def trash_drawers(
     at = at or new_moment(palace)
     to_trash = drawers.within(palace).kept()
     scopes = scopes_of(palace, to_trash)
-    dropped = [*deleted, *unfound(palace, facts_supported_only_by(palace, to_trash))]
+    dropped = [*deleted, *retire_unsupported(palace, facts_supported_only_by(palace, to_trash))]
     count = to_trash.update(trashed_at=at)
     reopen_ended(palace, scopes)
-    put_away(palace, at)
+    trash_episodes(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:
         what = _in_words(count, place)
@@ -150,7 +159,7 @@ def restore(palace: Palace, drawers: DrawerQuerySet) -> Restored:
         restored = restore_drawers(palace, drawers)
         for fact in deleted:
             with suppress(FactConflict):
-                hold_in_order(palace, fact, BY_TRASH, why=BACK)
+                reactivate_in_order(palace, fact, BY_TRASH, why=WORDS_ARE_BACK)
     return restored
 
 
@@ -163,8 +172,8 @@ def restore_drawers(palace: Palace, drawers: DrawerQuerySet) -> Restored:
         unmined = tuple(rooms.distinct())
         keys = list(chosen.values_list("pk", flat=True))
         count = chosen.update(trashed_at=None)
-        found_again(palace, keys)
-        bring_back(palace, keys)
+        restore_supported(palace, keys)
+        restore_episodes(palace, keys)
         if count:
             summary = f"Restored {_in_words(count)} from the trash."
             _note(palace, Activity.Kind.DRAWERS_RESTORED, summary, {"drawers": count})

@@ -13,7 +13,7 @@ from django.db.models import Q
 from isolation import reach
 from isolation.reach import Reach
 from palace.models import Palace
-from settings_app.owner import find_owner
+from settings_app.users import find_owner
 
 
 class PalaceCommand(BaseCommand):

@@ -1,4 +1,4 @@
-"""Batches: unmined drawers that are mined in one transaction, in whole windows."""
+"""Batches: unmined drawers mined in one transaction, in whole windows of a conversation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from itertools import groupby
 
 from django.db.models import Count
 
-from palace.mining.windows import WHOLE, WINDOW, WINDOWS_A_BATCH, windows
 from palace.models import Drawer, Room
 from settings_app.models import settings_of
 
+# Conversations up to this length are one window.
+WHOLE = 50
+# Longer ones are split by position, so that repeated runs split the same way.
+WINDOW = 10
+# Windows mined in one transaction: about as many drawers as in a whole conversation.
+WINDOWS_A_BATCH = 6
+# Turns before a window that are shown as context.
+BEFORE = 4
 # A batch takes whole rooms until it has this many drawers.
 ENOUGH = 384
 # Drawers read per batch: enough for one window more than a batch can contain of one room.
@@ -28,6 +35,12 @@ class Part:
     @property
     def drawers(self) -> list[Drawer]:
         return [drawer for window in self.windows for drawer in window]
+
+
+def is_at_rest(room_id: int, last: int) -> bool:
+    """Whether no unmined drawer follows that drawer, or enough for a window are unmined."""
+    unmined = Drawer.objects.unmined().filter(room=room_id)
+    return not unmined.filter(pk__gt=last).exists() or unmined.count() >= WINDOW
 
 
 def batches(rooms: Sequence[Room]) -> Iterator[list[Part]]:
@@ -54,6 +67,13 @@ def _parts(rooms: Sequence[Room]) -> list[Part]:
         parts.append(Part(room, cut[:WINDOWS_A_BATCH]))
     # The drawers read may end in the middle of the last room.
     return parts[:-1] if len(drawers) == LOOKED_AT and len(parts) > 1 else parts
+
+
+def windows(drawers: Sequence[Drawer], conversation_length: int) -> list[list[Drawer]]:
+    """Split unmined drawers, in order, into windows."""
+    if conversation_length <= WHOLE:
+        return [list(drawers)] if drawers else []
+    return [list(group) for _, group in groupby(drawers, key=lambda d: d.position // WINDOW)]
 
 
 def _lengths(rooms: Sequence[Room]) -> dict[tuple[str, str], int]:

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import BaseModel, Field
 
 from language.english.fact_prompt import RULES, quoted
-from language.english.topics.draft import Draft, draft
-from language.english.topics.subjects import EVERYDAY, areas, key_of
 from language.english.topics.titles import capitalised, is_real_title
-from language.english.topics.window import read_window, tags_of
+from language.english.topics.window import Draft, draft, read_window, tags_of
+from language.english.topics.wings import EVERYDAY, areas, key_of
 from language.extraction import (
     Context,
     Embed,
@@ -24,7 +23,7 @@ from language.extraction import (
     WingFound,
 )
 from language.fact_answers import FactAnswer, checked
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from language.transcripts import Turn
 from llm import chat
 from llm.chat import Message

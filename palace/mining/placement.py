@@ -14,10 +14,9 @@ from django.db import connection, transaction
 from language.analyzer import analyze
 from language.english.message_traits import read_traits
 from llm.commits import commit_without_waiting
-from palace.models import Drawer, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
-from palace.storage.indexing import passages, postings
-from palace.storage.indexing.passages import Embedded
+from palace.models import Drawer, DrawerQuerySet, Palace, Room
+from palace.storage import EmbeddedPassages, store_passages
+from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import active_space, stays_active
 
 # Drawers per embedder call.
@@ -45,19 +44,19 @@ def index_placed(rooms: Sequence[Room]) -> None:
 
 def _index(palace: Palace, drawers: Sequence[Drawer]) -> None:
     space = active_space()
-    embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
+    embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
     with transaction.atomic():
         # A power failure loses the rows together with their `mined_at`, so the work is repeated.
         commit_without_waiting()
         palace.lock()
-        held = placed(palace).filter(pk__in=[drawer.pk for drawer in drawers]).order_by("pk")
-        keys = set(held.select_for_update().values_list("pk", flat=True))
+        locked = placed(palace).filter(pk__in=[drawer.pk for drawer in drawers]).order_by("pk")
+        keys = set(locked.select_for_update().values_list("pk", flat=True))
         if stays_active(space):
             write_mined(palace, drawers, embedded, [each for each in drawers if each.pk in keys])
 
 
 def write_mined(
-    palace: Palace, drawers: Sequence[Drawer], embedded: Embedded, written: Sequence[Drawer]
+    palace: Palace, drawers: Sequence[Drawer], embedded: EmbeddedPassages, written: Sequence[Drawer]
 ) -> None:
     """Write mined drawers. Call it in a transaction that locks the palace and the drawers.
 
@@ -66,7 +65,7 @@ def write_mined(
         written: The subset to write, with closets, tags and preferences set.
     """
     terms = {drawer.pk: analyze(drawer.text) for drawer in written}
-    passages.store(palace, [drawer.pk for drawer in drawers], embedded, only=terms)
+    store_passages(palace, [drawer.pk for drawer in drawers], embedded, only=terms)
     postings.append(palace, terms)
     for drawer in written:
         drawer.terms = terms[drawer.pk].total()

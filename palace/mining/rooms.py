@@ -1,4 +1,4 @@
-"""Mining of rooms: topics, tags, passages and postings of unmined drawers."""
+"""Mining of rooms: topics, tags, passages and postings of unmined drawers, and a report of it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
-from language.candidate import Candidate
+from language.facts import Candidate
 from llm.commits import commit_without_waiting
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
 from palace.mining.placement import index_placed, write_mined
-from palace.mining.reports import Report, save
-from palace.mining.room_linker import link
+from palace.mining.room_linker import Landed, link
 from palace.mining.window_reader import Reading, WindowReader
-from palace.models import Drawer, Palace, Room
+from palace.models import Activity, Drawer, Palace, Room
 from palace.models.locks import held_where_free
-from palace.storage.indexing.passages import Embedded
+from palace.storage import EmbeddedPassages
 from palace.storage.indexing.spaces import active_space, stays_active
 
 # Messages mined together: a full embedder batch.
@@ -106,7 +105,7 @@ def _with_unmined(rooms: Sequence[Room]) -> list[Room]:
 def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn) -> None:
     drawers = [drawer for part in batch for drawer in part.drawers]
     palace, space = batch[0].room.palace, active_space()
-    embedded = Embedded(palace, space, [drawer.text for drawer in drawers])
+    embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
     reader = WindowReader(palace, space)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]
@@ -135,8 +134,8 @@ def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[Found]
 def _still_unmined(palace: Palace, batch: Sequence[Part]) -> list[Part]:
     """The parts whose drawers are all still unmined and in their room; the drawers are locked."""
     wanted = [drawer.pk for part in batch for drawer in part.drawers]
-    held = Drawer.objects.within(palace).unmined().filter(pk__in=wanted).order_by("pk")
-    rooms = dict(held.select_for_update().values_list("pk", "room_id"))
+    locked = Drawer.objects.within(palace).unmined().filter(pk__in=wanted).order_by("pk")
+    rooms = dict(locked.select_for_update().values_list("pk", "room_id"))
     return [part for part in batch if all(rooms.get(d.pk) == part.room.pk for d in part.drawers)]
 
 
@@ -160,3 +159,48 @@ def _link(
         one.landed.notes += notes
         activities.append(reports[one.room.pk].add(one.room, one.landed))
     save(activities)
+
+
+class Report:
+    """One activity per run, updated in the transaction of each batch.
+
+    So a killed run has reported exactly what it committed.
+
+    Attributes:
+        made: Numbers of drawers, topics, entities, mentions and passages written.
+        notes: Sentences on what was degraded, each once.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self.made: Counter[str] = Counter()
+        self.notes: dict[str, None] = {}
+        self._activity = Activity(palace_id=room.palace_id, kind=Activity.Kind.MEMORY_MINED)
+
+    def add(self, room: Room, landed: Landed) -> Activity:
+        """Add a batch's results; the caller saves the activity in the same transaction.
+
+        Args:
+            room: With its title and wing from mining.
+        """
+        self.made.update(landed.made)
+        self.notes.update(dict.fromkeys(landed.notes))
+        self._activity.summary = summary_of(self.made["drawers"], room)
+        self._activity.detail = {
+            "room": str(room.uuid),
+            "made": dict(self.made),
+            "notes": list(self.notes),
+        }
+        return self._activity
+
+
+def save(activities: Sequence[Activity]) -> None:
+    """Update the activities of earlier batches, and insert all others in one statement."""
+    for activity in [each for each in activities if each.pk]:
+        activity.save()
+    Activity.objects.bulk_create([each for each in activities if not each.pk])
+
+
+def summary_of(count: int, room: Room) -> str:
+    """The sentence of an activity on the messages mined in a room."""
+    messages = "message" if count == 1 else "messages"
+    return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300]

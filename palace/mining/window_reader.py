@@ -13,7 +13,7 @@ from typing import Protocol, cast
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
 
-from language.english.topics.draft import Draft, draft
+from language.english.topics.window import Draft, draft
 from language.extraction import (
     Context,
     Embed,
@@ -28,9 +28,8 @@ from language.slugs import slug_of
 from language.transcripts import Role, Turn
 from llm.embedding import embed
 from llm.errors import LLMError
-from palace.mining.batches import Part
+from palace.mining.batches import BEFORE, Part
 from palace.mining.model_extraction import extract, extract_with_model
-from palace.mining.windows import BEFORE
 from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
 from palace.storage.indexing.spaces import model_of
 from settings_app.models import settings_of

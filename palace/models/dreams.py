@@ -1,4 +1,4 @@
-"""Dreams: what was thought over at night, and the changes that are proposed for it."""
+"""Dreams: their progress, and the changes of facts that they propose."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Self
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-from palace.models.activity import Activity
 from palace.models.facts import Fact
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+from palace.models.receipts import Activity
 
 
 class DreamMark(models.Model):
-    """Where a palace's dreams have got to. One row a palace, made at its first dream."""
+    """The progress of a palace's dreams: one row per palace, created at its first dream."""
 
     palace = models.OneToOneField(
         Palace, models.DO_NOTHING, primary_key=True, related_name="+", db_constraint=False
@@ -28,13 +28,13 @@ class DreamMark(models.Model):
         return f"dreams of palace {self.palace_id}"
 
 
-# In a fact's metadata: it is about security, credentials or money.
+# Key in a fact's metadata: it concerns security, credentials or money.
 ASKS_FIRST = "requires_user_permission"
 
 
 class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
     def waiting(self) -> Self:
-        """Those a person can decide on: proposed, and what they rest on is as it was."""
+        """Open proposals whose facts and quotes have not changed."""
         gone = ProposalFact.objects.filter(
             palace=OuterRef("palace"), proposal=OuterRef("pk"), fact__retired_at__isnull=False
         )
@@ -45,16 +45,16 @@ class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
         return proposed.exclude(Exists(gone)).exclude(Exists(trashed))
 
     def decided(self) -> Self:
-        """Those somebody, or a dream itself, has decided on; the last decision first."""
+        """Proposals decided by a person or by a dream, latest decision first."""
         decided = (Proposal.Status.ACCEPTED, Proposal.Status.REJECTED, Proposal.Status.UNDONE)
         return self.filter(status__in=decided).order_by("-decided_at", "-pk")
 
 
 class Proposal(InPalace):
-    """One change of the facts, found in a dream. Nothing changes before it is accepted.
+    """A change of facts, found in a dream. It is applied when it is accepted.
 
-    `payload` holds `before` (what each fact says, in the order of `about`), `after` (what is to be
-    held; null where nothing takes its place), `why`, and `made_by`: model or rules.
+    `payload` holds `before` (what each fact says, in the order of `about`), `after` (the new
+    fact; null if there is none), `why`, and `made_by`: model or rules.
     """
 
     class Kind(models.TextChoices):
@@ -115,16 +115,16 @@ class Proposal(InPalace):
 
     @property
     def asks_first(self) -> bool:
-        """Whether what it would have an assistant do needs the user's leave each time."""
+        """Whether an assistant must ask the user before it acts on this."""
         after = self.payload["after"] or {}
         return str(after.get("metadata", {}).get(ASKS_FIRST, "")).lower() == "true"
 
 
 class ProposalFact(models.Model):
-    """A fact that a proposal is about, by the row of it that was looked at."""
+    """A fact of a proposal: the version that the dream read."""
 
     class Role(models.TextChoices):
-        """What becomes of it: it goes, it stays and is the reason, it was made by accepting."""
+        """Whether the fact is replaced, stays as the reason, or is the result."""
 
         SOURCE = "source"
         BESIDE = "beside"
@@ -153,7 +153,7 @@ class ProposalFact(models.Model):
 
 
 class ProposalQuote(models.Model):
-    """Words a proposal rests on: characters `start` to `end` (exclusive) of a drawer."""
+    """A quote of a proposal: characters `start` to `end` (exclusive) of a drawer."""
 
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False

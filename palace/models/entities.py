@@ -12,7 +12,7 @@ from palace.models.palace import InPalace, Palace
 
 
 class Entity(InPalace):
-    """Someone or something that is spoken of."""
+    """A person, place or thing that messages mention."""
 
     class Kind(models.TextChoices):
         PERSON = "person"
@@ -44,7 +44,7 @@ class Entity(InPalace):
 
 
 class Mention(models.Model):
-    """An entity named in a drawer, at exactly these characters."""
+    """The position of an entity's name in a drawer."""
 
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False

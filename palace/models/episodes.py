@@ -1,4 +1,4 @@
-"""Episodes: what a conversation came to, in a few sentences, and how they were made."""
+"""Episodes: short summaries of conversations, and their vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pgvector.django import HalfVectorField
 
 from language.storable import ID_LENGTH
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.passages import EmbeddingSpace
+from palace.models.search_index import EmbeddingSpace
 
 # Rooms that were mined before there were episodes wait for theirs since then: nobody has asked
 # for a model to be paid for them.
@@ -20,23 +20,23 @@ BEFORE_EPISODES = datetime(1970, 1, 1, tzinfo=UTC)
 
 class EpisodeQuerySet(InPalaceQuerySet["Episode"]):
     def kept(self) -> Self:
-        """Those whose words, or some of them, are not in the trash."""
+        """Episodes outside the trash."""
         return self.filter(trashed_at=None)
 
     def derived(self) -> Self:
-        """Those that mining has written."""
+        """Episodes that mining wrote."""
         return self.exclude(made_by=Episode.Maker.CALLER)
 
     def stored(self) -> Self:
-        """Those that callers have stored."""
+        """Episodes that callers stored."""
         return self.filter(made_by=Episode.Maker.CALLER)
 
     def of_agent(self, agent: str) -> Self:
-        """Those of this agent; all of them where none is named."""
+        """Episodes of this agent; of all agents if it is empty."""
         return self.filter(agent=agent) if agent else self
 
     def begun_by(self, moment: datetime) -> Self:
-        """Those of conversations that had begun then; when some began is not known."""
+        """Episodes of conversations that had begun by then, or at an unknown time."""
         return self.filter(Q(started_at=None) | Q(started_at__lte=moment))
 
     def in_order(self) -> Self:
@@ -106,7 +106,7 @@ class Episode(InPalace):
 
 
 class EpisodeVector(models.Model):
-    """An episode's text in the space of one embedding model."""
+    """The vector of an episode's text in one embedding space."""
 
     pk = models.CompositePrimaryKey("palace_id", "space_id", "episode_id")
     palace = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Facts: statements that were made, since when they hold, and the words they rest on."""
+"""Facts: statements with their time of validity, evidence, vectors and history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from language.storable import ID_LENGTH, LABEL_LENGTH
 from palace.models.entities import Entity
 from palace.models.hierarchy import Drawer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
-from palace.models.passages import EmbeddingSpace
+from palace.models.search_index import EmbeddingSpace
 from palace.models.statements import SaidOrder, Statement, at_moment
 
 PREDICATE_LENGTH = 64
@@ -35,18 +35,18 @@ class _IsAmong(Func):
 
 
 def about_any(entities: Collection[int]) -> Q:
-    """Whether a fact is about one of these entities, by their keys, or ends at one."""
+    """Condition: subject or object is one of these entities, given by key."""
     keys = Value(list(entities))
     return Q(_IsAmong(F("subject_id"), keys)) | Q(_IsAmong(F("object_entity_id"), keys))
 
 
 class FactQuerySet(InPalaceQuerySet["Fact"]):
     def active(self) -> Self:
-        """What we hold to be so; of what holds for a time only, also when that is over."""
+        """Active facts, including those whose validity is over."""
         return self.filter(retired_at=None)
 
     def remembered(self) -> Self:
-        """All versions of each memory, but for memories that were deleted or lost their words.
+        """All versions of memories, except memories that were deleted or lost their evidence.
 
         Nor is a version among them that rests on words in the trash alone.
         """
@@ -60,34 +60,34 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         )
 
     def true_at(self, moment: datetime) -> Self:
-        """What was so then, as far as we know today."""
-        held = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
+        """Facts that were true then, as known today."""
+        active = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
         begun = Q(valid_from=None) | Q(valid_from__lte=moment)
-        return self.filter(held, begun, Q(valid_to=None) | Q(valid_to__gt=moment))
+        return self.filter(active, begun, Q(valid_to=None) | Q(valid_to__gt=moment))
 
     def known_and_true_at(self, known: datetime, moment: datetime) -> Self:
-        """What we held at `known` to be so at `moment`.
+        """Facts that were true at `moment`, as known at `known`.
 
-        What has been closed since did not have its end then.
+        Ends that were recorded later are ignored.
         """
         begun = Q(valid_from=None) | Q(valid_from__lte=moment)
-        held = Q(retired_at=None) | Q(retired_at__gt=known)
+        active = Q(retired_at=None) | Q(retired_at__gt=known)
         was_true = Q(fate__in=Fact.WAS_TRUE) | Q(withdrawn_at__gt=known)
         ended_since = Q(was_true, retired_at__gt=known)
         lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | ended_since
         was_so = Q(was_true, retired_at__lte=known, valid_to__gt=moment)
-        return self.filter(Q(held, lasting) | was_so, begun, recorded_at__lte=known)
+        return self.filter(Q(active, lasting) | was_so, begun, recorded_at__lte=known)
 
     def known_at(self, moment: datetime) -> Self:
-        """What we held to be so then, whatever we have learnt since."""
+        """Facts that were active then, whatever was recorded since."""
         return self.filter(Q(retired_at=None) | Q(retired_at__gt=moment), recorded_at__lte=moment)
 
     def as_of(self, *, true_at: datetime | None = None, known_at: datetime | None = None) -> Self:
-        """As of a moment of either clock, or of both; what we hold now where neither is given.
+        """Facts as of a moment of either clock, or of both; active facts by default.
 
         Args:
-            true_at: What was so in the world then.
-            known_at: What we held then, whatever we have learnt since.
+            true_at: What was true then.
+            known_at: What was recorded by then, whatever was recorded since.
         """
         if known_at is not None and true_at is not None:
             return self.known_and_true_at(known_at, true_at)
@@ -96,17 +96,17 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         return self.active() if true_at is None else self.true_at(true_at)
 
     def within_scope(self, *, agent: str = "", run: str = "") -> Self:
-        """Those of this agent and this run; of all of them where none is named."""
+        """Facts of this agent and this run; empty: of all."""
         named = {"agent": agent, "run": run}
         return self.filter(**{name: value for name, value in named.items() if value})
 
     def in_order(self) -> Self:
-        """By when it came true; what was so nobody knows how long comes first."""
+        """Sort by when they became true; unknown first."""
         return self.order_by(F("valid_from").asc(nulls_first=True), "pk")
 
 
 class Fact(InPalace):
-    """One statement about a subject. Never overwritten: what changes it is another row.
+    """One statement about a subject. Rows are never overwritten; a change is another row.
 
     Two clocks: `valid_from` and `valid_to` tell when it was so in the world, `recorded_at` and
     `retired_at` when we learnt it and when we dropped it.
@@ -119,7 +119,7 @@ class Fact(InPalace):
         EVENT = "event"
 
     class Fate(models.TextChoices):
-        """Why a fact is no longer held."""
+        """Why a fact is inactive."""
 
         NONE = "", "Held"
         SUPERSEDED = "superseded", "Something else took its place"
@@ -129,7 +129,7 @@ class Fact(InPalace):
         DELETED = "deleted", "Somebody deleted it"
         UNFOUNDED = "unfounded", "The words it rested on are gone"
 
-    # Dropped by these, it was true all the same, until `valid_to`.
+    # With these fates it was true until `valid_to`.
     WAS_TRUE = (Fate.SUPERSEDED, Fate.ENDED)
 
     memory = models.UUIDField(
@@ -225,7 +225,7 @@ class Fact(InPalace):
             ),
         ]
         indexes = [
-            # Programs name a memory, and not whose it is.
+            # Programs look up a memory without naming its palace.
             models.Index(fields=["memory", "palace"], name="fact_versions"),
             models.Index(fields=["palace", "subject", "valid_from"], name="fact_by_subject"),
             models.Index(
@@ -235,7 +235,7 @@ class Fact(InPalace):
             ),
             models.Index(fields=["palace", "-recorded_at"], name="fact_by_time"),
             models.Index(fields=["palace", "supersedes"], name="fact_by_superseded"),
-            # The database looks for them when statements go with their message.
+            # The database reads it when it deletes the statements of a message.
             models.Index(
                 fields=["palace", "opened_by"],
                 name="fact_by_opening",
@@ -256,19 +256,19 @@ class Fact(InPalace):
 
     @property
     def said_order(self) -> SaidOrder:
-        """When it was said, to compare with statements; when recorded, of what was not learnt."""
+        """When it was said, to compare with statements; when recorded, if it has no statement."""
         if self.opened_by is not None:
             return self.opened_by.order
         return at_moment(self.settled_at or self.recorded_at)
 
     @property
     def hash(self) -> str:
-        """MD5 of its text, in hexadecimal: the fact API's sign that two are the same."""
+        """MD5 of its text, in hexadecimal, by which the fact API compares texts."""
         return hashlib.md5(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Evidence(models.Model):
-    """The exact words a fact rests on: characters `start` to `end` (exclusive) of a drawer."""
+    """Evidence of a fact: characters `start` to `end` (exclusive) of a drawer."""
 
     palace = models.ForeignKey(
         Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
@@ -296,7 +296,7 @@ class Evidence(models.Model):
 
 
 class FactVector(models.Model):
-    """A fact's text in the space of one embedding model."""
+    """The vector of a fact's text in one embedding space."""
 
     pk = models.CompositePrimaryKey("palace_id", "space_id", "fact_id")
     palace = models.ForeignKey(
@@ -313,7 +313,7 @@ class FactVector(models.Model):
 
 
 class FactEvent(models.Model):
-    """One line of a memory's history. It outlives the fact, but not its palace."""
+    """An event of a memory's history. It outlives the fact, but not the palace."""
 
     class Kind(models.TextChoices):
         ADD = "ADD"
@@ -338,7 +338,7 @@ class FactEvent(models.Model):
         ordering = ["at", "pk"]
         constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="fact_event_uuid")]
         indexes = [
-            # As facts: programs name a memory, and not whose it is.
+            # As with facts: programs look up a memory without naming its palace.
             models.Index(fields=["memory", "palace", "at"], name="fact_event_history"),
             models.Index(fields=["palace", "-at", "-id"], name="fact_event_newest"),
         ]

@@ -1,7 +1,10 @@
-"""Wing, Room, Closet, Drawer: where a message is kept."""
+"""Wing, room, closet and drawer: where a message is stored, and the pointer to it."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from django.db import models
@@ -10,17 +13,21 @@ from django.urls import reverse
 from django.utils import timezone
 
 from language.storable import ID_LENGTH, LABEL_LENGTH
-from palace.models.aaak import Pointer
+from palace.errors import BadPointer
 from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+# Tag letters and their meanings.
+TAGS = {"p": "people", "l": "locations", "e": "events", "i": "items", "t": "time"}
+_POINTER = re.compile(r"\s*(?:§\s*)?W-0*(\d{1,9})/R-0*(\d{1,9})/D-0*(\d{1,9})\s*", re.IGNORECASE)
+
 
 class Wing(InPalace):
     """A subject: a person, project, topic or agent."""
 
-    # Where rooms wait until they are mined.
+    # The wing of rooms that are not mined yet.
     UNSORTED = 0
 
     class Kind(models.TextChoices):
@@ -56,7 +63,7 @@ class Wing(InPalace):
 
 
 class WingAlias(models.Model):
-    """Another name by which a wing is found; one name means one wing."""
+    """Another name of a wing; a name belongs to one wing only."""
 
     palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
     wing = models.ForeignKey(Wing, models.CASCADE, related_name="aliases", db_constraint=False)
@@ -74,9 +81,9 @@ class WingAlias(models.Model):
 
 class RoomQuerySet(InPalaceQuerySet["Room"]):
     def mark_episode_due(self) -> None:
-        """Have the episodes of these rooms' conversations written again.
+        """Mark the episodes of these rooms' conversations as due.
 
-        Call it in the transaction that changes what these are made from, holding the palace.
+        Call it in the transaction that changes their messages; the caller locks the palace.
         """
         self.update(episode_due_at=timezone.now())
 
@@ -167,18 +174,18 @@ class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
         return self.exclude(trashed_at=None)
 
     def unmined(self) -> Self:
-        """Filed, and still without closet, passages and postings. What is in the trash waits."""
+        """Drawers without closet, passages and postings, outside the trash."""
         return self.filter(mined_at=None, trashed_at=None)
 
     def unread(self) -> Self:
-        """Mined, and not yet read for facts. What is in the trash waits."""
+        """Mined drawers that were not read for facts yet, outside the trash."""
         return self.filter(facts_read_at=None, trashed_at=None).exclude(mined_at=None)
 
     def in_order(self) -> Self:
         return self.order_by("conversation", "position", "pk")
 
     def with_place(self) -> Self:
-        """With wing, room and closet at hand, as pointers and pages need them."""
+        """Fetch wing, room and closet, for pointers and pages."""
         return self.select_related("room__wing", "closet")
 
 
@@ -234,7 +241,7 @@ class Drawer(InPalace):
             ),
             models.Index(fields=["palace", "closet"], name="drawer_by_closet"),
             models.Index(fields=["palace", "said_at"], name="drawer_by_time"),
-            # Pages count by room from this one alone, without a look at the drawers.
+            # Pages count drawers by room with an index-only scan of it.
             models.Index(
                 fields=["palace", "room"], name="drawer_kept", condition=Q(trashed_at=None)
             ),
@@ -266,3 +273,32 @@ class Drawer(InPalace):
     def trash(self, at: datetime | None = None) -> None:
         self.trashed_at = at or timezone.now()
         self.save(update_fields=["trashed_at"])
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pointer:
+    """A drawer's address: the numbers of its wing (0: the unsorted one), its room and itself."""
+
+    wing: int
+    room: int
+    drawer: int
+
+    def __str__(self) -> str:
+        return f"§ W-{self.wing:03}/R-{self.room:02}/D-{self.drawer:03}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a pointer as written; the section sign, leading zeros and case are optional.
+
+        Raises:
+            BadPointer: `text` is not a pointer.
+        """
+        match = _POINTER.fullmatch(text)
+        if match is None:
+            raise BadPointer(text)
+        return cls(*map(int, match.groups()))
+
+
+def format_tags(tags: Mapping[str, Sequence[str]]) -> str:
+    """`@p Derek, Ann @l Lisbon`: letters in the order of `TAGS`, without empty ones."""
+    return " ".join(f"@{letter} {', '.join(tags[letter])}" for letter in TAGS if tags.get(letter))

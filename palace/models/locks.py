@@ -1,6 +1,6 @@
-"""Locks by name, held by the database: they end with whoever holds them, however that ends.
+"""Advisory locks by name, in the database; they end with the session of their holder.
 
-A name stands for itself in each schema: a benchmark's room 7 is not the user's.
+Each schema has its own names: room 7 of a benchmark is not room 7 of the user.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from django.db import connection
 
 _KEY = "hashtextextended(current_schema() || ' ' || %s, 0)"
 _NAMES = "unnest(%s::text[]) AS name"
-# The server shows such a lock's key in two halves.
+# pg_locks shows the key of an advisory lock in two halves.
 _IS_HELD = f"""
     SELECT EXISTS (
         SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted
@@ -24,7 +24,7 @@ _IS_HELD = f"""
 
 @contextmanager
 def held_if_free(name: str) -> Iterator[bool]:
-    """Hold the lock for the length of the block; False, at once, if somebody else holds it."""
+    """Hold the lock during the block; yields False at once if it is taken."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_try_advisory_lock({_KEY})", [name])
         ours = cursor.fetchone() == (True,)
@@ -32,7 +32,7 @@ def held_if_free(name: str) -> Iterator[bool]:
     try:
         yield ours
     finally:
-        # With a session that has ended meanwhile, the lock has gone as well.
+        # If the session has ended meanwhile, so has the lock.
         if ours and connection.connection is session:
             with connection.cursor() as cursor:
                 cursor.execute(f"SELECT pg_advisory_unlock({_KEY})", [name])
@@ -40,7 +40,7 @@ def held_if_free(name: str) -> Iterator[bool]:
 
 @contextmanager
 def held_where_free(names: Collection[str]) -> Iterator[list[str]]:
-    """Hold all locks that nobody else holds, for the length of the block; yields their names."""
+    """Hold all free locks of these during the block; yields their names."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT name, pg_try_advisory_lock({_KEY % 'name'}) FROM {_NAMES}",  # noqa: S608
@@ -51,7 +51,7 @@ def held_where_free(names: Collection[str]) -> Iterator[list[str]]:
     try:
         yield ours
     finally:
-        # With a session that has ended meanwhile, the locks have gone as well.
+        # If the session has ended meanwhile, so have the locks.
         if ours and connection.connection is session:
             with connection.cursor() as cursor:
                 cursor.execute(
@@ -61,7 +61,7 @@ def held_where_free(names: Collection[str]) -> Iterator[list[str]]:
 
 
 def is_held(name: str) -> bool:
-    """Whether somebody holds the lock right now; only a look, which keeps nobody from it."""
+    """Whether the lock is taken right now; does not take it."""
     with connection.cursor() as cursor:
         cursor.execute(_IS_HELD, [name])
         (is_held,) = cursor.fetchone()

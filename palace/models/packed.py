@@ -1,7 +1,6 @@
-"""Many numbers in one column, as bytes that NumPy reads as they are.
+"""Arrays of numbers in one column, as bytes that NumPy reads directly.
 
-An array column would be sent number by number, each in a buffer of its own, which takes longer
-than to score them all.
+An array column is sent number by number, which takes longer than to score them all.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ Kind = Literal["i2", "i8"]
 
 
 def pack(numbers: Sequence[int] | npt.NDArray[Any], kind: Kind) -> bytes:
-    """The highest byte first, as Postgres has it.
+    """Pack numbers, big-endian as in Postgres.
 
     Args:
-        kind: As NumPy calls smallint and bigint.
+        kind: NumPy's name of smallint or bigint.
     """
     return np.asarray(numbers, dtype=f">{kind}").tobytes()
 
 
 def unpack(data: bytes | None, kind: Kind) -> npt.NDArray[Any]:
-    """Numbers from `pack`; several results strung together are read as one."""
+    """Unpack numbers; concatenated results of `pack` are read as one."""
     return np.frombuffer(data or b"", f">{kind}").astype(kind)
 
 
@@ -57,7 +56,7 @@ class PackedField(Field):
 
 
 class BitsField(Field):
-    """Bits, as many as there are."""
+    """A bit string of any length."""
 
     def db_type(self, connection: Any) -> str:
         return "bit varying"

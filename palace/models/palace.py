@@ -17,7 +17,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 class PalaceQuerySet(models.QuerySet["Palace"]):
     def own(self, owner: User) -> Palace:
-        """The signed-in user's own palace, made on first use."""
+        """The user's own palace, created on first use."""
         palace, _ = self.get_or_create(owner=owner, subject="")
         return palace
 
@@ -31,7 +31,7 @@ class Palace(models.Model):
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="palaces")
     subject = models.CharField(max_length=200, blank=True, default="")
-    # What was purged leaves its number behind: a pointer never comes to lead elsewhere.
+    # Numbers of purged places are not reused, so that an old pointer never leads elsewhere.
     highest_wing = models.PositiveIntegerField(
         default=0, help_text="No wing is given a number up to here again."
     )
@@ -51,17 +51,17 @@ class Palace(models.Model):
         return self.subject or f"palace of {self.owner}"
 
     def lock(self) -> None:
-        """Make this transaction the only one that writes to this palace; readers are not held up.
+        """Make this transaction the only writer of the palace; readers are not blocked.
 
-        Whoever writes to drawers or passages does this first: the database does so itself after
-        each such statement, to note the change, and waiting then could be for one another.
+        Call it before writing to drawers or passages: a trigger takes the same lock after each
+        such statement, and without this order two writers could deadlock.
         """
         Palace.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
 
     def lock_if_there(self) -> bool:
-        """`lock`, and whether there still is such a palace."""
-        held = Palace.objects.select_for_update(no_key=True).filter(pk=self.pk)
-        return bool(held.values_list("pk"))
+        """`lock`; returns whether the palace still exists."""
+        locked = Palace.objects.select_for_update(no_key=True).filter(pk=self.pk)
+        return bool(locked.values_list("pk"))
 
 
 class InPalaceQuerySet(models.QuerySet[Row]):
@@ -70,7 +70,7 @@ class InPalaceQuerySet(models.QuerySet[Row]):
 
 
 class InPalace(models.Model):
-    """A row of one palace. Its key together with the palace's is what other rows refer to."""
+    """A row of one palace. Other rows refer to it by the palace's key and its own."""
 
     palace = models.ForeignKey(Palace, models.DO_NOTHING, related_name="+", db_constraint=False)
     uuid = models.UUIDField(default=uuid.uuid4, editable=False)

@@ -1,4 +1,4 @@
-"""Statements: what messages were found to say, kept so that it can be judged again."""
+"""Statements: candidates extracted from messages, stored so that they can be judged again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SaidOrder = tuple[datetime, str, str, int, int]
 
 
 class Statement(models.Model):
-    """One candidate as it was read from a message; facts are what all statements come to.
+    """One candidate as extracted from a message. Facts are the outcome of all statements.
 
     A message may arrive after others that were said later. The statements of its scope are then
     judged again in the order in which they were said, so that the order of arrival has no effect.
@@ -49,7 +49,7 @@ class Statement(models.Model):
 
     @property
     def order(self) -> SaidOrder:
-        """Its place among all statements; of one instant, by conversation and place in it."""
+        """Its sort key among all statements: by time, then by conversation and position."""
         drawer = self.drawer
         return (
             *(drawer.said_at, drawer.conversation, drawer.source),
@@ -58,15 +58,15 @@ class Statement(models.Model):
 
 
 def at_moment(moment: datetime) -> SaidOrder:
-    """The place of what happened at a moment outside of any conversation."""
+    """The sort key of something that happened outside of any conversation."""
     return (moment, "", "", 0, 0)
 
 
 class Telling(models.Model):
-    """Whom the facts in a message are kept for, and how its teller has it read.
+    """Scope and extraction options of a message that was not read for facts yet.
 
-    It is there while the message waits to be read, and goes with the reading: whoever reads in
-    place of a process that died reads the same way.
+    It is deleted when the message is read. If a process dies, the next one reads the message in
+    the same way.
     """
 
     pk = models.CompositePrimaryKey("palace_id", "drawer_id")

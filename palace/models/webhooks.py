@@ -1,4 +1,4 @@
-"""Whom to tell when something happens in a palace, and what was told."""
+"""Webhooks, and the deliveries of events to them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from palace.models.palace import Palace
 
 
 class Webhook(models.Model):
-    """An address that an owner wants told.
+    """A URL that receives events.
 
-    `subject` is the one palace it hears of, by the name its owner gives it: empty is the owner's
-    own. Without one (None) it hears of all of them.
+    `subject` names the one palace whose events it receives; empty: the owner's own. None: all of
+    the owner's palaces.
     """
 
     class Event(models.TextChoices):
@@ -44,12 +44,12 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One thing to tell one webhook: written by the database with what it tells of.
+    """One event for one webhook, written by a trigger in the transaction of the event.
 
     It holds ids and counts, and no word of a memory: a purge has nothing to take out of it.
     """
 
-    # What is not one of `Webhook.Event`: it is sent because somebody asked to try.
+    # Not one of `Webhook.Event`: a test delivery that a user requested.
     TEST = "test"
 
     uuid = models.UUIDField(default=uuid4, unique=True, editable=False)
@@ -76,7 +76,7 @@ class WebhookDelivery(models.Model):
         verbose_name_plural = "webhook deliveries"
         ordering = ["-pk"]
         constraints = [
-            # What grows while it waits, as a run of mining does, is told once.
+            # Events that grow while they wait, such as mining, are delivered once.
             models.UniqueConstraint(
                 fields=["webhook", "about"],
                 condition=Q(taken_at=None),
@@ -98,7 +98,7 @@ class WebhookDelivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """The same however often it is sent: by it a receiver knows it again."""
+        """The id of the delivery, the same in all attempts."""
         return f"msg_{self.uuid.hex}"
 
     @property

@@ -1,15 +1,33 @@
-"""Filters on facts that pages and programs share."""
+"""Facts: filters, names of their entities, and the exact words of drawers that support them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models.functions import Substr
 
-from palace.models import Entity, Fact, Palace
-from palace.models.facts import FactQuerySet
+from language.facts import USER
+from palace.models import (
+    Drawer,
+    DrawerQuerySet,
+    Entity,
+    Evidence,
+    Fact,
+    FactQuerySet,
+    Palace,
+    ProposalQuote,
+)
 
+Quote = TypeVar("Quote", Evidence, ProposalQuote)
+# Longer quotes are cut; the drawer has the rest.
+QUOTE_LENGTH = 600
+# The most quotes read of one drawer; no message that people write has more.
+QUOTES_READ = 400
+YOU = "You"
 # Active, or ended because the world changed: not what was deleted or corrected.
 EVER_TRUE = Q(retired_at=None) | Q(fate__in=Fact.WAS_TRUE)
 
@@ -29,3 +47,112 @@ def latest_versions(palace: Palace, memories: Collection[str | UUID]) -> FactQue
     """The version of each memory that was recorded last."""
     versions = Fact.objects.within(palace).filter(memory__in=list(memories))
     return versions.order_by("memory", "-recorded_at", "-pk").distinct("memory")
+
+
+def display_name(entity: Entity) -> str:
+    """The name for readers: the owner of the palace reads You."""
+    is_owner = entity.kind == Entity.Kind.PERSON and entity.name == USER
+    return YOU if is_owner else entity.name
+
+
+def stored_name(text: str) -> str:
+    """A name that a reader types, as facts store it."""
+    return USER if text.casefold() == YOU.casefold() else text
+
+
+def named_like(words: str) -> Q:
+    """Each word is part of the name or of another name."""
+    found = Q()
+    for word in map(stored_name, words.split()):
+        found &= Q(name__icontains=word) | Q(aliases__icontains=word)
+    return found
+
+
+def with_quotes(facts: FactQuerySet, *, at_most: int) -> FactQuerySet:
+    """Prefetch subject, object, and the earliest quotes as `shown`.
+
+    Args:
+        at_most: How many quotes each fact gets.
+    """
+    quotes = cut_out(Evidence.objects.all()).order_by("drawer__said_at", "start", "pk")
+    return facts.select_related("subject", "object_entity").prefetch_related(
+        Prefetch("evidence", quotes[:at_most], to_attr="shown")
+    )
+
+
+def cut_out(quotes: QuerySet[Quote]) -> QuerySet[Quote]:
+    """Each with its `words`, cut out by the database, and its drawer without the whole text."""
+    length = F("end") - F("start")
+    cut: QuerySet[Quote] = (
+        quotes.select_related("drawer__room__wing")
+        .defer("drawer__text")
+        .annotate(words=Substr(Substr("drawer__text", F("start") + 1, length), 1, QUOTE_LENGTH))
+    )
+    return cut
+
+
+def evidence_in(drawer: Drawer) -> list[Evidence]:
+    """The quotes of a drawer in their order, each with its fact."""
+    quotes = Evidence.objects.filter(palace=drawer.palace_id, drawer=drawer)
+    return list(quotes.select_related("fact__subject").order_by("start", "pk")[:QUOTES_READ])
+
+
+@dataclass(frozen=True, slots=True)
+class SupportedFact:
+    """A memory with evidence in a drawer.
+
+    Attributes:
+        fact: Its active version, else the latest of those with evidence in the drawer.
+        start: Where its first quote begins.
+        is_only: Whether it is active and has evidence in no other drawer.
+    """
+
+    fact: Fact
+    start: int
+    is_only: bool
+
+
+def supported_facts(
+    palace: Palace, drawer: Drawer, quotes: Sequence[Evidence]
+) -> list[SupportedFact]:
+    """The memories that these quotes of the drawer support, each once."""
+    only = _supported_only_by(palace, drawer) if quotes else set()
+    memories: dict[UUID, SupportedFact] = {}
+    for quote in quotes:
+        known = memories.get(quote.fact.memory)
+        if known is None or _comes_before(quote.fact, known.fact):
+            start = known.start if known else quote.start
+            is_only = quote.fact.pk in only
+            memories[quote.fact.memory] = SupportedFact(quote.fact, start, is_only)
+    return list(memories.values())
+
+
+def _comes_before(fact: Fact, other: Fact) -> bool:
+    """Active versions come before inactive ones, later ones before earlier ones."""
+    return (fact.retired_at is None, fact.recorded_at) > (
+        other.retired_at is None,
+        other.recorded_at,
+    )
+
+
+def _supported_only_by(palace: Palace, drawer: Drawer) -> set[int]:
+    this = Drawer.objects.within(palace).filter(pk=drawer.pk)
+    return set(facts_supported_only_by(palace, this).values_list("pk", flat=True))
+
+
+def facts_supported_only_by(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """Active facts with evidence in these drawers, and in no other drawer outside the trash."""
+    others = Drawer.objects.within(palace).kept().exclude(pk__in=drawers.values("pk"))
+    elsewhere = Evidence.objects.filter(
+        palace=palace, fact=OuterRef("pk"), drawer__in=others.values("pk")
+    )
+    return facts_supported_by(palace, drawers).active().exclude(Exists(elsewhere))
+
+
+def facts_supported_by(palace: Palace, drawers: DrawerQuerySet) -> FactQuerySet:
+    """All facts with evidence in any of the drawers, active or not."""
+    within = drawers.within(palace)
+    quotes = Evidence.objects.filter(
+        palace=palace, fact=OuterRef("pk"), drawer__in=within.values("pk")
+    )
+    return Fact.objects.within(palace).filter(Exists(quotes))

@@ -9,8 +9,7 @@ from django.db import connection
 from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Left
 
-from palace.models import Closet, Drawer, Palace, Room, Wing
-from palace.models.aaak import Pointer
+from palace.models import Closet, Drawer, Palace, Pointer, Room, Wing
 
 PREVIEW_LENGTH = 300
 

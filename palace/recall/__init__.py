@@ -1,0 +1,52 @@
+"""Recall: questions into drawers, facts and a context block for a model.
+
+Other rooms import from here, and from `recipes`, `trace` and `evaluation`; benchmarks also fit the
+floor of `relevance`.
+"""
+
+from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
+from palace.recall.context_builder import Citation, PackableTurn, remove_hits
+from palace.recall.context_escaping import on_one_line, quoted
+from palace.recall.deduplication import ConversationState
+from palace.recall.facts import RecalledFact, fact_floor, facts_for
+from palace.recall.graph import named_entities, walk
+from palace.recall.query import LEARNT_FOLDER, Query, apply_map, normalize_query, read_query
+from palace.recall.raw_sql import fetch_rows
+from palace.recall.request import Hit, RecallRequest, Recollection, read_request_context
+from palace.recall.rerank import describe_move
+from palace.recall.retrieval import Found, candidate_features, recall, search
+from palace.recall.scoring import ranking
+
+__all__ = [
+    "DRAWER_ITEM",
+    "FACT_ITEM",
+    "LEARNT_FOLDER",
+    "Carried",
+    "Citation",
+    "ConversationState",
+    "Found",
+    "Hit",
+    "PackableTurn",
+    "Query",
+    "RecallRequest",
+    "RecalledFact",
+    "Recollection",
+    "apply_map",
+    "candidate_features",
+    "describe_move",
+    "fact_floor",
+    "facts_for",
+    "fetch_rows",
+    "load_carried",
+    "named_entities",
+    "normalize_query",
+    "on_one_line",
+    "quoted",
+    "ranking",
+    "read_query",
+    "read_request_context",
+    "recall",
+    "remove_hits",
+    "search",
+    "walk",
+]

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from language.storable import digest
-from palace.models import Drawer, Fact, Palace
-from palace.models.aaak import Pointer
-from palace.recall.facts import KnownFact, citations_of
+from palace.models import Drawer, Fact, Palace, Pointer
+from palace.recall.facts import RecalledFact, citations_of
 from palace.working.ledger import Entry
 
 # Prefixes of ledger items, by kind.
-DRAWER, FACT = "drawer:", "fact:"
+DRAWER_ITEM, FACT_ITEM = "drawer:", "fact:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +37,22 @@ class Carried:
 
     entry: Entry
     drawer: UUID | None
-    line: Excerpt | KnownFact
+    line: Excerpt | RecalledFact
 
 
 # The drawer shown or cited, and the line.
-_Line = tuple[UUID | None, Excerpt | KnownFact]
+_Line = tuple[UUID | None, Excerpt | RecalledFact]
 
 
 def drawer_entry(drawer: Drawer, turn: int | None) -> Entry:
-    return Entry(f"{DRAWER}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
+    return Entry(f"{DRAWER_ITEM}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
 
 
 def fact_entry(fact: Fact, turn: int | None, dates: str) -> Entry:
     """The entry's version contains the fact's fate and the end of its validity."""
     until = fact.valid_to.isoformat() if fact.valid_to else ""
     return Entry(
-        f"{FACT}{fact.uuid}",
+        f"{FACT_ITEM}{fact.uuid}",
         digest=digest(fact.text),
         version=f"{fact.fate} {until}".strip(),
         turn=turn,
@@ -84,7 +83,7 @@ def _age(entry: Entry) -> int:
 
 def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
     """By item."""
-    wanted = _ids(entries, DRAWER)
+    wanted = _ids(entries, DRAWER_ITEM)
     if not wanted:
         return {}
     lines: dict[str, _Line] = {}
@@ -98,7 +97,7 @@ def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
 
 def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
     """By item; facts whose evidence is gone are left out."""
-    wanted = _ids(entries, FACT)
+    wanted = _ids(entries, FACT_ITEM)
     if not wanted:
         return {}
     facts = {fact.pk: fact for fact in Fact.objects.within(palace).filter(uuid__in=wanted)}
@@ -107,7 +106,7 @@ def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
         fact = facts[key]
         entry = entries[wanted[fact.uuid]]
         if is_unchanged(entry, fact_entry(fact, None, entry.told)):
-            lines[entry.item] = drawer, KnownFact(fact, 0.0, pointer, drawer, entry.told)
+            lines[entry.item] = drawer, RecalledFact(fact, 0.0, pointer, drawer, entry.told)
     return lines
 
 

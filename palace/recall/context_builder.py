@@ -1,24 +1,22 @@
-"""Context builder: packs facts, hits and the latest turns into a block within a token budget."""
+"""Context builder: packs facts, hits and the latest turns into a block within a token budget.
+
+Each has one line, whole or shortened.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
+from django.utils import timezone
+
 from llm.tokens import count_tokens
-from palace.models.aaak import Pointer
-from palace.recall.context_format import (
-    Packable,
-    PackableFact,
-    PackableTurn,
-    carried_line,
-    fact_line,
-    hit_lines,
-    turn_lines,
-)
-from palace.storage.filing.block_markers import (
+from palace.models import Drawer, Pointer
+from palace.recall.context_escaping import label, on_one_line, quoted
+from palace.storage import (
     BLOCK_END,
     BLOCK_START,
     SEAL_LENGTH,
@@ -40,6 +38,44 @@ _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
 # service specifies. `count_tokens` overestimates by a quarter, more than the factor of 1.15
 # specified for tokenizers other than the model's.
 TIERS: Mapping[str, float] = {"facts": 0.3, "hits": 0.5, "session": 0.2}
+# Characters shown of a turn that does not fit whole.
+TURN_CHARS = 400
+
+
+class Packable(Protocol):
+    """A drawer, its pointer, and the passage that answers the question best."""
+
+    @property
+    def drawer(self) -> Drawer: ...
+    @property
+    def pointer(self) -> Pointer: ...
+    @property
+    def passage(self) -> tuple[int, int]: ...
+
+
+@runtime_checkable
+class PackableFact(Protocol):
+    """A fact; `dates` is its validity as shown, such as "until May 2024", or empty."""
+
+    @property
+    def memory(self) -> UUID: ...
+    @property
+    def pointer(self) -> Pointer | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def dates(self) -> str: ...
+
+
+class PackableTurn(Protocol):
+    """One of the latest messages, with its role and an optional speaker name."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def speaker(self) -> str: ...
+    @property
+    def text(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +290,44 @@ def _result(
         ),
         without_session=_block(tiers, with_session=False),
     )
+
+
+def fact_line(fact: PackableFact) -> str:
+    cited = f"[{fact.pointer}] " if fact.pointer else ""
+    dates = f" ({on_one_line(fact.dates)})" if fact.dates else ""
+    return f"- {cited}{on_one_line(fact.text)}{dates}"
+
+
+def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:
+    """The line as shown before: for a hit, its passage only."""
+    return (fact_line(line),) if isinstance(line, PackableFact) else hit_lines(line)[-1:]
+
+
+def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
+    """The turn's lines, longest first."""
+    who = label(turn.speaker) or label(turn.role)
+    text = on_one_line(turn.text)
+    whole = f"{who}: {text}\n"
+    if len(text) <= TURN_CHARS:
+        return (whole,)
+    return whole, f"{who}: {text[:TURN_CHARS].rstrip()} […]\n"
+
+
+def hit_lines(hit: Packable) -> tuple[str, ...]:
+    """The hit's lines, longest first."""
+    drawer, (start, end) = hit.drawer, hit.passage
+    whole = _line(hit, drawer.text)
+    if (start, end) == (0, len(drawer.text)):
+        return (whole,)
+    before, after = "[…] " * (start > 0), " […]" * (end < len(drawer.text))
+    return whole, _line(hit, f"{before}{drawer.text[start:end].strip()}{after}")
+
+
+def _line(hit: Packable, text: str) -> str:
+    drawer = hit.drawer
+    said = timezone.localtime(drawer.said_at).strftime("%a %d %b %Y, %H:%M")
+    who = label(drawer.speaker) or label(drawer.role)
+    return f"[{hit.pointer}] {said} · {who}: {quoted(text)}\n"
 
 
 def remove_hits(context: str, hits: Sequence[Packable], cited: Sequence[Pointer] = ()) -> str:

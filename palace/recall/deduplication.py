@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from palace.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.recall.carried_context import (
     Carried,
@@ -20,10 +21,8 @@ from palace.recall.carried_context import (
     is_unchanged,
     load_carried,
 )
-from palace.recall.context_builder import Packed, pack
-from palace.recall.context_format import Packable, PackableTurn
-from palace.recall.facts import KnownFact
-from palace.working.errors import WorkingMemoryAway
+from palace.recall.context_builder import Packable, PackableTurn, Packed, pack
+from palace.recall.facts import RecalledFact
 from palace.working.ledger import Entry, Ledger, within
 
 logger = logging.getLogger(__name__)
@@ -135,7 +134,7 @@ def compose(
     palace: Palace,
     ledger: LedgerSnapshot,
     hits: Sequence[Packable],
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     budget_tokens: int | None,
     session: Sequence[PackableTurn],
     weights: Mapping[str, float],
@@ -177,7 +176,7 @@ class _Matches:
     """
 
     hits: Sequence[Packable]
-    known: Sequence[KnownFact]
+    known: Sequence[RecalledFact]
     hit_entries: Sequence[Entry]
     fact_entries: Sequence[Entry]
     duplicate_hits: frozenset[int]
@@ -188,7 +187,7 @@ class _Matches:
 def _match(
     visible: Mapping[str, Entry],
     hits: Sequence[Packable],
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     conversation: ConversationState,
 ) -> _Matches:
     hit_entries = [

@@ -18,11 +18,8 @@ from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
 from language.english.dates.time_intent import Period, TimeIntent
-from language.english.intent import asks_of_past
-from language.english.question_subject import asks_for_all, subject_of
-from palace.models import EmbeddingSpace, Evidence, Fact, Palace
-from palace.models.aaak import Pointer
-from palace.models.facts import FactQuerySet, about_any
+from language.english.questions import asks_for_all, asks_of_past, subject_of
+from palace.models import EmbeddingSpace, Evidence, Fact, FactQuerySet, Palace, Pointer, about_any
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
 
@@ -49,7 +46,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFact:
+class RecalledFact:
     """A fact for the block.
 
     Attributes:
@@ -129,7 +126,7 @@ def facts_for(
     run: str = "",
     known_at: datetime | None = None,
     limit: int = MAX_FACTS,
-) -> list[KnownFact]:
+) -> list[RecalledFact]:
     """`known_facts` for a `Query`."""
     return known_facts(
         palace,
@@ -161,7 +158,7 @@ def known_facts(
     agent: str = "",
     run: str = "",
     limit: int = MAX_FACTS,
-) -> list[KnownFact]:
+) -> list[RecalledFact]:
     """The facts for a question, best first.
 
     Facts that are no longer valid are left out, unless the question is about the past: then they
@@ -182,7 +179,7 @@ def known_facts(
     facts = facts.filter(confidence__gte=MIN_CONFIDENCE, agent__in={"", agent}, run__in={"", run})
     ranked = _ranked(palace, space, facts, vector, near, floor)
     return [
-        KnownFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
+        RecalledFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))
         for fact, score, cited in _with_evidence(palace, ranked, as_of, limit)
     ]
 

@@ -12,8 +12,7 @@ from django.db.models import F, Q
 
 from language.analyzer import analyze
 from language.slugs import slug_of
-from palace.models import Entity, Fact, Palace
-from palace.models.facts import FactQuerySet, about_any
+from palace.models import Entity, Fact, FactQuerySet, Palace, about_any
 from palace.recall.raw_sql import fetch_rows
 
 # Multi-hop expansion, as the memory service specifies: hop n gets the seed's score times 0.6^n.

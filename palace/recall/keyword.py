@@ -8,6 +8,7 @@ common for another.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,33 +108,47 @@ def by_words(
     postings = _postings(palace, terms, corpus_stats.trash)
     if not postings:
         return NOTHING
-    parts = [
-        (ids, counts, _saturate(counts, lengths / mean_length), _idf_of(ids, number, uninformative))
-        for ids, counts, lengths in postings.values()
-    ]
-    keys, order, starts = _merge([part[0] for part in parts])
-    points = np.concatenate([part[2] * part[3] for part in parts])[order]
-    weights = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])[order]
-    scores = np.add.reduceat(points, starts).astype(np.float32)
+    found = tuple(
+        Term(name, ids, counts, _idf_of(ids, number, uninformative))
+        for name, (ids, counts, _) in postings.items()
+    )
+    lengths = [column for _, _, column in postings.values()]
+    keys, order, starts = _merge([term.drawers for term in found])
+    scores = _sum_by_drawer(
+        [
+            _saturate(term.counts, column / mean_length) * term.idf
+            for term, column in zip(found, lengths, strict=True)
+        ],
+        order,
+        starts,
+    ).astype(np.float32)
+    covered = _sum_by_drawer(
+        [np.full(len(term.drawers), term.idf) for term in found], order, starts
+    )
     informative = ~isin_few(keys[starts], uninformative)
-    covered = np.add.reduceat(weights, starts)[informative].max(initial=0)
     missing = _idf(0, number)
-    whole = sum(part[3] for part in parts) + (len(terms) - len(parts)) * missing
+    whole = sum(term.idf for term in found) + (len(terms) - len(found)) * missing
     mean, spread = _statistics(scores[informative], number)
     return Words(
         drawers=keys[starts],
         scores=scores,
-        terms=tuple(
-            Term(name, ids, counts, idf)
-            for name, (ids, counts, _, idf) in zip(postings, parts, strict=True)
-        ),
+        terms=found,
         mean=mean,
         spread=spread,
         mean_length=mean_length,
-        coverage=float(covered / whole),
+        coverage=float(covered[informative].max(initial=0) / whole),
         weight=float(whole),
         missing=missing,
     )
+
+
+def _sum_by_drawer(parts: list[npt.NDArray[Any]], order: Ids, starts: Ids) -> npt.NDArray[Any]:
+    """The sum of each drawer's values.
+
+    Args:
+        parts: One value per drawer of each term; `order` and `starts` come from `_merge`.
+    """
+    return np.asarray(np.add.reduceat(np.concatenate(parts)[order], starts))
 
 
 def _statistics(scores: Scores, number: int) -> tuple[float, float]:

@@ -1,28 +1,40 @@
-"""Query: a question parsed and embedded for all signals."""
+"""Query: a question parsed and embedded for all signals.
+
+An embedder places a question close to its paraphrases, but the answer uses other words, often by
+another speaker at another time. So the adapter, a linear map per model, moves a question's
+embedding towards that of its answer; passages stay as embedded. It is trained on questions with
+known answers (`manage.py train_recall`). Rücklé et al., MultiCQA (2020), describe such adapters on
+frozen embeddings.
+"""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from language.analyzer import analyze
 from language.english.dates.time_intent import TimeIntent, read_time
-from language.english.intent import Intent, read_intent
+from language.english.questions import Intent, read_intent
 from llm.embedding import embed
 from llm.errors import LLMError
 from palace.errors import EmptyQuery
 from palace.models import EmbeddingSpace, Palace
-from palace.recall.adapter import adapt
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
-
 # Longer questions are truncated: a pasted page is no question.
 MAX_CHARS = 4000
+# What training wrote: maps of the adapter, weights of the recipes, and models of the floor.
+LEARNT_FOLDER = Path(__file__).parent / "learnt"
+# One set of weights serves both precisions of the model.
+_WEIGHTS_OF = {"all-MiniLM-L6-v2": "all-MiniLM-L6-v2", "all-MiniLM-L6-v2-int8": "all-MiniLM-L6-v2"}
+Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +118,25 @@ def read_query(
         intent=read_intent(readable),
         note=note,
     )
+
+
+def adapt(vector: Vector, space: EmbeddingSpace) -> Vector:
+    """The adapted vector, of length 1; `vector` itself where the space has no trained map."""
+    weights = _WEIGHTS_OF.get(space.model) if space.provider == "local" else None
+    matrix = _matrix(weights) if weights else None
+    return vector if matrix is None else apply_map(vector, matrix)
+
+
+def apply_map(vector: Vector, matrix: npt.NDArray[np.float32]) -> Vector:
+    """
+    Args:
+        matrix: Square; its product with the vector is added to the vector.
+    """
+    adapted = vector + matrix @ vector
+    return np.asarray(adapted / np.linalg.norm(adapted), dtype=np.float32)
+
+
+@cache
+def _matrix(name: str) -> npt.NDArray[np.float32] | None:
+    path = LEARNT_FOLDER / f"{name}.npy"
+    return np.load(path).astype(np.float32) if path.exists() else None

@@ -9,11 +9,12 @@ from functools import cache
 from typing import Any
 
 from palace.errors import UnknownRecipe
-from palace.recall.adapter import FOLDER
 from palace.recall.context_builder import TIERS
-from palace.recall.signals import UNINFORMATIVE
+from palace.recall.query import LEARNT_FOLDER
 
 Weights = Mapping[str, float]
+# The feature of messages that only ask or quote.
+UNINFORMATIVE = "statement.silent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Recipe:
 @cache
 def trained_weights(name: str) -> dict[str, Any]:
     """Weights written by `manage.py train_recall`, with their training data."""
-    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((LEARNT_FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 

@@ -1,22 +1,37 @@
-"""Relevance: which candidates may be hits. A question without a match must have no hits."""
+"""Relevance: which candidates may be hits. A question without a match must have no hits.
+
+First a floor decides, once per recall, whether the palace can answer the question at all. Its
+weights are data, fitted by `manage.py bench_floor`. Then each candidate is checked.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import log
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from language.english.question_subject import asks_for_all, is_personal, subject_of
+from language.english.questions import asks_for_all, is_personal, subject_of
 from palace.recall.candidates import Candidates
-from palace.recall.floor import COSINE_BY_CHANCE, FEW, Closeness, floor_for
 from palace.recall.keyword import Words
-from palace.recall.query import Query
+from palace.recall.query import LEARNT_FOLDER, Query
 from palace.recall.raw_sql import isin_sorted
 from palace.recall.semantic import Ids, Meaning, Scores, look_up
 
+FLOOR_PATH = LEARNT_FOLDER / "floor.json"
+# In a larger palace the closest drawer is closer by chance, and more of the question's words occur
+# by chance. These are subtracted for each e-fold above FEW drawers.
+FEW = 60
+COSINE_BY_CHANCE, DEVIATIONS_BY_CHANCE = 0.035, 0.45
+WORDS_BY_CHANCE, KNOWN_BY_CHANCE = 0.02, 0.04
+# One model for the embedder that recall was trained on, one for all other embedders, whose cosines
+# are on another scale, and one for recall without vectors.
+LEARNT, OTHER, BY_WORDS = "learnt-embedder", "other-embedder", "by-words"
 # Above the floor, a drawer with this cosine or one shared word may be a hit. A stricter rule, based
 # on words shared with neighbours, cost 1.2 points of turn@10 on BEAM.
 MIN_COSINE = 0.15
@@ -30,7 +45,6 @@ INSTRUCTION = 0.94
 SAME_QUESTION = 0.7
 # "What have we talked about?" has no subject: any drawer may be a hit.
 ASKS_FOR_ALL = "asks for all"
-
 Mask = npt.NDArray[np.bool_]
 
 
@@ -94,6 +108,64 @@ def relevant(
     return Relevance(taken, near, found.log_odds, found.least, exempt)
 
 
+def _close(candidates: Candidates, cosines: Scores, words: Words) -> Mask:
+    """Candidates close to the question, and those adjacent to a close one."""
+    close = (words.at(candidates.drawers) > 0) | (cosines >= MIN_COSINE)
+    found = np.sort(candidates.drawers[close])
+    adjacent = isin_sorted(candidates.before, found) | isin_sorted(candidates.after, found)
+    return np.asarray(close | adjacent, dtype=np.bool_)
+
+
+def _exemption_reason(query: Query, near: Closeness, of_that_time: Mask) -> str:
+    """Why the floor does not apply to a question; empty if it does."""
+    if asks_for_all(query):
+        return "time" if of_that_time.any() else ASKS_FOR_ALL
+    if not subject_of(query):
+        return "no subject" if _finds_something(near) or of_that_time.any() else ""
+    asks_of_memory = query.intent.asks_user or query.intent.asks_assistant
+    return "time" if asks_of_memory and of_that_time.any() else ""
+
+
+def _finds_something(near: Closeness) -> bool:
+    chance = COSINE_BY_CHANCE * log(max(near.number / FEW, 1))
+    return near.cosine >= MIN_COSINE + chance or near.words >= MIN_COVERAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """How close a palace is to a question.
+
+    Attributes:
+        cosine: Of the unadapted question with the closest drawer.
+        deviations: Of the closest drawer above the palace's mean, in standard deviations.
+        words: The largest share of the question, 0 to 1, that one drawer's terms cover.
+        known: The share of the question that the terms of all drawers cover.
+        number: Number of drawers in the palace.
+        personal: Whether the question is about the user or about earlier conversations.
+        has_vectors: Whether cosines were computed.
+    """
+
+    cosine: float
+    deviations: float
+    words: float
+    known: float
+    number: int
+    personal: bool
+    has_vectors: bool
+
+    def features(self) -> dict[str, float]:
+        """The models' features, by name."""
+        more = log(max(self.number / FEW, 1))
+        return {
+            "bias": 1.0,
+            "cosine": self.cosine - COSINE_BY_CHANCE * more,
+            "deviations": self.deviations - DEVIATIONS_BY_CHANCE * more,
+            "words": self.words - WORDS_BY_CHANCE * more,
+            "known": self.known - KNOWN_BY_CHANCE * more,
+            "personal": float(self.personal),
+        }
+
+
 def _closeness(
     query: Query,
     candidates: Candidates,
@@ -134,24 +206,37 @@ def _coverage(query: Query, words: Words, drawers: Ids, excluded: Ids) -> tuple[
     return (float(covered.max(initial=0.0)) / whole, known / whole) if whole else (0.0, 0.0)
 
 
-def _exemption_reason(query: Query, near: Closeness, of_that_time: Mask) -> str:
-    """Why the floor does not apply to a question; empty if it does."""
-    if asks_for_all(query):
-        return "time" if of_that_time.any() else ASKS_FOR_ALL
-    if not subject_of(query):
-        return "no subject" if _finds_something(near) or of_that_time.any() else ""
-    asks_of_memory = query.intent.asks_user or query.intent.asks_assistant
-    return "time" if asks_of_memory and of_that_time.any() else ""
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A logistic model of whether a palace can answer a question.
+
+    Attributes:
+        weights: By feature name.
+        least: Recall returns nothing below these log-odds.
+    """
+
+    weights: Mapping[str, float]
+    least: float
+
+    def log_odds(self, closeness: Closeness) -> float:
+        features = closeness.features()
+        return sum(weight * features[name] for name, weight in self.weights.items())
 
 
-def _finds_something(near: Closeness) -> bool:
-    chance = COSINE_BY_CHANCE * log(max(near.number / FEW, 1))
-    return near.cosine >= MIN_COSINE + chance or near.words >= MIN_COVERAGE
+def floor_for(query: Query, closeness: Closeness) -> Floor:
+    if not closeness.has_vectors:
+        return floor_named(BY_WORDS)
+    return floor_named(LEARNT if query.is_adapted else OTHER)
 
 
-def _close(candidates: Candidates, cosines: Scores, words: Words) -> Mask:
-    """Candidates close to the question, and those adjacent to a close one."""
-    close = (words.at(candidates.drawers) > 0) | (cosines >= MIN_COSINE)
-    found = np.sort(candidates.drawers[close])
-    adjacent = isin_sorted(candidates.before, found) | isin_sorted(candidates.after, found)
-    return np.asarray(close | adjacent, dtype=np.bool_)
+@cache
+def floor_named(name: str) -> Floor:
+    model = load_floor_weights()["models"][name]
+    return Floor(model["weights"], model["least"])
+
+
+@cache
+def load_floor_weights() -> dict[str, Any]:
+    """Models written by `manage.py bench_floor --write`, with their training data."""
+    found: dict[str, Any] = json.loads(FLOOR_PATH.read_text(encoding="utf-8"))
+    return found

@@ -1,13 +1,28 @@
-"""RecallRequest: the options of a recall, for every caller."""
+"""Request: the options of a recall, the settings that complete them, and the result."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
-from palace.recall.context_format import PackableTurn
-from palace.recall.deduplication import ConversationState
+from palace.models import Drawer, EmbeddingSpace, Palace, Pointer
+from palace.recall.carried_context import Carried
+from palace.recall.context_builder import Citation, PackableTurn
+from palace.recall.deduplication import ConversationState, Injection
+from palace.recall.facts import RecalledFact
+from palace.recall.index.corpus_stats import (
+    CORPUS_STATS,
+    CorpusStats,
+    corpus_stats_parameters,
+    read_corpus_stats,
+)
+from palace.recall.raw_sql import columns, fetch_rows, read_instance
+from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
+from palace.storage.indexing.spaces import active_space
+from settings_app.models import MemorySettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +62,104 @@ class RecallRequest:
     run: str = ""
     conversation: ConversationState | None = None
     store_trace: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Settings of one recall: the request's options, with the owner's as defaults.
+
+    Attributes:
+        settings: The owner's, or the defaults.
+        space: The embedding space to search.
+        limit: Maximum number of hits, from 1.
+        now: Aware; the moment that "yesterday" refers to.
+    """
+
+    settings: MemorySettings
+    space: EmbeddingSpace
+    corpus_stats: CorpusStats
+    recipe: Recipe
+    limit: int
+    now: datetime
+
+
+def read_request_context(palace: Palace, request: RecallRequest) -> RequestContext:
+    """
+    Raises:
+        UnknownRecipe: no recipe has the requested name.
+    """
+    [row] = fetch_rows(_statement(), [*corpus_stats_parameters(palace), palace.owner_id])
+    values = iter(row)
+    corpus_stats = read_corpus_stats(values)
+    space, stored = read_instance(EmbeddingSpace, values), read_instance(MemorySettings, values)
+    settings = stored or MemorySettings(owner_id=palace.owner_id)
+    named = request.recipe
+    return RequestContext(
+        settings=settings,
+        space=space or active_space(),
+        corpus_stats=corpus_stats,
+        recipe=recipe_chosen(settings.recipe) if named is None else recipe_named(named),
+        limit=max(settings.top_k if request.top_k is None else request.top_k, 1),
+        now=request.now or settings.local_now(),
+    )
+
+
+@cache
+def _statement() -> str:
+    return (
+        f"SELECT stats.*, {columns(EmbeddingSpace, 's')}, {columns(MemorySettings, 'c')}"  # noqa: S608
+        f" FROM ({CORPUS_STATS}) stats LEFT JOIN palace_embeddingspace s ON s.active"
+        " LEFT JOIN settings_app_memorysettings c ON c.owner_id = %s"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A drawer found by a recall.
+
+    Attributes:
+        score: In weighted standard deviations; higher is better; comparable within one recall.
+        signals: The contribution of each signal; they sum to the score.
+        passage: Start and end of the passage closest to the question.
+        place_before: Rank by score, from 1, if a model reranked the hits.
+        is_informative: False for a message that only asks or quotes: it may be a hit, but the
+            block leaves it out, unless the query asks for earlier questions.
+    """
+
+    drawer: Drawer
+    pointer: Pointer
+    score: float
+    signals: Mapping[str, float]
+    passage: tuple[int, int]
+    place_before: int | None = None
+    is_informative: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """The result of a recall.
+
+    Attributes:
+        uuid: Also the id of the stored trace.
+        hits: Best first.
+        facts: The facts in the block, best first.
+        context: The `<memory_context>` block within the budget; may be empty.
+        citations: The source of each record in the block, in its order.
+        notes: Sentences on what was degraded or left out.
+        carried: Lines carried from earlier in the conversation, newest first.
+        injection: The ledger update to apply once the block was sent.
+        is_opening: Nothing matched the opening message, so the hits are the latest drawers.
+    """
+
+    uuid: uuid.UUID
+    query: str
+    hits: tuple[Hit, ...]
+    context: str
+    context_tokens: int
+    notes: tuple[str, ...]
+    duration_ms: float
+    facts: tuple[RecalledFact, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    carried: tuple[Carried, ...] = ()
+    injection: Injection | None = None
+    is_opening: bool = False

@@ -24,7 +24,7 @@ from llm.errors import BadModelOutput, LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.recall.query import Query
-from palace.recall.recollection import Hit
+from palace.recall.request import Hit
 from settings_app.models import MemorySettings
 
 logger = logging.getLogger(__name__)

@@ -1,9 +1,15 @@
-"""Retrieval: finds, scores and reranks the hits of a request."""
+"""Retrieval: the single retrieval path of chat, pages, APIs and benchmarks.
+
+`recall` answers a request with a context block and stores its trace; `search` finds the hits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+import uuid
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -11,25 +17,143 @@ from typing import Any
 import numpy as np
 from django.db import connection, models
 
+from language.english.questions import is_plain, subject_of
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
-from palace.recall.candidates import find_candidates
+from palace.models.opening import in_its_palace
+from palace.recall.candidates import Candidates, find_candidates
+from palace.recall.deduplication import (
+    Composed,
+    ConversationState,
+    LedgerSnapshot,
+    compose,
+    read_ledger,
+)
+from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import array_literal, columns, read_instance
-from palace.recall.recollection import Hit
-from palace.recall.request import RecallRequest
-from palace.recall.request_context import RequestContext
+from palace.recall.request import (
+    Hit,
+    RecallRequest,
+    Recollection,
+    RequestContext,
+    read_request_context,
+)
 from palace.recall.rerank import RERANKED, rerank_hits, reranker
-from palace.recall.scoring import Scored, score
-from palace.recall.semantic import Ids, Meaning, by_meaning
+from palace.recall.scoring import Scored, features, score
+from palace.recall.semantic import Ids, Meaning, Scores, by_meaning
+from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
+NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
     ("d", Drawer),
     ("r", Room),
     ("w", Wing),
     ("c", Closet),
 )
+
+
+@in_its_palace
+def recall(palace: Palace, request: RecallRequest) -> Recollection:
+    """Find the drawers that answer the question best, with the contribution of each signal.
+
+    Call it outside of a transaction: it may call models, which takes seconds.
+
+    Raises:
+        EmptyQuery: the query is blank.
+        BadInput: the conversation's id is invalid.
+        UnknownRecipe: no recipe has that name.
+    """
+    started = time.perf_counter()
+    ledger = read_ledger(palace, request.conversation)
+    context = read_request_context(palace, request)
+    found = search(palace, request, context)
+    known = _known(palace, request, context, found) if request.with_facts else []
+    hits = found.hits
+    is_opening = _is_opening(request.conversation, found.question, found_any=bool(hits or known))
+    if is_opening:
+        most = min(context.recipe.opening, context.limit)
+        hits = latest_hits(palace, request.as_of, request.exclude_ids, most)
+    uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
+    shares, budget = context.recipe.shares, request.budget_tokens
+    block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
+    recollection = Recollection(
+        uuid=uuid.uuid4(),
+        query=found.question.text,
+        hits=hits,
+        facts=tuple(known[place] for place in block.packed.facts),
+        context=block.packed.context,
+        context_tokens=block.packed.tokens,
+        citations=block.packed.citations,
+        carried=block.carried,
+        injection=block.injection,
+        is_opening=is_opening and bool(hits),
+        notes=tuple(_notes(found, ledger, block, hits, is_opening=is_opening)),
+        duration_ms=(time.perf_counter() - started) * 1000,
+    )
+    if request.store_trace:
+        keep_trace(palace, found.question, context.recipe, found.scored, recollection, known, block)
+    return recollection
+
+
+def _known(
+    palace: Palace, request: RecallRequest, context: RequestContext, found: Found
+) -> list[RecalledFact]:
+    floor = fact_floor(found.question, is_refused=found.scored.relevance.is_refused)
+    return facts_for(
+        palace,
+        found.space,
+        found.question,
+        floor=floor,
+        agent=request.agent,
+        run=request.run,
+        limit=context.recipe.facts,
+    )
+
+
+def _is_opening(
+    conversation: ConversationState | None, question: Query, *, found_any: bool
+) -> bool:
+    """Whether this is a conversation's first message without a subject ("hi") or without any hit
+    or fact, so that the latest drawers are used instead. A named subject without a hit gets none.
+    """
+    if conversation is None or conversation.turn != 0:
+        return False
+    return is_plain(question) or not (found_any or subject_of(question))
+
+
+def latest_hits(
+    palace: Palace, as_of: datetime | None, exclude_ids: Collection[int], limit: int
+) -> tuple[Hit, ...]:
+    """The user's latest drawers, newest first, with score 0.
+
+    Args:
+        exclude_ids: Keys of drawers that are already in the prompt.
+    """
+    said = Drawer.objects.within(palace).kept().with_place().filter(role="user")
+    if as_of is not None:
+        said = said.filter(said_at__lte=as_of)
+    newest = said.exclude(pk__in=exclude_ids).order_by("-said_at", "-pk")[:limit]
+    return tuple(
+        Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
+        for drawer in newest
+    )
+
+
+def _notes(
+    found: Found, ledger: LedgerSnapshot, block: Composed, hits: Sequence[Hit], *, is_opening: bool
+) -> Iterator[str]:
+    """Sentences on what was degraded or left out."""
+    packed = block.packed
+    yield from (note for note in (found.question.note, found.note, ledger.note) if note)
+    if is_opening and hits:
+        yield NOTHING_FOUND
+    if too_long := [place for place in packed.left_out if hits[place].is_informative]:
+        yield f"{len(too_long)} of {len(hits)} did not fit the budget of tokens."
+    if packed.facts_left_out:
+        facts = len(packed.facts_left_out) + len(packed.facts)
+        yield f"{len(packed.facts_left_out)} of {facts} facts did not fit the budget of tokens."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +218,17 @@ def _read_question(
         if len(meaning.drawers) or question.vector is None or active_space() == space:
             return space, question, meaning
         space = active_space()
+
+
+def candidate_features(
+    palace: Palace, space: EmbeddingSpace, question: Query
+) -> tuple[Candidates, dict[str, Scores]]:
+    """The candidates of a parsed question and their features, to which training fits weights."""
+    meaning = by_meaning(palace, space, question.adapted)
+    words = by_words(palace, question.terms, uninformative=meaning.uninformative)
+    candidates = find_candidates(palace, question, meaning, words)
+    meaning = meaning.with_all(candidates.with_neighbours())
+    return candidates, features(question, candidates, meaning, words)
 
 
 def _hits(

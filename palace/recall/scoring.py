@@ -1,4 +1,9 @@
-"""Scoring: combines the signals of each candidate into one score, and ranks the candidates."""
+"""Scoring: one value per candidate and signal, weighed by a recipe into one score, and ranked.
+
+Values are standardised, so that weights are comparable. Scores are fused rather than ranks:
+reciprocal rank fusion discards the margins between candidates, and scored lower on every set of
+questions.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from language.english.dates.time_intent import time_scores
+from language.english.message_traits import TELLS_NOTHING, Trait
+from language.english.questions import Intent
 from palace.recall.candidates import Candidates
-from palace.recall.fusion import fuse, ranking, total
 from palace.recall.keyword import Words
 from palace.recall.query import Query
-from palace.recall.recipes import Recipe
+from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
 from palace.recall.semantic import Meaning, Scores
-from palace.recall.signals import UNINFORMATIVE, Mask, demotion, features
+
+Mask = npt.NDArray[np.bool_]
+# A question within a conversation is informative, unless it repeats the query: from this share of
+# the query's words.
+SAME_QUESTION = 0.6
+# Traits with learned weights: a message that asks, greets or thanks is close to a question and
+# answers nothing. The traits left out here are used by `informative_mask`.
+LEARNT = tuple(
+    trait for trait in Trait if trait not in Trait.ONLY_ASKS | Trait.ONLY_QUOTES | Trait.TAKES_UP
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +103,162 @@ def score(
         excluded=excluded.tolist(),
         relevance=relevance,
     )
+
+
+def features(
+    query: Query, candidates: Candidates, meaning: Meaning, words: Words
+) -> dict[str, Scores]:
+    """By name, one value per candidate; the part before the dot is the signal shown to users.
+
+    Meaning and words, also of adjacent messages and rooms, are in standard deviations above the
+    palace's mean for this question. Lengths are logarithms. All others are between 0 and 1.
+    """
+    informative = informative_mask(query.intent, candidates, words)
+    of_meaning = _of_meaning(candidates, meaning, informative)
+    of_words = _of_words(candidates, words, informative)
+    return {
+        **of_meaning,
+        **of_words,
+        "agreement.exchange": agreement(of_meaning["meaning.best"], of_words["exchange.words"]),
+        "words.quoted": candidates.quoted,
+        "speaker.user": users_own(query.intent, candidates),
+        "speaker.named": named_speaker(query.intent, candidates),
+        "time.said": time_scores(candidates.said_at, query.time, query.now),
+        "preference.stated": preference_scores(query.intent, candidates),
+        "length.terms": np.log1p(candidates.terms),
+        "length.passages": np.log1p(meaning.at(candidates.drawers, meaning.passages)),
+        **{f"statement.{trait.name}".lower(): has_trait(candidates, trait) for trait in LEARNT},
+        UNINFORMATIVE: (~informative).astype(np.float32),
+    }
+
+
+def _of_meaning(candidates: Candidates, meaning: Meaning, informative: Mask) -> dict[str, Scores]:
+    best = meaning.standardised(meaning.at(candidates.drawers, meaning.best))
+    before = meaning.standardised(meaning.at(candidates.before, meaning.best))
+    return {
+        "meaning.best": best,
+        "meaning.first": meaning.standardised(meaning.at(candidates.drawers, meaning.first)),
+        "exchange.before": before,
+        "exchange.after": meaning.standardised(meaning.at(candidates.after, meaning.best)),
+        "exchange.answer": answers(candidates, before),
+        "room.meaning": room_best(candidates, best, informative),
+    }
+
+
+def _of_words(candidates: Candidates, words: Words, informative: Mask) -> dict[str, Scores]:
+    message = words.standardised(words.at(candidates.drawers))
+    exchange, coverage = exchange_words(candidates, words)
+    return {
+        "words.message": message,
+        "exchange.words": words.standardised(exchange),
+        "exchange.coverage": coverage,
+        "room.words": room_best(candidates, message, informative),
+    }
+
+
+def agreement(first: Scores, second: Scores) -> Scores:
+    """The product of two standardised scores if both are above the mean; else 0."""
+    return np.asarray(np.maximum(first, 0) * np.maximum(second, 0), dtype=np.float32)
+
+
+def preference_scores(intent: Intent, candidates: Candidates) -> Scores:
+    """The strength of each drawer's stated preference if the question asks for advice; else 0."""
+    if not intent.asks_advice:
+        return np.zeros(len(candidates), dtype=np.float32)
+    return candidates.preference
+
+
+def users_own(intent: Intent, candidates: Candidates) -> Scores:
+    """1 for the user's messages, 0 for others; reversed if the question is about the others'."""
+    about_others = intent.asks_assistant and not intent.asks_user
+    return np.asarray((candidates.roles == "user") != about_others, dtype=np.float32)
+
+
+def named_speaker(intent: Intent, candidates: Candidates) -> Scores:
+    """1 if the question names the speaker, else 0."""
+    names = {name.casefold() for name in intent.names}
+    if not names:
+        return np.zeros(len(candidates), dtype=np.float32)
+    matches = [
+        speaker.casefold() in names or speaker.casefold().split(" ")[0] in names
+        for speaker in candidates.speakers
+    ]
+    return np.array(matches, dtype=np.float32)
+
+
+def has_trait(candidates: Candidates, trait: Trait) -> Scores:
+    """1 for each candidate with the trait, else 0."""
+    return ((candidates.traits & trait) > 0).astype(np.float32)
+
+
+def exchange_words(candidates: Candidates, words: Words) -> tuple[Scores, Scores]:
+    """BM25 and coverage of each drawer read together with its adjacent messages.
+
+    Coverage is the share of the question, 0 to 1, that any of the three contains.
+    """
+    lengths = candidates.terms + candidates.before_terms + candidates.after_terms
+    exchange = [candidates.before, candidates.drawers, candidates.after]
+    return words.score_groups(exchange, lengths)
+
+
+def answers(candidates: Candidates, before: Scores) -> Scores:
+    """The score of the message before, if that message ends with a question; else 0.
+
+    Args:
+        before: The score of the message before each candidate.
+    """
+    after_question = (candidates.before_traits & Trait.ENDS_ASKING) > 0
+    return np.where(after_question, before, np.float32(0))
+
+
+def room_best(candidates: Candidates, scores: Scores, informative: Mask) -> Scores:
+    """The best score of an informative candidate in the candidate's room; 0, the mean, if none."""
+    rooms, places = np.unique(candidates.rooms, return_inverse=True)
+    best = np.full(len(rooms), -np.inf, dtype=np.float32)
+    np.maximum.at(best, places[informative], scores[informative])
+    best[np.isneginf(best)] = 0
+    return np.asarray(best[places], dtype=np.float32)
+
+
+def informative_mask(intent: Intent, candidates: Candidates, words: Words) -> Mask:
+    """Which candidates are informative; all, if the query asks for earlier questions."""
+    if intent.asks_asked:
+        return np.ones(len(candidates), dtype=np.bool_)
+    uninformative = (candidates.traits & TELLS_NOTHING) > 0
+    within_talk = np.flatnonzero((candidates.traits & Trait.TAKES_UP) > 0)
+    if len(within_talk):
+        drawers, lengths = candidates.drawers[within_talk], candidates.terms[within_talk]
+        _, coverage = words.score_groups([drawers], lengths)
+        uninformative[within_talk] = coverage >= SAME_QUESTION
+    return np.asarray(~uninformative)
+
+
+def demotion(scores: Scores, informative: Mask) -> float:
+    """How much to subtract to rank uninformative candidates below all informative ones."""
+    if informative.all() or not informative.any():
+        return 0.0
+    return max(float(scores[~informative].max() - scores[informative].min()) + 1.0, 0.0)
+
+
+def fuse(features: Mapping[str, Scores], weights: Mapping[str, float]) -> dict[str, Scores]:
+    """Weighted share of each feature in the score; features without a weight are left out.
+
+    Args:
+        features: By name, one standardised value per candidate.
+        weights: By feature name.
+    """
+    return {
+        name: np.asarray(features[name] * weight, dtype=np.float32)
+        for name, weight in weights.items()
+        if weight
+    }
+
+
+def total(shares: Mapping[str, Scores], number: int) -> Scores:
+    """The score of each of `number` candidates: the sum of its shares."""
+    return sum(shares.values(), np.zeros(number, dtype=np.float32))
+
+
+def ranking(scores: Scores, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Indices of the candidates, best first; ties by ascending key."""
+    return np.lexsort((keys, -scores))

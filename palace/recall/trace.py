@@ -17,12 +17,12 @@ from palace.models import Palace, RecollectionTrace
 from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import Composed
-from palace.recall.facts import KnownFact
+from palace.recall.facts import RecalledFact
 from palace.recall.query import Query
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.recipes import Recipe
-from palace.recall.recollection import Hit, Recollection
 from palace.recall.relevance import Relevance
+from palace.recall.request import Hit, Recollection
 from palace.recall.scoring import Scored
 
 # How many rejected candidates a trace stores, and at most how many of those already in the prompt
@@ -50,7 +50,7 @@ def keep_trace(
     recipe: Recipe,
     scored: Scored,
     recollection: Recollection,
-    known: Sequence[KnownFact],
+    known: Sequence[RecalledFact],
     composed: Composed,
 ) -> None:
     """Store the trace of a recall.
@@ -127,7 +127,7 @@ def _remove_purged(palace: Palace, recollection: Recollection, context: str) -> 
     carried = [each.line for each in recollection.carried]
     excerpts = [line for line in carried if isinstance(line, Excerpt)]
     hits: list[Hit | Excerpt] = [*recollection.hits, *excerpts]
-    known = [*recollection.facts, *(line for line in carried if isinstance(line, KnownFact))]
+    known = [*recollection.facts, *(line for line in carried if isinstance(line, RecalledFact))]
     cited = {one.drawer: one.pointer for one in known if one.pointer}
     wanted = [*(hit.drawer.uuid for hit in hits), *cited]
     rows = fetch_rows(
@@ -172,7 +172,7 @@ class Rejected:
     places: Sequence[int | None]
 
 
-def _facts(known: Sequence[KnownFact], composed: Composed) -> Iterator[dict[str, Any]]:
+def _facts(known: Sequence[RecalledFact], composed: Composed) -> Iterator[dict[str, Any]]:
     """The facts in the block, and those that the model could already see."""
     for place, one in enumerate(known):
         if place in composed.packed.facts or place in composed.duplicate_facts - {
@@ -181,7 +181,7 @@ def _facts(known: Sequence[KnownFact], composed: Composed) -> Iterator[dict[str,
             yield {**_fact(one), **({"cut": SHOWN} if place in composed.duplicate_facts else {})}
 
 
-def _fact(known: KnownFact) -> dict[str, Any]:
+def _fact(known: RecalledFact) -> dict[str, Any]:
     """Without the text, so that editing or purging the fact needs no change of traces."""
     return {
         "memory": str(known.memory),
@@ -192,7 +192,7 @@ def _fact(known: KnownFact) -> dict[str, Any]:
 
 
 def _carried(each: Carried) -> dict[str, Any]:
-    memory = {"memory": str(each.line.memory)} if isinstance(each.line, KnownFact) else {}
+    memory = {"memory": str(each.line.memory)} if isinstance(each.line, RecalledFact) else {}
     return {
         "item": each.entry.item,
         "turn": each.entry.turn,

@@ -10,14 +10,15 @@ from uuid import UUID
 
 from language.storable import is_storable
 from language.transcripts import ROLES, Role, Turn
-from palace.knowledge.facts.filter_values import as_json, read_moment, shown
-from palace.knowledge.facts.filters import condition_of
-from palace.knowledge.facts.scope import ExtractionOptions
+from palace.knowledge.facts import ExtractionOptions
+from palace.knowledge.facts.filters import as_json, condition_of, quoted, read_moment
 from palace.sdk.errors import BadInput
 
 Messages = str | Sequence[Mapping[str, Any]]
 Moment = datetime | date | str
 
+DEFAULT_RESULTS = 100
+DEFAULT_EPISODES = 10
 MOST_RESULTS = 10_000
 MOST_TEXT_CHARS = 10_000
 MOST_METADATA_CHARS = 100_000
@@ -40,14 +41,14 @@ def turns_of(messages: Messages, said_at: datetime, name: str) -> list[Turn]:
     if not isinstance(messages, Sequence):
         raise BadInput(
             "messages is a text, or a list of messages with role and content, not "
-            f"{shown(messages)}."
+            f"{quoted(messages)}."
         )
     return [_turn(f"{name}/{at}", at, message, said_at) for at, message in enumerate(messages)]
 
 
 def _turn(key: str, at: int, message: object, said_at: datetime) -> Turn:
     if not isinstance(message, Mapping):
-        raise BadInput(f"Message {at} is {shown(message)}; give an object with role and content.")
+        raise BadInput(f"Message {at} is {quoted(message)}; give an object with role and content.")
     text, name = message.get("content"), message.get("name") or ""
     if not isinstance(text, str) or not is_storable(text):
         raise BadInput(
@@ -55,14 +56,16 @@ def _turn(key: str, at: int, message: object, said_at: datetime) -> Turn:
             "half of a surrogate pair."
         )
     if not isinstance(name, str):
-        raise BadInput(f"Message {at} has the name {shown(name)}; a name is text.")
+        raise BadInput(f"Message {at} has the name {quoted(name)}; a name is text.")
     return Turn(key, _role(at, message.get("role")), text, said_at, name)
 
 
 def _role(at: int, role: object) -> Role:
     roles: dict[object, Role] = {name: name for name in ROLES}
     if not isinstance(role, str) or role not in roles:
-        raise BadInput(f"Message {at} has the role {shown(role)}; it is one of {', '.join(ROLES)}.")
+        raise BadInput(
+            f"Message {at} has the role {quoted(role)}; it is one of {', '.join(ROLES)}."
+        )
     return roles[role]
 
 
@@ -74,7 +77,7 @@ def metadata_of(metadata: object) -> dict[str, Any]:
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
-        raise BadInput(f"metadata is an object with text for keys, not {shown(metadata)}.")
+        raise BadInput(f"metadata is an object with text for keys, not {quoted(metadata)}.")
     try:
         written = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -107,7 +110,7 @@ def _prompt(name: str, prompt: object) -> str:
     if prompt is None:
         return ""
     if not isinstance(prompt, str):
-        raise BadInput(f"{name} is a text with instructions for a model, not {shown(prompt)}.")
+        raise BadInput(f"{name} is a text with instructions for a model, not {quoted(prompt)}.")
     if len(prompt) > MOST_PROMPT_CHARS or not is_storable(prompt):
         raise BadInput(
             f"{name} has up to {MOST_PROMPT_CHARS} characters, and none that cannot be stored "
@@ -122,13 +125,13 @@ def moment_of(name: str, moment: Moment | None) -> datetime | None:
         return None
     read = read_moment(moment)
     if read is None:
-        raise BadInput(f"{name} is a time such as 2024-01-31T09:30:00+01:00, not {shown(moment)}.")
+        raise BadInput(f"{name} is a time such as 2024-01-31T09:30:00+01:00, not {quoted(moment)}.")
     return read
 
 
 def limit_of(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_RESULTS:
-        raise BadInput(f"limit is a number from 1 to {MOST_RESULTS}, not {shown(limit)}.")
+        raise BadInput(f"limit is a number from 1 to {MOST_RESULTS}, not {quoted(limit)}.")
     return limit
 
 

@@ -15,8 +15,8 @@ from django.db import connections
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.memory import Memory
 from palace.sdk.working import ConversationMemory, WorkingMemory, scope_of
-from palace.storage.indexing.vector_index import VectorIndex
-from palace.working.names import Namespace, name_of
+from palace.storage.indexing.fact_vectors import VectorIndex
+from palace.working import Namespace, name_of
 
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -9,17 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from isolation.reach import Reach
-from palace.knowledge.episodes import episode_search, episode_store
+from palace.knowledge.episodes import episodes_of_conversation, search_episodes, store_episode
 from palace.models import Episode, Palace
 from palace.sdk import arguments
-from palace.sdk.arguments import Moment
-from palace.sdk.calls import a_call
-from palace.sdk.errors import BadInput
+from palace.sdk.arguments import DEFAULT_EPISODES, Moment
+from palace.sdk.errors import BadInput, a_call
 from palace.sdk.results import EpisodeItem
 from palace.sdk.shown import score_of
 from palace.sdk.working import scope_of
-
-LIMIT = 10
 
 
 class EpisodicMemory:
@@ -55,7 +52,7 @@ class EpisodicMemory:
         begun = arguments.moment_of("started_at", started_at)
         over = arguments.moment_of("ended_at", ended_at)
         palace = self._scope.palace_made(self._owner_id)
-        episode = episode_store.store(
+        episode = store_episode(
             palace,
             conversation=conversation_id,
             summary=summary,
@@ -74,7 +71,7 @@ class EpisodicMemory:
         query: str,
         *,
         agent_id: str | None = None,
-        limit: int = LIMIT,
+        limit: int = DEFAULT_EPISODES,
         as_of: Moment | None = None,
     ) -> list[EpisodeItem]:
         """Search episodes by meaning, best first, each with its `score`.
@@ -92,7 +89,7 @@ class EpisodicMemory:
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
-        found = episode_search.search(palace, query, agent=agent, k=most, as_of=moment)
+        found = search_episodes(palace, query, agent=agent, k=most, as_of=moment)
         return [_item(palace, one) | {"score": score_of(cosine)} for one, cosine in found]
 
     @a_call
@@ -101,9 +98,8 @@ class EpisodicMemory:
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
-        return [
-            _item(palace, one) for one in episode_search.of_conversation(palace, conversation_id)
-        ]
+        found = episodes_of_conversation(palace, conversation_id)
+        return [_item(palace, one) for one in found]
 
 
 def _agent(agent_id: object) -> str:

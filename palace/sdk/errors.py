@@ -1,10 +1,37 @@
-"""The SDK's errors: subclasses of PalaceError, each with a `code` and a message."""
+"""The SDK's errors, and the translation of internal errors to them.
+
+Each is a subclass of PalaceError, with a `code` and a message.
+"""
 
 from __future__ import annotations
 
-from palace.errors import BadFilter, BadInput, EmptyQuery, FactConflict, PalaceError
-from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch, WorkingMemoryAway
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import InterfaceError, OperationalError, connection
+
+from isolation import reach
+from isolation.reach import Reach
+from llm.errors import LLMError as ModelFailed
+from palace.errors import (
+    BadFilter,
+    BadInput,
+    EmptyQuery,
+    FactConflict,
+    NamespaceFull,
+    NoSuchFact,
+    NotItsOwn,
+    PalaceError,
+    TooMuch,
+    WorkingMemoryAway,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T", bound="OfAPalace")
 __all__ = [
     "BadFilter",
     "BadInput",
@@ -72,3 +99,40 @@ class SetupError(PalaceError):
     """Setup failed; the message says what to do."""
 
     code = "setup_error"
+
+
+class OfAPalace(Protocol):
+    @property
+    def reach(self) -> Reach: ...
+
+
+def a_call(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
+    @wraps(method)
+    def called(memory: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with translate_errors(), reach.within(memory.reach):
+            return method(memory, *args, **kwargs)
+
+    return called
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """
+    Raises:
+        NotFoundError, EmbeddingError, SetupError, VectorStoreError: in place of the internal error.
+    """
+    try:
+        yield
+    except NoSuchFact as error:
+        raise NotFoundError(str(error)) from None
+    except ModelFailed as error:
+        raise EmbeddingError(str(error)) from error
+    except SynchronousOnlyOperation as error:
+        raise SetupError(
+            "Memory blocks, which is not allowed in a running event loop (a notebook has one); use "
+            "AsyncMemory there, and await its calls."
+        ) from error
+    except (OperationalError, InterfaceError) as error:
+        if not connection.in_atomic_block:
+            connection.close()  # It may be broken; the next call opens another.
+        raise VectorStoreError(f"The database does not respond: {error}") from error

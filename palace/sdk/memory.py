@@ -10,20 +10,16 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 
 from isolation import reach
-from palace.curation.fact_deletion import delete_facts, purge_words
+from palace.curation.deletion import delete_facts, purge_words
 from palace.errors import EmptyQuery
 from palace.knowledge.facts import fact_edits
 from palace.knowledge.facts.filters import condition_of
-from palace.models import Fact, Palace
-from palace.models.facts import FactQuerySet
-from palace.models.palace import PalaceQuerySet
-from palace.recall.query import normalize_query
-from palace.sdk import arguments, by_id, ingestion, process, shown
-from palace.sdk.arguments import Messages, Moment
-from palace.sdk.calls import translate_errors
+from palace.models import Fact, FactQuerySet, Palace, PalaceQuerySet
+from palace.recall import normalize_query
+from palace.sdk import arguments, operations, process, shown
+from palace.sdk.arguments import DEFAULT_RESULTS, Messages, Moment
 from palace.sdk.episodes import EpisodicMemory
-from palace.sdk.fact_search import search_facts
-from palace.sdk.owners import account_of
+from palace.sdk.errors import translate_errors
 from palace.sdk.results import (
     AddResults,
     Deleted,
@@ -32,16 +28,13 @@ from palace.sdk.results import (
     MemoryResults,
     UpdatedItem,
 )
-from palace.sdk.scope import CallScope
+from palace.sdk.scope import CallScope, account_of
 from palace.sdk.working import ConversationMemory, WorkingMemory
-from palace.storage.indexing.fact_vectors import fill_missing
+from palace.storage.indexing.fact_vectors import PgVectorIndex, VectorIndex, fill_missing, using
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.vector_index import PgVectorIndex, VectorIndex, using
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-LIMIT = 100
 
 
 def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate[Memory, P], R]:
@@ -121,7 +114,7 @@ class Memory:
         Raises:
             ScopeError: no id is given; BadInput: an argument cannot be stored; BadFilter.
         """
-        what = ingestion.IngestionRequest.read(
+        what = operations.IngestionRequest.read(
             self._scope(user_id, agent_id, run_id),
             messages,
             metadata=metadata,
@@ -132,7 +125,7 @@ class Memory:
         )
         palace = what.scope.palace_made(self.owner.pk)
         self._catch_up(palace)
-        return ingestion.add(palace, what)
+        return operations.add(palace, what)
 
     @_a_call
     def search(
@@ -142,7 +135,7 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        limit: int = LIMIT,
+        limit: int = DEFAULT_RESULTS,
         filters: Mapping[str, Any] | None = None,
         true_at: Moment | None = None,
         known_at: Moment | None = None,
@@ -171,7 +164,7 @@ class Memory:
         self._catch_up(palace)
         if not self._shares_index:
             fill_missing(palace, active_space(), list(facts))
-        pairs = search_facts(palace, query, facts, wanted, limit=limit)
+        pairs = operations.search_facts(palace, query, facts, wanted, limit=limit)
         items = shown.items(palace, [fact for fact, _ in pairs])
         for item, (_, cosine) in zip(items, pairs, strict=True):
             item["score"] = shown.score_of(cosine)
@@ -180,7 +173,7 @@ class Memory:
     @_a_call
     def get(self, memory_id: str) -> MemoryItem | None:
         """An active memory, or one that was stated as past; else None."""
-        return by_id.find(self._palaces(), memory_id)
+        return operations.find(self._palaces(), memory_id)
 
     @_a_call
     def get_all(
@@ -189,7 +182,7 @@ class Memory:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        limit: int = LIMIT,
+        limit: int = DEFAULT_RESULTS,
         filters: Mapping[str, Any] | None = None,
         true_at: Moment | None = None,
         known_at: Moment | None = None,
@@ -215,7 +208,7 @@ class Memory:
             NotFoundError: there is no such memory; BadInput: the text cannot be stored.
             FactConflict: another memory already states the only possible value.
         """
-        return by_id.rewrite(self._palaces(), memory_id, new_text)
+        return operations.rewrite(self._palaces(), memory_id, new_text)
 
     @_a_call
     def delete(self, memory_id: str) -> Deleted:
@@ -227,7 +220,7 @@ class Memory:
         Raises:
             NotFoundError: there is no such memory.
         """
-        return by_id.delete(self._palaces(), memory_id)
+        return operations.delete(self._palaces(), memory_id)
 
     @_a_call
     def delete_all(
@@ -256,7 +249,7 @@ class Memory:
         Raises:
             NotFoundError: there never was such a memory.
         """
-        return by_id.history(self._palaces(), memory_id)
+        return operations.history(self._palaces(), memory_id)
 
     @_a_call
     def reset(self) -> None:

@@ -1,18 +1,24 @@
-"""The scope of a call: a palace, and optionally an agent or run within it."""
+"""The scope of a call: an account, a palace, and optionally an agent or run within it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Self
 
-from language.storable import storable_id
-from palace.knowledge.facts.filter_values import shown
-from palace.knowledge.facts.scope import Scope
-from palace.models import Drawer, Palace
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
-from palace.sdk.errors import ScopeError, WrongPalace
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
 
+from language.storable import is_storable, storable_id
+from palace.knowledge.facts import Scope
+from palace.knowledge.facts.filters import quoted
+from palace.models import Drawer, DrawerQuerySet, FactQuerySet, Palace
+from palace.sdk.errors import BadInput, ScopeError, SetupError, WrongPalace
+from settings_app.users import find_owner
+
+FIRST = "owner"
+MOST_CHARS = 150
 BY = "sdk"
 
 
@@ -51,7 +57,7 @@ class CallScope:
             raise ScopeError
         for name, value in given.items():
             if value is not None and (not isinstance(value, str) or not value.strip()):
-                raise ScopeError(f"{name} is text that is not blank, not {shown(value)}.")
+                raise ScopeError(f"{name} is text that is not blank, not {quoted(value)}.")
         scope = cls(*(storable_id(value or "") for value in (user_id, agent_id, run_id)))
         if bound_to is None:
             return scope
@@ -82,3 +88,47 @@ class CallScope:
 
     def writing(self) -> Scope:
         return Scope(BY, self.agent, self.run)
+
+
+def account_of(owner: User | str | None) -> User:
+    """The account with this name or e-mail address, created without a password if missing.
+
+    Args:
+        owner: None for the first superuser, on a single-user installation.
+
+    Raises:
+        BadInput: the name is invalid, or several accounts have this address.
+        SetupError: the account is inactive, or None was given on a multi-user server.
+    """
+    found = _first() if owner is None else owner
+    user = _named(found) if isinstance(found, str) else found
+    if not user.is_active:
+        raise SetupError(f"The account {user.get_username()} is closed; open it at /admin/.")
+    return user
+
+
+def _first() -> User:
+    if not settings.USES_EMBEDDED_SERVICES:
+        raise SetupError("This is a server with many accounts; name one: Memory(owner=…).")
+    return find_owner() or _made(FIRST, is_staff=True, is_superuser=True)
+
+
+def _named(name: str) -> User:
+    if not name.strip() or len(name) > MOST_CHARS or not is_storable(name):
+        raise BadInput(f"An owner is a name or an address of 1 to {MOST_CHARS} characters.")
+    users = get_user_model().objects
+    user = users.filter(username=name).first()
+    if user is not None:
+        return user
+    with_address = users.filter(email__iexact=name)[:2] if "@" in name else ()
+    if len(with_address) > 1:
+        raise BadInput(f"More than one account has the address {name}; give its user name.")
+    return with_address[0] if with_address else _made(name)
+
+
+def _made(name: str, **more: bool) -> User:
+    """Create the account; safe to call concurrently."""
+    address = name if "@" in name else ""
+    defaults = {"email": address, "password": make_password(None), **more}
+    user, _ = get_user_model().objects.get_or_create(username=name, defaults=defaults)
+    return user

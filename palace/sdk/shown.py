@@ -9,10 +9,10 @@ from uuid import UUID
 
 from django.db.models import Min
 
-from language.judging import Verdict
-from palace.curation.fact_deletion import Forgotten
+from language.facts import Verdict
+from palace.curation.deletion import Forgotten
+from palace.knowledge.facts import Remembered
 from palace.knowledge.facts.fact_edits import Rewritten
-from palace.knowledge.facts.fact_writer import Remembered
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.sdk.results import (
     Deleted,

@@ -10,21 +10,27 @@ from typing import Any
 
 from isolation.reach import Reach
 from palace.sdk import arguments
-from palace.sdk.calls import a_call
+from palace.sdk.errors import a_call
 from palace.sdk.results import EntryItem
 from palace.sdk.scope import CallScope
-from palace.working.entries import Entry, delete_entry, entries_under, get_entry, set_entry
-from palace.working.fields import (
+from palace.working import (
+    DEFAULT_LIMIT,
     ENTITIES,
     SCRATCHPAD,
+    Entry,
+    Namespace,
+    delete_entry,
     delete_fields,
+    entries_under,
+    get_entry,
     get_field,
     get_fields,
+    inventory,
+    name_of,
     put_fields,
+    search_entries,
+    set_entry,
 )
-from palace.working.inventory import inventory
-from palace.working.names import Namespace, name_of
-from palace.working.search import LIMIT, search_entries
 
 # Within the classes `list` is a method.
 EntryItems = list[EntryItem]
@@ -105,7 +111,7 @@ class WorkingMemory:
         category: str = "",
         tags: Iterable[str] = (),
         prefix: str | None = None,
-        limit: int = LIMIT,
+        limit: int = DEFAULT_LIMIT,
     ) -> EntryItems:
         """Search entries that contain any of the words, best first; without words, newest first.
 

@@ -1,1 +1,60 @@
-"""Storage: messages in drawers, and their search indexes: passages, vectors, postings."""
+"""Storage: messages into drawers, and what drawers are found by.
+
+Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and `episode_vectors`.
+"""
+
+from palace.storage.indexing.passages import EmbeddedPassages, split_text, store_passages
+from palace.storage.indexing.rebuild import (
+    build_space,
+    drawers_lacking,
+    fill_missing_vectors,
+    rebuild_passages,
+    rebuild_postings,
+    switch_to_space,
+)
+from palace.storage.insertion import insert_rows
+from palace.storage.own_output import (
+    BLOCK_END,
+    BLOCK_START,
+    SEAL_LENGTH,
+    SEAL_TOKENS,
+    UNSEALED,
+    loci_answers,
+    own_words,
+    sealed,
+)
+from palace.storage.transcript_filing import (
+    UNTITLED,
+    Filed,
+    file_transcript,
+    file_transcripts,
+    next_room_number,
+    unsorted_wing,
+)
+
+__all__ = [
+    "BLOCK_END",
+    "BLOCK_START",
+    "SEAL_LENGTH",
+    "SEAL_TOKENS",
+    "UNSEALED",
+    "UNTITLED",
+    "EmbeddedPassages",
+    "Filed",
+    "build_space",
+    "drawers_lacking",
+    "file_transcript",
+    "file_transcripts",
+    "fill_missing_vectors",
+    "insert_rows",
+    "loci_answers",
+    "next_room_number",
+    "own_words",
+    "rebuild_passages",
+    "rebuild_postings",
+    "sealed",
+    "split_text",
+    "store_passages",
+    "switch_to_space",
+    "unsorted_wing",
+]

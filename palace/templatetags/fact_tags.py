@@ -1,4 +1,4 @@
-"""How the pages write facts: predicates, times, who did what."""
+"""Filters that format facts: predicates, times, and who changed them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
 from palace.models import Entity, Fact, FactEvent
-from palace.queries.entities import display_name
+from palace.queries.facts import display_name
 
 register = template.Library()
 
@@ -28,7 +28,7 @@ TYPES = {
     Fact.Type.OPINION: "Opinions",
     Fact.Type.EVENT: "Events",
 }
-# Anyone else is a door that facts come in by, shown by its own name.
+# Other sources are shown by their own names.
 DOERS = {
     "mining": "Loci, reading what was said",
     "chat": "Loci, reading what was said",
@@ -52,19 +52,19 @@ def in_words(name: str) -> str:
 
 @register.filter
 def path(category: str) -> str:
-    """`home/pets` with room around the stroke."""
+    """`home/pets` with spaces around the slash."""
     return category.replace("/", " / ")
 
 
 @register.filter
 def entity_name(entity: Entity) -> str:
-    """The name for readers: the owner of the palace reads You."""
+    """The display name; the owner of the palace is You."""
     return display_name(entity)
 
 
 @register.filter
 def kind_name(kind: str) -> str:
-    """A thing is what the table calls an item."""
+    """The kind for readers; an item in the table is a thing."""
     return "thing" if kind == Entity.Kind.ITEM else kind
 
 
@@ -85,7 +85,7 @@ def day(moment: datetime) -> str:
 
 @register.filter
 def period(fact: Fact) -> str:
-    """When it was so: `since 3 May 2024`, `3 May 2024 – 1 June 2025`; empty where nobody knows."""
+    """When it was true: `since 3 May 2024`, `3 May 2024 – 1 June 2025`; empty if unknown."""
     start, end = fact.valid_from, fact.valid_to
     if start and end:
         first, last = day(start), day(end)

@@ -1,4 +1,4 @@
-"""How the palace's pages write text, places, times and numbers."""
+"""Filters and tags that format text, places, times and numbers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
-from palace.models import Closet, Drawer, Room, Wing
-from palace.models.aaak import TAGS, format_tags
+from palace.models import TAGS, Closet, Drawer, Room, Wing, format_tags
 
 register = template.Library()
 
@@ -32,9 +31,9 @@ SOURCES = {
 
 @register.filter
 def verbatim_text(text: str) -> SafeString:
-    """`text` so that a browser holds exactly its characters.
+    """Escape the text so that a browser keeps exactly its characters.
 
-    Browsers read every raw carriage return as a line feed, but leave one written as a reference.
+    Browsers turn a raw carriage return into a line feed, but keep a character reference.
     """
     escaped = conditional_escape(text).replace("\r", "&#13;")
     return mark_safe(escaped)  # noqa: S308 - escaped the line before.
@@ -63,7 +62,7 @@ def grouped(number: int) -> str:
 
 @register.filter
 def until_purged(days: int) -> str:
-    """What the trash says of so many days left."""
+    """The days left in the trash, in words."""
     return f"{counted(days, 'day')} left" if days else "to be deleted today"
 
 
@@ -112,7 +111,7 @@ def room_pointer(room: Room) -> str:
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A drawing from the sheet of icons; whatever it stands for is also written beside it."""
+    """An icon of the sprite sheet; the text beside it says the same."""
     return format_html(
         '<svg class="icon" width="20" height="20" aria-hidden="true">'
         '<use href="{}#{}"></use></svg>',
@@ -123,7 +122,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def main_link(context: template.RequestContext, to: str, name: str) -> SafeString:
-    """A link of the main navigation, marked while one is somewhere below it."""
+    """A link of the main navigation, marked on the pages below it."""
     path, address = context["request"].path, reverse(to)
     here = "page" if path == address else "true" if path.startswith(address) else ""
     current = format_html(' aria-current="{}"', here) if here else ""
@@ -132,9 +131,9 @@ def main_link(context: template.RequestContext, to: str, name: str) -> SafeStrin
 
 @register.inclusion_tag("palace/_trail.html")
 def trail(place: Wing | Room | Closet | Drawer | None = None) -> dict[str, object]:
-    """The way from the palace to `place`, which itself is left out unless it is a wing.
+    """Breadcrumbs from the palace to `place`, without `place` itself unless it is a wing.
 
-    A wing's own page and those that belong to the palace as a whole name no place.
+    The pages of a wing and of the whole palace pass no place.
     """
     if place is None:
         return {}

@@ -1,0 +1,1 @@
+"""Pages of the palace; `palace.urls` alone imports them."""

@@ -15,20 +15,24 @@ from kombu.exceptions import OperationalError as QueueAway
 
 from isolation import reach
 from palace import tasks
-from palace.curation import account_deletion
+from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
-from palace.transfer.export.download import download
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
-from settings_app.account_closure import Receipt
+from palace.transfer.export import download
+from settings_app.account_closure import Receipt, rows_of
 from settings_app.account_forms import LeavingForm, too_many_attempts
-from settings_app.attempts import REST_S
-from settings_app.owned_rows import rows_of
-from settings_app.rendering import render_page_or_part
-from settings_app.reports import no_variables_in_reports
+from settings_app.pages import (
+    PageRequest,
+    no_variables_in_reports,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 from settings_app.secrets import Unreadable
+from settings_app.throttling import REST_S
 
 logger = logging.getLogger(__name__)
-# Drawers that are deleted while one waits; of more the account is closed, and the rest follows.
+# Up to so many drawers are deleted within the request; the worker deletes larger palaces.
 AT_ONCE = 5000
 
 
@@ -43,7 +47,7 @@ def delete_account(request: PageRequest) -> HttpResponse:
         return _page(request, form, status=429 if too_many_attempts(form) else 400)
     with reach.open_person(request.user.pk):
         few = Drawer.objects.filter(palace__owner=request.user)[: AT_ONCE + 1].count() <= AT_ONCE
-    receipt = account_deletion.close_account(request.user)
+    receipt = deletion.close_account(request.user)
     logout(request)
     if not (few and _deleted(receipt.user_id)):
         _queue()
@@ -80,9 +84,9 @@ def _page(request: PageRequest, form: LeavingForm, *, status: int = 200) -> Http
 
 def _deleted(user_id: int) -> bool:
     try:
-        return account_deletion.delete_account(user_id)
+        return deletion.delete_account(user_id)
     except DatabaseError:
-        # The account is closed; that it is not gone yet is on the receipt.
+        # The account is closed; the receipt says that its deletion is not finished.
         logger.exception("The closed account %s is left to the worker.", user_id)
         return False
 
@@ -95,7 +99,7 @@ def _queue() -> None:
 
 
 def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
-    """The largest count first, without the one account itself."""
+    """The largest count first, without the account itself."""
     return sorted(
         ((kind, count) for kind, count in rows.items() if kind != "users"),
         key=lambda pair: (-pair[1], pair[0]),

@@ -13,8 +13,7 @@ from django.urls import reverse
 
 from palace.models import Activity, ImportJob, Palace, Proposal, Room, Wing
 from palace.views.shared.pagination import CountedPage
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 from settings_app.templatetags.figures import dollars
 
 LOOKED_AT = {
@@ -22,7 +21,7 @@ LOOKED_AT = {
     "feedback": ("correction looked at", "corrections looked at"),
     "messages": ("message looked at", "messages looked at"),
 }
-# Figures that are shown, in this order: how one and how many are called.
+# Figures in display order: singular and plural.
 FIGURES = {
     "drawers": ("drawer", "drawers"),
     "rooms": ("room", "rooms"),
@@ -41,7 +40,7 @@ FIGURES = {
 class ActivityRow:
     """
     Attributes:
-        figures: Name and number of each that there is.
+        figures: (name, number) of each figure.
         place: What it was about, if that is still there: its name for the link, and its address.
         notes: What was degraded, in sentences.
     """
@@ -122,7 +121,7 @@ def _places(palace: Palace, details: Iterable[Mapping[str, Any]]) -> dict[str, t
 
 
 def dream_figures(detail: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Name and number of each that there is."""
+    """(name, number) of each figure."""
     looked, proposed = detail.get("looked_at", {}), detail.get("proposed", {})
     for name, words in LOOKED_AT.items():
         if count := looked.get(name):

@@ -10,10 +10,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from llm.errors import LLMError
-from palace.knowledge.episodes.episode_search import of_conversation, search
+from palace.knowledge.episodes import episodes_of_conversation, search_episodes
 from palace.models import Episode, Palace, Room
 from palace.views.shared.pagination import NumberedPage
-from settings_app.access import PageRequest, signed_in_page
+from settings_app.pages import PageRequest, signed_in_page
 
 FOUND = 20
 
@@ -23,9 +23,9 @@ class EpisodeRow:
     """An episode as pages show it.
 
     Attributes:
-        lines: Of its summary.
-        room: Where its words are; None where none are here.
-        cosine: How close it is to the question, where there is one.
+        lines: The lines of its summary.
+        room: The room of its conversation; None without one here.
+        cosine: Its similarity to the question; None without a question.
     """
 
     episode: Episode
@@ -54,7 +54,7 @@ def episodes(request: PageRequest) -> HttpResponse:
     status = 200
     if query:
         try:
-            context["rows"] = _with_rooms(palace, search(palace, query, k=FOUND))
+            context["rows"] = _with_rooms(palace, search_episodes(palace, query, k=FOUND))
         except LLMError as error:
             context |= {"error": f"Nothing could be searched. {error}", "rows": []}
             status = 503
@@ -67,8 +67,8 @@ def episodes(request: PageRequest) -> HttpResponse:
 
 
 def episodes_of(palace: Palace, room: Room) -> list[EpisodeRow]:
-    """Those of a room's conversation, the oldest first."""
-    found = of_conversation(palace, room.external_id, source=room.source)
+    """The episodes of a room's conversation, the oldest first."""
+    found = episodes_of_conversation(palace, room.external_id, source=room.source)
     return [EpisodeRow(episode, episode.summary.splitlines()) for episode in found]
 
 
@@ -92,7 +92,7 @@ def _with_rooms(palace: Palace, found: Iterable[tuple[Episode, float | None]]) -
 
 
 def _named(entry: object) -> str:
-    """An entry of a caller's list as text: of an object its name."""
+    """An entry of a caller's list as text; an object as its name."""
     if isinstance(entry, dict):
         entry = entry.get("name") or entry.get("title") or entry.get("id") or entry
     return str(entry)

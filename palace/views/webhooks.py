@@ -15,13 +15,18 @@ from isolation import reach
 from palace.errors import BadInput
 from palace.models import Webhook
 from palace.tasks import deliver_webhooks
-from palace.webhooks import addresses, registration
+from palace.webhooks import http_sender, registration
 from palace.webhooks.delivery import KEPT_FOR
-from settings_app.access import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.pages import (
+    PageRequest,
+    no_variables_in_reports,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 from settings_app.palace_choice import ALL, PalaceChoiceForm
-from settings_app.reports import no_variables_in_reports
 
-# Of the latest deliveries, so many are shown.
+# The number of deliveries shown.
 LATEST = 50
 
 
@@ -36,7 +41,7 @@ def webhooks(request: PageRequest) -> HttpResponse:
     if made is None:
         return _page(request, form, status=400)
     webhook, secret = made
-    # In this answer, and nowhere else: it is stored sealed, and not even kept by the browser.
+    # The only response that shows the secret: it is stored encrypted, and browsers do not cache it.
     context = {"webhook": webhook, "secret": secret}
     return render(request, "palace/webhook_made.html", context)
 
@@ -109,7 +114,7 @@ class WebhookForm(PalaceChoiceForm):
 
     url = forms.CharField(
         label="Address",
-        max_length=addresses.MOST_CHARS,
+        max_length=http_sender.MOST_URL_CHARS,
         help_text="Your program's, such as https://example.org/loci. It is sent POST requests.",
         error_messages={"required": "Write the address that the events are sent to."},
         widget=forms.URLInput(attrs={"autocomplete": "off"}),

@@ -19,36 +19,40 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.errors import BadInput
+from palace.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
-from palace.working.entries import Entry, delete_entry, entries_in, entries_under, namespaces
-from palace.working.errors import WorkingMemoryAway
-from palace.working.fields import (
-    MOST_BYTES,
+from palace.working import (
+    MOST_FIELDS_BYTES,
     ConversationFields,
+    Entry,
+    Namespace,
+    delete_entry,
     delete_fields,
+    entries_in,
+    entries_under,
     list_conversations,
+    namespaces,
     peek_conversation,
+    prefix_of,
+    search_entries,
+    time_left,
 )
-from palace.working.inventory import time_left
-from palace.working.names import Namespace, prefix_of
-from palace.working.search import search_entries
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
-# Whose entries a page shows, how many it finds, and of how many conversations.
+# The most namespaces on a page, entries found, and conversations.
 NAMESPACES_SHOWN, FOUND_SHOWN, CONVERSATIONS_SHOWN = 20, 50, 20
-# Of a value in a list; alone, it is shown whole.
+# Characters of a value in a list; its own page shows it whole.
 CHARS_SHOWN = 600
-# JSON that is no longer stands on one line.
+# JSON up to this length stays on one line.
 ON_ONE_LINE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class ShortText:
-    """A value with what is left of its time.
+    """A value and the time left until it expires.
 
     Attributes:
-        more: How many of its characters are not shown.
+        more: The number of characters that are not shown.
     """
 
     text: str
@@ -71,7 +75,7 @@ class EntryRow:
 class NotesRow:
     """
     Attributes:
-        share: Of what a conversation's fields may take up, in per cent.
+        share: The used share of the size limit, in per cent.
     """
 
     noted: ConversationFields
@@ -88,7 +92,7 @@ def working_memory(request: PageRequest) -> HttpResponse:
     context: dict[str, Any] = {
         **asked,
         "is_narrowed": any(asked.values()),
-        "most_bytes": MOST_BYTES,
+        "most_bytes": MOST_FIELDS_BYTES,
     }
     try:
         return _page(request, {**context, **_found(palace, **asked)})
@@ -162,12 +166,12 @@ def _entry(entry: Entry, now: datetime, *, whole: bool = False) -> EntryRow:
 
 def _notes(noted: ConversationFields, now: datetime, *, whole: bool = False) -> NotesRow:
     fields = [(name, _field(value, whole=whole)) for name, value in noted.fields.items()]
-    share = -(-noted.size * 100 // MOST_BYTES)
+    share = -(-noted.size * 100 // MOST_FIELDS_BYTES)
     return NotesRow(noted, fields, share, time_left(noted.expires_at - now))
 
 
 def _field(value: object, *, whole: bool) -> ShortText:
-    """A text as it is, all else as JSON."""
+    """A text as it is, other values as JSON."""
     if isinstance(value, str):
         return ShortText.of(value, whole=whole)
     text = json.dumps(value, ensure_ascii=False)

@@ -22,8 +22,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from palace.models import Room, Webhook, WebhookDelivery
-from palace.webhooks.http_sender import Line, Outcome
-from palace.webhooks.signatures import signed_headers
+from palace.webhooks.http_sender import Outcome, WebhookClient, signed_headers
 from settings_app.secrets import Unreadable, unseal
 
 # The name of each event's subject in its payload.
@@ -115,11 +114,11 @@ def _send_turn(turn: Turn) -> Turn:
         turn.away = True
         return turn
     until = time.monotonic() + TURN_S
-    with Line(turn.webhook.url) as line:
+    with WebhookClient(turn.webhook.url) as client:
         for delivery in turn.deliveries:
             body = turn.bodies[delivery.pk]
             headers = signed_headers(secret, delivery.message_id, int(time.time()), body)
-            outcome = turn.outcomes[delivery.pk] = line.send(body, headers)
+            outcome = turn.outcomes[delivery.pk] = client.send(body, headers)
             turn.away = outcome.status is None
             if turn.away or outcome.gone or time.monotonic() > until:
                 break

@@ -1,19 +1,39 @@
-"""An HTTP client for webhooks, with time limits and address checks."""
+"""Sign requests and send them to webhooks, with time limits and checks of their URLs.
+
+A webhook may have a public URL by HTTPS, or a private one if allowed. As for users' own models
+(`llm.guard`), private networks are closed unless LOCI_PRIVATE_PROVIDERS opens them. A form checks
+what it can without resolving; each delivery resolves the name and checks its addresses.
+
+Signatures are those of Standard Webhooks (version 1, symmetric): HMAC-SHA256 of `id.seconds.body`
+under the secret's bytes; the secret is written as `whsec_` and these bytes in base64.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import logging
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from ipaddress import ip_address
+from urllib.parse import SplitResult, urlsplit
 
 import httpx2
+from django.conf import settings
 
+from language.storable import is_storable
+from llm import guard
 from llm.deadline import within
+from llm.errors import ModelRefused
 from llm.transport import AddressRefused, GuardedTransport
 from palace.errors import BadInput
-from palace.webhooks import addresses
 
+MOST_URL_CHARS = 1000
+NOT_PLAIN = "Webhook URLs must use https://; http:// is for your own network."
+STARTS_WITH = "whsec_"
+SECRET_BYTES = 32
 CONNECT_S = 5
 # Total seconds until the response's headers.
 ANSWER_S = 10
@@ -47,20 +67,20 @@ class Outcome:
         return self.status == 410
 
 
-class Line:
+class WebhookClient:
     """A client for one webhook URL, used for a batch of deliveries."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._client = httpx2.Client(
-            transport=GuardedTransport(is_allowed=addresses.allowed_for(url)),
+            transport=GuardedTransport(is_allowed=allowed_for(url)),
             follow_redirects=False,
             trust_env=False,
             timeout=httpx2.Timeout(ANSWER_S, connect=CONNECT_S),
             headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
         )
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> WebhookClient:
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -68,7 +88,7 @@ class Line:
 
     def send(self, body: bytes, headers: Mapping[str, str]) -> Outcome:
         try:
-            addresses.check_url(self._url)
+            check_url(self._url)
             with within(ANSWER_S):
                 return self._post(body, {**headers, "Content-Type": "application/json"})
         except BadInput as error:
@@ -96,8 +116,8 @@ class Line:
     def _refused(self) -> str:
         parts = urlsplit(self._url)
         if parts.scheme == "http":
-            return addresses.NOT_PLAIN
-        return addresses.not_allowed(parts.hostname or "")
+            return NOT_PLAIN
+        return not_allowed(parts.hostname or "")
 
 
 def _beginning(response: httpx2.Response) -> str:
@@ -116,3 +136,81 @@ def _beginning(response: httpx2.Response) -> str:
 def _in_short(text: str) -> str:
     """The text on one line, printable characters only."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def new_secret() -> str:
+    """A random secret, as Standard Webhooks writes it."""
+    return STARTS_WITH + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signed_headers(secret: str, message_id: str, seconds: int, body: bytes) -> dict[str, str]:
+    """
+    Args:
+        message_id: The same for each attempt; receivers deduplicate by it.
+        seconds: Unix time of sending; receivers refuse old ones.
+    """
+    key = base64.b64decode(secret.removeprefix(STARTS_WITH))
+    signed = f"{message_id}.{seconds}.".encode() + body
+    signature = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def check_url(url: str) -> None:
+    """
+    Raises:
+        BadInput: the URL is invalid or not allowed, as far as can be seen without resolving it.
+    """
+    parts = _read(url)
+    if parts.scheme == "http" and not settings.PRIVATE_PROVIDERS:
+        raise BadInput("url: Webhook URLs must use https://; write an address that begins with it.")
+    if parts.scheme == "http" and _is_public_number(parts.hostname or ""):
+        raise BadInput(f"url: {NOT_PLAIN}")
+    try:
+        guard.check_address(url)
+    except ModelRefused:
+        raise BadInput(f"url: {not_allowed(parts.hostname or '')}") from None
+
+
+def allowed_for(url: str) -> Callable[[str], bool]:
+    """A check of IP addresses: unencrypted http is only for private networks."""
+    if urlsplit(url).scheme == "http":
+        return lambda address: not guard.is_public(address)
+    return (lambda _address: True) if settings.PRIVATE_PROVIDERS else guard.is_public
+
+
+def not_allowed(host: str) -> str:
+    return (
+        f"{host} is within this server's own network, where a webhook may not be. Use a public "
+        "address, or ask the operator of this server to allow it (LOCI_PRIVATE_PROVIDERS)."
+    )
+
+
+def _read(url: str) -> SplitResult:
+    if not is_storable(url) or len(url) > MOST_URL_CHARS or not url.isprintable() or " " in url:
+        raise BadInput(
+            f"url: write an address of up to {MOST_URL_CHARS} characters, without blanks."
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise BadInput("url: this is not a URL; write one like https://example.org/told.") from None
+    if parts.scheme not in ("https", "http") or not parts.hostname or port == 0:
+        raise BadInput("url: this is not a URL; write one like https://example.org/told.")
+    if parts.username is not None or parts.password is not None:
+        raise BadInput("url: leave the name and password out; check the signature instead.")
+    if parts.fragment:
+        raise BadInput("url: leave out the # and what follows; no server is sent that.")
+    return parts
+
+
+def _is_public_number(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return guard.is_public(host)

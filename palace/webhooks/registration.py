@@ -11,8 +11,7 @@ from django.utils import timezone
 from language.storable import storable_id
 from palace.errors import BadInput
 from palace.models import Webhook, WebhookDelivery
-from palace.webhooks.addresses import check_url
-from palace.webhooks.signatures import new_secret
+from palace.webhooks.http_sender import check_url, new_secret
 from settings_app.secrets import seal
 
 MOST = 20

@@ -13,14 +13,13 @@ from typing import Any, cast
 
 from django.conf import settings
 
-from palace.errors import BadInput
+from palace.errors import BadInput, TooMuch
 from palace.models import Palace
-from palace.working.connection import answering, key, now_ms
-from palace.working.errors import TooMuch
 from palace.working.names import json_of, name_of, read_json, ttl_ms_of
+from palace.working.redis_store import answering, key, now_ms
 
 # The total size of names and JSON values, in UTF-8.
-MOST_BYTES = 64 * 1024
+MOST_FIELDS_BYTES = 64 * 1024
 
 SCRATCHPAD, ENTITIES = "scratchpad", "entities"
 # The required types of these fields.
@@ -135,7 +134,9 @@ def put_fields(
     ttl_ms = "" if ttl_seconds is None else ttl_ms_of(ttl_seconds)
     flat = _written(fields)
     with answering() as redis:
-        size = redis.eval(_PUT, 2, *keys, conversation, _usual_ttl_ms(), MOST_BYTES, ttl_ms, *flat)
+        size = redis.eval(
+            _PUT, 2, *keys, conversation, _usual_ttl_ms(), MOST_FIELDS_BYTES, ttl_ms, *flat
+        )
     if size:
         raise _too_much(cast(int, size))
 
@@ -219,7 +220,7 @@ def _written(fields: object) -> list[str]:
             raise BadInput(f"The field {SCRATCHPAD} holds text, the field {ENTITIES} a list.")
         flat += [name_of("A field", name), json_of(f"The field {name}", value)]
         size += len(flat[-2].encode()) + len(flat[-1].encode())
-    if size > MOST_BYTES:
+    if size > MOST_FIELDS_BYTES:
         raise _too_much(size)
     return flat
 
@@ -231,6 +232,6 @@ def _read(flat: list[str]) -> dict[str, Any]:
 
 def _too_much(size: int) -> TooMuch:
     return TooMuch(
-        f"A conversation's fields have up to {MOST_BYTES // 1024} KB, and would have "
+        f"A conversation's fields have up to {MOST_FIELDS_BYTES // 1024} KB, and would have "
         f"{size:,} bytes. Nothing was put; delete some, or put less."
     )

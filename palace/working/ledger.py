@@ -12,7 +12,7 @@ from django.conf import settings
 from language.storable import ID_LENGTH, is_storable
 from palace.errors import BadInput
 from palace.models import Palace
-from palace.working.connection import answering, key
+from palace.working.redis_store import answering, key
 
 # The default mark.
 INJECTED = "injected"

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from language.storable import ID_LENGTH, is_storable
-from palace.errors import BadInput
-from palace.working.errors import TooMuch
+from palace.errors import BadInput, TooMuch
 
 # The kinds of namespaces: the first part of all paths.
-KINDS = ("session", "patrol", "subagent")
+NAMESPACE_KINDS = ("session", "patrol", "subagent")
 MOST_TTL_S = 30 * 24 * 3600
 MOST_VALUE_BYTES = 256 * 1024
 MOST_TAGS = 20
@@ -35,11 +34,9 @@ class Namespace:
             BadInput: it is not of the form `session/<id>`.
         """
         parts = _parts("A namespace", text)
-        if len(parts) != 2 or parts[0] not in KINDS:
-            raise BadInput(
-                f"A namespace is one of {', '.join(f'{kind}/<name>' for kind in KINDS)}, not "
-                f"{_shown(text)}."
-            )
+        if len(parts) != 2 or parts[0] not in NAMESPACE_KINDS:
+            known = ", ".join(f"{kind}/<name>" for kind in NAMESPACE_KINDS)
+            raise BadInput(f"A namespace is one of {known}, not {_shown(text)}.")
         return cls(*parts)
 
     def __str__(self) -> str:
@@ -63,7 +60,7 @@ class Path:
             BadInput: it is neither.
         """
         parts = _parts("A key", key)
-        if parts[0] not in KINDS or len(parts) == 1:
+        if parts[0] not in NAMESPACE_KINDS or len(parts) == 1:
             return cls(own, "/".join(parts))
         if len(parts) == 2:
             raise BadInput(
@@ -84,8 +81,10 @@ def prefix_of(text: object) -> tuple[str, ...]:
     if text == "":
         return ()
     parts = _parts("A prefix", text.rstrip("/") if isinstance(text, str) else text)
-    if parts[0] not in KINDS:
-        raise BadInput(f"A path begins with one of {', '.join(KINDS)}, not with {_shown(text)}.")
+    if parts[0] not in NAMESPACE_KINDS:
+        raise BadInput(
+            f"A path begins with one of {', '.join(NAMESPACE_KINDS)}, not with {_shown(text)}."
+        )
     return parts
 
 

@@ -14,7 +14,7 @@ from palace.models import Palace
 from palace.working.entries import Entry, entries_under
 from palace.working.names import begins, parts_of_category, tags_of
 
-LIMIT = 20
+DEFAULT_LIMIT = 20
 MOST_QUERY_CHARS = 4000
 # The same as in recall.
 K1 = 1.2
@@ -39,7 +39,7 @@ def search_entries(
     category: str = "",
     tags: Iterable[str] = (),
     prefix: str = "",
-    limit: int = LIMIT,
+    limit: int = DEFAULT_LIMIT,
 ) -> list[Found]:
     """Search entries that contain any of the words, best first; without words, newest first.
 

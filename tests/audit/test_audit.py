@@ -16,18 +16,18 @@ from chat.mining_queue import remember
 from chat.models import Conversation, Message
 from isolation import reach
 from isolation.policies import protect
-from palace.audit.ledgers import check_ledgers, read_ledgers
 from palace.audit.orphans import files_have_their_imports
+from palace.audit.references import check_ledgers, read_ledgers
 from palace.audit.run import audit_palace, snapshot
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
-from palace.knowledge.episodes.episode_writer import write_due
+from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, ImportJob, Palace, Passage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
+from palace.storage.transcript_filing import file_transcript
 from palace.transfer.import_jobs.spools import private_folder
 from palace.working.ledger import Entry, Ledger
 from tests.conversations import BATTERY, transcript
@@ -54,7 +54,7 @@ def live(palace):
     mine(palace, BATTERY)
     recall(palace, RecallRequest("Where do I live?"))
     chat(palace, "Our bees swarmed — thrice.\n", "Check the queen cells.")
-    write_due(palace)
+    write_due_episodes(palace)
     ImportJob.objects.create(palace=palace, status=ImportJob.Status.DONE)
 
 

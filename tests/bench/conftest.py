@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import call_command
 
-from bench.schema import drop_schema, schemas
+from bench.runs import drop_schema, schemas
 from tests.bench.conversations import LOCOMO, LONGMEMEVAL
 
 

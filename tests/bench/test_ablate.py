@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.schema import drop_schema, schemas
+from bench.runs import drop_schema, schemas
 from palace.models import Drawer
 from palace.queries.signals import SIGNALS
 from palace.recall.recipes import RECIPES

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.asked_again import asked_again_report
+from bench.asked_again import asked_again_report, reword
 from bench.logs import Folder
-from bench.rewording import reword
-from bench.schema import own_schema
-from chat.extractive import NO_MODEL
+from bench.runs import own_schema
+from chat.prompt import NO_MODEL
 from palace.models import Drawer
 
 

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from bench import charts
 from bench.charts import Bar, Speed
 from bench.figures import SHOWN, learnt_from, rewritten
-from bench.scores import retrieval_report
+from bench.metrics import retrieval_report
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKS = ("learnt", *SHOWN, "peers", *(f"peers-{name}" for name in SHOWN), "scale", "ablate", "log")

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from bench.logs import Folder
-from bench.schema import own_schema, schemas
+from bench.runs import own_schema, schemas
 from palace.models import Drawer
 from palace.models.locks import held_if_free
 from tests.bench.conversations import BEAM_CHAT, BEAM_PROBES, LOCOMO, LONGMEMEVAL

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench import download
-from bench.download import Published, fetch
+from bench.datasets import longmemeval
+from bench.datasets.longmemeval import Published, fetch
 from bench.logs import BadRun, only_one
 
 CONTENT = bytes(range(256)) * 9000
@@ -158,7 +158,7 @@ def test_redirects_are_followed(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["s", "longmemeval_s_cleaned.json"])
 def test_the_published_names_have_the_published_checksums(run, name):
-    with pytest.raises(CommandError, match=f"should be {download.FILES['s'].sha256}"):
+    with pytest.raises(CommandError, match=f"should be {longmemeval.FILES['s'].sha256}"):
         run(name)
 
 
@@ -169,7 +169,7 @@ def test_offline_one_learns_what_to_put_where(run, tmp_path):
     assert "longmemeval_oracle.json could not be fetched" in said
     assert "http://127.0.0.1:9/files/longmemeval_oracle.json (15 MB)" in said
     assert str(tmp_path / "longmemeval" / "longmemeval_oracle.json") in said
-    assert download.FILES["oracle"].sha256 in said
+    assert longmemeval.FILES["oracle"].sha256 in said
 
 
 @pytest.mark.parametrize(

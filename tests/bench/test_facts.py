@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from bench.facts import scenarios
-from bench.facts.scenarios import DEV, PARTS, SET_ASIDE, BadScenario, Expected, Scenario, read
-from bench.facts.scoring import Found, by_tag, report, score, share
-from bench.schema import drop_schema, schemas
+from bench import fact_scenarios
+from bench.fact_scenarios import DEV, PARTS, SET_ASIDE, BadScenario, Expected, Scenario, read
+from bench.fact_scores import Found, by_tag, report, score, share
+from bench.runs import drop_schema, schemas
 from tests.model_server import CHAT
 
 MESSAGE = {"role": "user", "at": "2025-03-01T10:00:00+01:00", "text": "I live in Porto."}
@@ -308,7 +308,7 @@ def parts(monkeypatch, tmp_path):
     for part, each in lines.items():
         path = tmp_path / f"{part}.jsonl"
         path.write_text("\n".join(map(json.dumps, each)))
-        monkeypatch.setitem(scenarios.PARTS, part, path)
+        monkeypatch.setitem(fact_scenarios.PARTS, part, path)
 
 
 @pytest.fixture
@@ -358,6 +358,6 @@ def test_with_a_model_it_is_the_servers_that_reads_and_judges(bench_facts, model
 
 
 def test_a_part_that_cannot_be_read_is_said_so(bench_facts):
-    scenarios.PARTS[DEV].write_text("{}")
+    fact_scenarios.PARTS[DEV].write_text("{}")
     with pytest.raises(CommandError, match=r"dev\.jsonl, line 1"):
         bench_facts(part=DEV)

@@ -7,14 +7,15 @@ import pytest
 from bench.metrics import (
     all_at,
     any_at,
+    ingest_report,
     interval,
     interval_of_groups,
     mean,
     ndcg_at,
     percentile,
     recall_at,
+    retrieval_report,
 )
-from bench.scores import ingest_report, retrieval_report
 
 FOUND = ["a", "b", "c", "d"]
 

@@ -17,13 +17,11 @@ from django.db import connection
 
 from bench.datasets.base import Case, Question
 from bench.peers.adapters.minilm import MiniLM
-from bench.peers.catalogue import PEERS
-from bench.peers.inside import Inside
-from bench.peers.outside import peer_process, process
-from bench.peers.sheet import TOP_K, Sheet
-from bench.peers.systems import Found, PeerFailed, Weight
-from bench.peers.table import table
-from bench.schema import own_schema
+from bench.peers.loci import Inside
+from bench.peers.peer_process import peer_process, process
+from bench.peers.results import TOP_K, Sheet, table
+from bench.peers.systems import PEERS, Found, PeerFailed, Weight
+from bench.runs import own_schema
 from language.transcripts import Transcript, Turn
 from llm.embedding import build
 from llm.embedding.local import embedder

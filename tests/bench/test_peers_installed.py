@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.conf import settings as django_settings
 
-from bench.peers.catalogue import PEERS
-from bench.peers.outside import peer_process
+from bench.peers.peer_process import peer_process
+from bench.peers.systems import PEERS
 from tests.bench.test_peers import NORA
 
 HERE = django_settings.BASE_DIR / ".loci"

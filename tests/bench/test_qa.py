@@ -7,9 +7,9 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from bench.judging import accuracies, judge_prompt, verdict
+from bench.answer_judging import accuracies, judge_prompt, verdict
 from bench.logs import Folder
-from bench.schema import schemas
+from bench.runs import schemas
 from llm.errors import BadModelOutput
 from llm.models import Usage
 from tests.bench.conversations import LONGMEMEVAL

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from bench.logs import BadRun, Folder, Log
-from bench.schema import alone_in, schemas
+from bench.runs import alone_in, schemas
 from palace.models import Drawer
 from tests.model_server import EMBEDDINGS, Status
 

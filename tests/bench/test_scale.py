@@ -7,8 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from bench.scale_fill import fill
-from bench.scale_talk import MessageGenerator
+from bench.synthetic_rows import MessageGenerator, fill
 from palace.models import Drawer, Passage, Posting
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.storage.indexing.spaces import active_space

@@ -13,11 +13,21 @@ from django.core.management import CommandError, call_command
 
 from bench.datasets.base import Question
 from bench.metrics import mean
-from bench.schema import drop_schema, schemas
-from bench.training.examples import Example
-from bench.training.fitting import List, Pair, fit_adapter, fit_weights
-from bench.training.learning import FOLDS, KINDS, Learnt, figures, folds, learn_weights
-from palace.recall.adapter import FOLDER, apply_map
+from bench.recall_training import (
+    FOLDS,
+    KINDS,
+    Learnt,
+    List,
+    Pair,
+    figures,
+    fit_adapter,
+    fit_weights,
+    folds,
+    learn_weights,
+)
+from bench.runs import drop_schema, schemas
+from bench.training_examples import Example
+from palace.recall.query import LEARNT_FOLDER, apply_map
 from tests.bench.conversations import LOCOMO
 
 
@@ -234,7 +244,7 @@ def train(transactional_db, capsys):
 
 
 def shipped():
-    return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(LEARNT_FOLDER.iterdir())}
 
 
 def test_training_is_checked_without_writing_anything(train, talks):

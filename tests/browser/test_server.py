@@ -14,7 +14,7 @@ from django.urls import path
 
 from palace import tasks
 from palace.models import Drawer, Passage
-from palace.storage.filing.file import file_transcript
+from palace.storage.transcript_filing import file_transcript
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
 from tests.conversations import BATTERY

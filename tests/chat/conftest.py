@@ -17,7 +17,7 @@ from chat import live, replies
 from chat.mining_queue import remember_if_due
 from chat.models import Conversation, Message
 from language.transcripts import Transcript, Turn
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from settings_app.models import MemorySettings
 from tests.chat.failures import OwnRedis
 from tests.polling import PATIENCE_S

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.urls import reverse
 
 from chat import live, replies, reply_ending, tasks
-from chat.errors import NothingToRetry, StillWriting, TooManyReplies
 from chat.models import Agent, Message
+from chat.replies import NothingToRetry, StillWriting, TooManyReplies
 from chat.reply_writer import BROKEN
 from llm.models import Usage
 from palace.models import Palace

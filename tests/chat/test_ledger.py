@@ -10,13 +10,13 @@ import pytest
 from django.urls import reverse
 
 from chat import replies, reply_ending
-from chat.views.ledgers import AWAY
+from chat.views.conversations import LEDGER_AWAY
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -256,7 +256,7 @@ def test_without_redis_the_page_says_so(client, alice, talk, settings, tmp_path)
     settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
     response = client.get(reverse("conversation_ledger", args=[talk.uuid]))
     assert response.status_code == 503
-    assert AWAY in response.text
+    assert LEDGER_AWAY in response.text
 
 
 def test_a_deleted_conversation_leaves_no_ledger(client, alice, talk, told):

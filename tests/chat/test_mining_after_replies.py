@@ -13,9 +13,9 @@ from chat.mining_queue import keep_waiting, remember, remember_if_due
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Transcript, Turn
 from palace.models import Activity, Drawer
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.storage.indexing.postings import SMALL_SEGMENTS
 from tests.chat.conftest import current, finished, let_threads_end, rest, say, start
 

@@ -15,8 +15,8 @@ from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
 from chat.views.message_rows import PAGE_SIZE
 from palace.models import Drawer, RecollectionTrace
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from tests.chat.conftest import current, finished, start
 
 HTMX = {"HX-Request": "true"}

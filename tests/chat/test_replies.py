@@ -11,14 +11,14 @@ import pytest
 from django.db import connection
 
 from chat import live, replies, reply_ending
-from chat.errors import BadText, NothingToRetry, StillWriting
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
+from chat.replies import BadText, NothingToRetry, StillWriting
 from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
 from tests.polling import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.titles import TITLE_LENGTH, one_line, title_of
+from chat.models import TITLE_LENGTH, one_line, title_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from api.rest.problems import problem_of
-from config import pool
+from config.database import base
 from config.database.base import DatabaseWrapper
 
 # Of the pool; that of the test itself has none.
@@ -20,7 +20,7 @@ def pooled(db):
     """Makes connections to the test's database that share a pool of two."""
     made = []
     settings = copy.deepcopy(connection.settings_dict)
-    settings["OPTIONS"] = {**settings["OPTIONS"], "pool": pool.options(2, 0.3)}
+    settings["OPTIONS"] = {**settings["OPTIONS"], "pool": base.pool_options(2, 0.3)}
 
     def another():
         made.append(DatabaseWrapper(settings, ALIAS))

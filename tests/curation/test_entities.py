@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from language.candidate import Thing
+from language.facts import Thing
 from palace.curation.entities import (
     BadEntity,
     forget_changes,
@@ -14,7 +14,7 @@ from palace.curation.entities import (
     split_entity,
     undo,
 )
-from palace.knowledge.facts.entities import entity_for
+from palace.knowledge.facts.row_conversion import entity_for
 from palace.models import Activity, Entity, Fact, FactEvent, Mention, Palace
 from tests.curation.conftest import JULY, MARCH, MAY, entity, everything, fact, held, lives, so
 from tests.curation.test_trash import at_once

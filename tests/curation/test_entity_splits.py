@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from language.candidate import Thing
+from language.facts import Thing
 from palace.curation.entities import (
     BadEntity,
     split_entity,
     undo,
 )
-from palace.knowledge.facts.entities import entity_for
+from palace.knowledge.facts.row_conversion import entity_for
 from palace.models import Fact, FactEvent
 from tests.curation.conftest import JULY, MARCH, MAY, entity, everything, fact, held, lives, so
 from tests.factories import MentionFactory

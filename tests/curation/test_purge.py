@@ -28,12 +28,12 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import UNTITLED, file_transcript
+from palace.recall.retrieval import recall
 from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import active_space, model_of
+from palace.storage.transcript_filing import UNTITLED, file_transcript
 from tests.conversations import (
     BATTERY,
     EVERYTHING,

@@ -7,12 +7,12 @@ from palace.curation.refiling import BadMove, move_drawers, move_into, move_room
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.knowledge.episodes.episode_writer import write_episodes
 from palace.models import Activity, Closet, Drawer, Episode, Room, Wing
-from palace.models.aaak import Pointer
-from palace.pipeline.mine import mine
+from palace.models.hierarchy import Pointer
+from palace.pipeline import mine
 from palace.queries.places import find_by_pointer
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import unsorted_wing
+from palace.recall.retrieval import recall
+from palace.storage.transcript_filing import unsorted_wing
 from tests.conversations import START, transcript
 from tests.curation.test_purge import words_in_the_database
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory

@@ -12,16 +12,16 @@ from palace.curation import trash
 from palace.curation.purge import Purge
 from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, move_to_trash, restore
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
-from palace.pipeline.mine import mine, mine_room
+from palace.pipeline import mine, mine_room
 from palace.recall.candidates import find_candidates
 from palace.recall.index.corpus_stats import read_stats_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.recall.semantic import by_meaning
-from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.spaces import active_space
+from palace.storage.transcript_filing import file_transcript
 from palace.tasks import take_up_unfinished
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory

@@ -7,10 +7,10 @@ from palace.curation.trash import move_to_trash
 from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
-from palace.models.aaak import Pointer
-from palace.pipeline.mine import mine, mine_room
+from palace.models.hierarchy import Pointer
+from palace.pipeline import mine, mine_room
 from palace.queries.places import find_by_pointer
-from palace.storage.filing.file import file_transcript
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, transcript
 from tests.curation.test_trash import at_once
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory

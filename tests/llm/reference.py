@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from llm.embedding.weights import read_weights, wheel_folder
+from llm.embedding.build import read_weights, wheel_folder
 
 HEADS = 12
 

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from llm.embedding.weights import wheel_folder
+from llm.embedding.build import wheel_folder
 
 # BERT's marks, letters and signs come before the words.
 FIRST_WORD = 1996

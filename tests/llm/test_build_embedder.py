@@ -12,7 +12,8 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from llm.embedding import build, cores, weights
+from llm import onnx_runtime
+from llm.embedding import build
 from llm.embedding.local import LocalEmbedder
 from llm.errors import EmbedderMisconfigured
 
@@ -96,7 +97,7 @@ def test_other_weights_are_refused(tmp_path):
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     with pytest.raises(EmbedderMisconfigured, match=r"should have 53aa51172d14.*Reinstall"):
-        weights.read_weights(file)
+        build.read_weights(file)
 
 
 def test_a_folder_that_cannot_be_made_is_told(settings, tmp_path):
@@ -120,9 +121,9 @@ def test_the_models_files_can_be_read_by_the_owner_and_the_folder_is_theirs(tmp_
 def test_a_containers_quota_is_read(tmp_path, text, quota):
     file = tmp_path / "cpu.max"
     file.write_text(text)
-    assert cores._quota(file) == quota
-    assert cores._quota(tmp_path / "missing") is None
+    assert onnx_runtime._quota(file) == quota
+    assert onnx_runtime._quota(tmp_path / "missing") is None
 
 
 def test_there_is_at_least_one_core():
-    assert cores.available_cores() >= 1
+    assert onnx_runtime.available_cores() >= 1

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from llm import chat, dialects, providers
+from llm import chat, chat_calls, providers
 from llm.errors import BadModelOutput, LLMError, ModelRefused, ModelUnavailable
 from llm.models import Usage
 from tests.llm.conftest import KEY
@@ -303,7 +303,7 @@ def test_what_did_not_help_is_not_remembered(endpoint, model_server):
     model_server.answer(Status(400, "Too long: 9000 tokens in messages, 50 in max_tokens."))
     with pytest.raises(ModelRefused):
         complete(endpoint, max_tokens=50)
-    assert dialects.of(endpoint) == dialects.Dialect()
+    assert chat_calls.dialect_of(endpoint) == chat_calls.Dialect()
 
 
 def test_a_model_that_refuses_everything_special_is_asked_plainly(endpoint, model_server):
@@ -337,4 +337,4 @@ def test_a_server_without_stream_options_is_asked_without(endpoint, model_server
 
     model_server.answer(old)
     assert read_stream(endpoint) == "Old but good."
-    assert not dialects.of(endpoint).stream_usage
+    assert not chat_calls.dialect_of(endpoint).stream_usage

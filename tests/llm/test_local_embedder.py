@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from llm.embedding import build, local, weights
+from llm.embedding import build, local
 from llm.embedding.graph import quantized_columns
 from llm.onnx_runtime import batches
 from tests.cached_embeddings import computed_afresh
@@ -36,7 +36,7 @@ def embedder():
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    made = Tokenizer.from_file(str(weights.wheel_folder() / "tokenizer.json"))
+    made = Tokenizer.from_file(str(build.wheel_folder() / "tokenizer.json"))
     made.no_padding()
     made.enable_truncation(256)
     return made

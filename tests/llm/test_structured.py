@@ -4,10 +4,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from llm import chat
-from llm.answers import parse
 from llm.chat import strict_schema
 from llm.errors import BadModelOutput, ModelRefused
-from llm.messages import Completion
+from llm.messages import Completion, parse_answer
 from llm.models import Usage
 from tests.model_server import Status, Text
 
@@ -72,12 +71,12 @@ def test_sloppy_json_is_understood(endpoint, model_server, text):
 @pytest.mark.parametrize("text", ["[" * 5_000, "[" * 5_000 + "]" * 5_000, '{"a":' * 5_000])
 def test_what_is_nested_too_deeply_is_a_wrong_answer(text):
     with pytest.raises(ValueError, match=r"\S"):
-        parse(Completion(text, "m", 0, 0, "stop"), Supper)
+        parse_answer(Completion(text, "m", 0, 0, "stop"), Supper)
 
 
 def test_a_thought_without_an_end_stays():
     said = f"<think>{{}}</think><think>{WHOLE}"
-    assert parse(Completion(said, "m", 0, 0, "stop"), Supper) == EXPECTED
+    assert parse_answer(Completion(said, "m", 0, 0, "stop"), Supper) == EXPECTED
 
 
 def test_the_schema_is_sent_as_format_and_in_words(endpoint, model_server):

@@ -10,13 +10,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pydantic import ValidationError
 
-from llm import prices, usage
+from llm import usage
 from llm.embedding import EmbeddingModel, embed
 from llm.errors import ModelUnavailable
 from llm.models import CachedEmbedding, Usage
-from llm.prices import PriceTable
+from llm.usage import PriceTable
 
-TABLE = prices.price_table()
+TABLE = usage.price_table()
 TODAY = date(2026, 11, 20)
 
 

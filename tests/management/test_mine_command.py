@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.core.management import call_command
 
 from palace.models import Drawer
-from palace.storage.filing.file import file_transcript
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import EVERYTHING
 
 

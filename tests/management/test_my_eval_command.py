@@ -8,11 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline.mine import mine
-from palace.recall.evaluation.cases import expect
-from palace.recall.evaluation.trials import without_model
-from palace.recall.recall import recall
+from palace.pipeline import mine
+from palace.recall.evaluation import expect, without_model
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from tests.conversations import EVERYTHING
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from settings_app.models import MemorySettings
 from tests.conversations import BATTERY, SOURDOUGH
 

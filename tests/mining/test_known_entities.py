@@ -8,7 +8,7 @@ from language.extraction import EntityFound, KnownEntity
 from language.slugs import slug_of
 from palace.mining.window_reader import PalaceEntities
 from palace.models import Entity
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.conversations import transcript
 from tests.factories import PalaceFactory
 

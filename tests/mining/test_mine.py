@@ -18,10 +18,10 @@ from palace.models import (
     Room,
     Wing,
 )
-from palace.pipeline.mine import mine, mine_many, mine_room, mine_rooms
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine, mine_many, mine_room, mine_rooms
 from palace.storage.indexing import postings
-from palace.storage.indexing.passages import split
+from palace.storage.indexing.passages import split_text
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, EVERYTHING, long_transcript, transcript
 
 
@@ -74,7 +74,7 @@ def test_every_message_lands_in_one_drawer_with_its_place(palace):
         assert drawer.mined_at is not None
         assert drawer.closet.room_id == drawer.room_id
         assert drawer.room.wing.number != Wing.UNSORTED
-        assert drawer.passages.exclude(embedding=None).count() == len(split(drawer.text, 900))
+        assert drawer.passages.exclude(embedding=None).count() == len(split_text(drawer.text, 900))
 
 
 def test_mentions_are_exactly_the_words_in_the_drawer(palace):

@@ -8,7 +8,7 @@ import pytest
 
 from llm.models import Usage
 from palace.models import Activity, Closet, Drawer, Entity, Room, Wing
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.conversations import BATTERY, long_transcript, transcript
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 

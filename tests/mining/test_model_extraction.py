@@ -7,7 +7,7 @@ import json
 import pytest
 
 from language.extraction import Context, TopicFound, WingFound
-from llm import dialects, providers
+from llm import chat_calls, providers
 from llm.models import Usage
 from palace.mining.model_extraction import extract, extract_with_model
 from tests.language.conversations import FRIENDS, PORTO, SHED, asked, embed
@@ -32,7 +32,7 @@ ANSWER = {
 
 @pytest.fixture
 def server(settings):
-    dialects._learnt.clear()  # A port may come up again, with another server behind it.
+    chat_calls._learnt.clear()  # A port may come up again, with another server behind it.
     settings.LLM_MAX_RETRIES = 0
     settings.LLM_TIMEOUT_S = 1
     with ModelServer() as server:

@@ -11,10 +11,10 @@ from django.db import IntegrityError, connection, transaction
 
 from language.slugs import slug_of
 from palace.models import Closet, Drawer, Palace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, EVERYTHING
 from tests.factories import EntityFactory, WingFactory
 from tests.polling import somebody_waits_for_us

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from palace.pipeline.mine import mine
-from palace.recall.index.index_cache import INDEX_CACHE
+from palace.pipeline import mine
+from palace.recall.index.index_loader import INDEX_CACHE
 from tests.conversations import EVERYTHING, long_transcript
 from tests.furnished_palaces import furnish
 
 
 @pytest.fixture
-def empty_shelf():
+def empty_index_cache():
     INDEX_CACHE.clear()
     yield
     INDEX_CACHE.clear()

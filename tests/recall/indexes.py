@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palace.recall.index.corpus_stats import read_stats_of
-from palace.recall.index.index_cache import index_of
-from palace.recall.index.index_loader import IndexKey, load_index
+from palace.recall.index.index_loader import IndexKey, index_of, load_index
 from palace.storage.indexing.spaces import active_space
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from palace.models import Drawer
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query

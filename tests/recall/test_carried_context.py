@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.tokens import count_tokens
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import Citation, pack
 from tests.recall.test_context_builder import (
     LONG,

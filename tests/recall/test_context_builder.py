@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from llm.tokens import count_tokens
 from palace.models import Drawer
-from palace.models.aaak import Pointer
+from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
-from palace.storage.filing.block_markers import BLOCK_END, BLOCK_START, SEALED, is_sealed
+from palace.storage.own_output import BLOCK_END, BLOCK_START, SEALED, is_sealed
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 MEMORY, PLACE = UUID(int=1), Pointer(9, 9, 9)

@@ -10,16 +10,16 @@ import pytest
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import delete, rewrite
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Palace, RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.deduplication import LEDGER_AWAY, ConversationState
-from palace.recall.recall import NOTHING_FOUND, recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import NOTHING_FOUND, recall
 from palace.recall.trace import SHOWN
-from palace.storage.filing.block_markers import BLOCK_START
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
+from palace.storage.own_output import BLOCK_START
 from palace.working.ledger import Entry, Ledger
 from tests.conversations import EVERYTHING
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory

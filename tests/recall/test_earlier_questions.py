@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from api.rest.palace.record_shapes import LEFT_OUT
-from chat.extractive import NO_MODEL, NOTHING_FITS, extractive_reply
+from api.rest.palace.record import LEFT_OUT
+from chat.prompt import NO_MODEL, NOTHING_FITS, extractive_reply
 from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from tests.conversations import BATTERY, EVERYTHING, LISBON, START, transcript
 
 TOLD = "I'm allergic to nuts, and my doctor says that it will not go away."

@@ -17,20 +17,19 @@ from hypothesis import strategies as st
 from api.mcp import prompts
 from api.mcp.callers import Caller
 from api.mcp.tools import TOOLS
-from api.openai.chat_request import ChatRequest
-from api.openai.memory_injection import context_of, recall_for
+from api.openai.chat_request import ChatRequest, read_history
+from api.openai.exchange import context_of, recall_for
 from api.openai.message_filing import find_place
-from api.openai.message_text import read_history
 from chat.prompt import prompt
 from language.transcripts import Transcript, Turn
 from llm.tokens import count_tokens
 from palace.models import Drawer
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.context_builder import pack
 from palace.recall.context_escaping import label, on_one_line, quoted
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.storage.filing.block_markers import is_sealed
+from palace.recall.retrieval import recall
+from palace.storage.own_output import is_sealed
 from tests.conversations import START
 from tests.recall.test_context_builder import Spoken, Stated, hit
 

@@ -8,22 +8,26 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, transaction
 
-from bench.scale_fill import palace_named
-from bench.schema import own_schema
+from bench.runs import own_schema
+from bench.synthetic_rows import palace_named
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room
-from palace.pipeline.mine import mine
-from palace.recall.index import index_cache
+from palace.pipeline import mine
+from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import read_stats_of
-from palace.storage.filing.file import file_transcript
-from palace.storage.indexing.backfill import build_space, fill_missing
-from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
+from palace.storage.indexing.rebuild import (
+    build_space,
+    fill_missing_vectors,
+    rebuild_passages,
+    rebuild_postings,
+)
 from palace.storage.indexing.spaces import active_space, model_of, space_for
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, long_transcript, transcript
 from tests.recall.indexes import contents, held, is_as_read_anew
 
-pytestmark = pytest.mark.usefixtures("empty_shelf")
+pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -87,8 +91,10 @@ def test_nobody_sees_what_another_has_not_committed(lived_in):
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_ask_at_once_one_reads(lived_in, monkeypatch):
     read = []
-    whole = index_cache.load_index
-    monkeypatch.setattr(index_cache, "load_index", lambda place: read.append(place) or whole(place))
+    whole = index_loader.load_index
+    monkeypatch.setattr(
+        index_loader, "load_index", lambda place: read.append(place) or whole(place)
+    )
 
     def ask(_):
         try:
@@ -97,9 +103,9 @@ def test_of_many_who_ask_at_once_one_reads(lived_in, monkeypatch):
             connection.close()
 
     with ThreadPoolExecutor(8) as threads:
-        atlases = list(threads.map(ask, range(8)))
+        indexes = list(threads.map(ask, range(8)))
     assert len(read) == 1
-    assert len(set(map(id, atlases))) == 1
+    assert len(set(map(id, indexes))) == 1
 
 
 def trash_and_restore(palace):
@@ -112,7 +118,7 @@ def embed_again(palace):
     with transaction.atomic():
         palace.lock()
         Passage.objects.filter(drawer__conversation="long").update(embedding=None)
-    fill_missing()
+    fill_missing_vectors()
 
 
 def mine_more(palace):

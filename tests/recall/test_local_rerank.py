@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from llm.models import Usage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import PROMOTED
+from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from tests.conversations import transcript
 from tests.llm import rerankers

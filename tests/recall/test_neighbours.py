@@ -9,12 +9,12 @@ import pytest
 
 from language.english.message_traits import Trait
 from palace.models import Drawer
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
+from palace.recall.scoring import answers, exchange_words, room_best
 from palace.recall.semantic import by_meaning
-from palace.recall.signals import answers, exchange_words, room_best
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import EVERYTHING, START, transcript
 

@@ -12,21 +12,20 @@ from llm.embedding import embed
 from palace.curation.purge import Purge
 from palace.curation.trash import move_to_trash, restore
 from palace.models import Change, Drawer, Palace, Passage, Room
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.index import index_loader
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
-from palace.recall.index.index_cache import INDEX_CACHE, index_of
+from palace.recall.index.index_loader import INDEX_CACHE, index_of
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
 from palace.recall.semantic import MOST_PASSAGES, by_meaning
-from palace.storage.indexing.backfill import fill_missing
-from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
+from palace.storage.indexing.rebuild import fill_missing_vectors, rebuild_passages, rebuild_postings
 from palace.storage.indexing.spaces import active_space, model_of, space_for
 from tests.conversations import BATTERY, START, long_transcript, transcript
 from tests.recall.indexes import held, is_as_read_anew, place_of
 
-pytestmark = pytest.mark.usefixtures("empty_shelf")
+pytestmark = pytest.mark.usefixtures("empty_index_cache")
 
 
 def is_read_again(palace):
@@ -157,7 +156,7 @@ def test_a_purge_is_no_more_changes_than_it_has_statements(lived_in):
 def test_vectors_that_come_later_are_there(lived_in):
     Passage.objects.filter(drawer__conversation="long").update(embedding=None)
     lacking = len(held(lived_in).arrays.passages)
-    fill_missing()
+    fill_missing_vectors()
     assert is_as_read_anew(lived_in)
     assert len(held(lived_in).arrays.passages) == lacking + 30
 
@@ -172,7 +171,7 @@ def test_what_is_made_anew_is_read_anew(lived_in):
     assert held(lived_in).arrays.messages["terms"].min() > 0
 
 
-def test_each_space_has_an_atlas_of_its_own(lived_in):
+def test_each_space_has_an_index_of_its_own(lived_in):
     old = active_space()
     mine(lived_in, BATTERY)
     other = dataclasses.replace(model_of(old), name="all-MiniLM-L6-v2-int8")

@@ -7,19 +7,19 @@ import re
 
 import pytest
 
-from bench.training.learning import KINDS, OF_MEANING
+from bench.recall_training import KINDS, OF_MEANING
 from palace.models import RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.recall import recall
-from palace.recall.recipes import FOLDER, RECIPES, Recipe, trained_weights
+from palace.recall.recipes import LEARNT_FOLDER, RECIPES, Recipe, trained_weights
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
+from palace.recall.scoring import features
 from palace.recall.semantic import by_meaning
-from palace.recall.signals import features
 from palace.storage.indexing.spaces import active_space
-from settings_app import choices
+from settings_app import forms
 from settings_app.models import MemorySettings, settings_of
 from tests.conversations import EVERYTHING, START, long_transcript
 
@@ -118,7 +118,7 @@ def test_a_choice_there_is_no_longer_counts_as_the_default(lived_in, chosen, sto
 
 
 def test_every_choice_of_the_settings_is_a_recipe(alice):
-    offered = [each.value for each in choices.RECIPES]
+    offered = [each.value for each in forms.RECIPES]
     assert set(offered) == set(RECIPES) - {"rerank"}
     assert settings_of(alice.pk).recipe == offered[0] == "default"
 
@@ -147,7 +147,7 @@ def test_what_is_shipped_adds_to_the_same_features_by_kinds_a_question_can_have(
 
 @pytest.mark.parametrize("name", ["default", "by-words"])
 def test_what_is_shipped_says_what_it_was_learnt_from(name):
-    source = json.loads((FOLDER / f"{name}.json").read_text())["learnt_from"]
+    source = json.loads((LEARNT_FOLDER / f"{name}.json").read_text())["learnt_from"]
     assert isinstance(source["seed"], int)
     assert source["questions"].keys() == source["data"].keys()
     assert all(number > 0 for number in source["questions"].values())

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from bench.sample import conversations
+from bench.synthetic_palace import conversations
 from llm.models import Usage
 from palace.models import RecollectionTrace
-from palace.pipeline.mine import mine, mine_many
-from palace.recall.recall import recall
+from palace.pipeline import mine, mine_many
 from palace.recall.request import RecallRequest
 from palace.recall.rerank import PASSAGE_CHARS, PROMOTED, RERANKED, promoted
+from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from tests.conversations import EVERYTHING, transcript
 from tests.model_server import NO_CHOICES, CutOff, NotJson, Slow, Status, Text

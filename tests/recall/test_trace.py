@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from palace.models import Drawer, RecollectionTrace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.recall.trace import KNOWN, MAX_EXCLUDED, MAX_REJECTED, NO_ROOM, RANKED_LOWER, TOO_FAR
 from tests.conversations import EVERYTHING, long_transcript, transcript
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from palace.sdk import Memory
-from palace.storage.indexing.vector_index import PgVectorIndex
+from palace.storage.indexing.fact_vectors import PgVectorIndex
 from tests.sdk.scripted_model import play
 
 

@@ -21,7 +21,7 @@ from palace.sdk import (
 )
 from palace.sdk.episodes import EpisodicMemory
 from palace.sdk.working import ConversationMemory, WorkingMemory
-from palace.storage.indexing.vector_index import VectorIndex
+from palace.storage.indexing.fact_vectors import VectorIndex
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "sdk.md").read_text()

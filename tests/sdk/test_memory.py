@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from language.storable import ID_LENGTH
-from palace.knowledge.facts.history import history
+from palace.knowledge.facts.fact_queries import history
 from palace.models import Drawer, Fact, Palace
 from palace.sdk import (
     BadFilter,
@@ -25,8 +25,8 @@ from palace.sdk import (
     WrongPalace,
 )
 from tests.model_server import CHAT, Status
+from tests.sdk.contract_calls import NEEDED, add_one, texts
 from tests.sdk.scripted_model import stated
-from tests.sdk.test_contract import NEEDED, add_one, texts
 
 LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
 

@@ -10,13 +10,13 @@ from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import Drawer, Fact, FactVector
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.sdk import Memory
+from palace.storage.indexing.fact_vectors import PgVectorIndex, index_in_use, using
 from palace.storage.indexing.spaces import active_space
-from palace.storage.indexing.vector_index import PgVectorIndex, index_in_use, using
 from tests.conversations import transcript
 from tests.factories import EntityFactory, FactFactory, PalaceFactory
-from tests.sdk.test_contract import add_one, texts
+from tests.sdk.contract_calls import add_one, texts
 
 
 @pytest.fixture(params=["Postgres", "Qdrant"])

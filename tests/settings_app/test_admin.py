@@ -19,8 +19,8 @@ from chat.models import Agent, Conversation, Message
 from llm import usage
 from llm.models import Usage
 from palace.models import Activity, Palace, RecollectionTrace
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings
 from settings_app.sessions import Session
 from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory

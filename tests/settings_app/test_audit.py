@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from palace import tasks as palace_tasks
 from palace.models import IdempotentWrite
-from palace.models.writes import KEPT_FOR
+from palace.models.receipts import WRITES_KEPT_FOR
 from settings_app import audit, tasks
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
@@ -48,7 +48,10 @@ def test_old_audit_lines_go(alice):
 
 def test_old_answers_go(alice):
     now = timezone.now()
-    for key, claimed_at in (("old", now - KEPT_FOR), ("new", now - KEPT_FOR + timedelta(hours=1))):
+    for key, claimed_at in (
+        ("old", now - WRITES_KEPT_FOR),
+        ("new", now - WRITES_KEPT_FOR + timedelta(hours=1)),
+    ):
         IdempotentWrite.objects.create(owner=alice, key=key, claimed_at=claimed_at)
     palace_tasks.forget_answered_writes()
     assert [write.key for write in IdempotentWrite.objects.all()] == ["new"]

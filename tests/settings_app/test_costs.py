@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from llm import spending
+from llm import usage
 from llm.models import Usage
-from llm.spending import Totals
+from llm.usage import Totals
 from settings_app.models import MemorySettings
 from settings_app.templatetags.figures import dollars
 
@@ -169,7 +169,7 @@ def test_what_belongs_to_a_month_is_counted_there_alone(alice):
     call(alice, datetime(LAST_YEAR, 12, 31, 23, 59, 59, tzinfo=zone))
     call(alice, datetime(THIS_YEAR, 1, 1, 0, 0, tzinfo=zone))
     with timezone.override(zone):
-        found = spending.by_month(alice.pk, LAST_YEAR)
+        found = usage.by_month(alice.pk, LAST_YEAR)
     assert [(row.month.month, row.totals.calls) for row in found] == [(1, 1), (12, 1)]
 
 

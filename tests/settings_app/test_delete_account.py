@@ -23,22 +23,21 @@ from palace import retry_backoff, tasks
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.transfer.import_jobs.spools import new_spool
 from palace.views import account
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
-from settings_app.account_closure import Receipt
+from settings_app.account_closure import Receipt, rows_of
 from settings_app.api_keys import issue, key_of
 from settings_app.models import MemorySettings
-from settings_app.owned_rows import rows_of
 from settings_app.secrets import seal
 from settings_app.sign_in import LinkRefused, one_time_link, redeem
 from tests.conversations import SOURDOUGH, transcript
-from tests.curation.test_palace_deletion import refused
+from tests.curation.test_deletion import refused
 from tests.curation.test_purge import words_in_the_database
 from tests.settings_app.conftest import sign_in, signed_in_as
 
@@ -81,7 +80,7 @@ def lived(owner):
     put_fields(palace, "talk", {"note": "Marzipan."})
     session = Namespace.read("session/one")
     set_entry(palace, session, "key", "Marzipan.")
-    cache.set(f"{model_calls._beginning(owner.pk)}digest", "Marzipan.", 3600)
+    cache.set(f"{model_calls._prefix(owner.pk)}digest", "Marzipan.", 3600)
     Path(new_spool()).write_text("Marzipan.")
     spool = max(on_disk(), key=lambda path: path.stat().st_mtime_ns)
     ImportJob.objects.create(palace=palace, file_name="marzipan.json", spool=spool.name)

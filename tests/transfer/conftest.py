@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.transfer.export.to_zip import stream
+from palace.transfer.export import stream
 from tests.transfer.palaces import furnished
 
 

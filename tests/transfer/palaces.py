@@ -22,7 +22,7 @@ from palace.models import (
     Room,
     WingAlias,
 )
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 
 SPOKEN = datetime(2024, 3, 9, 18, 30, tzinfo=UTC)
 TEXTS = (

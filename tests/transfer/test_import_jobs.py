@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import tracemalloc
 from collections import Counter
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, datetime
 
-import psycopg
 import pytest
-from django.conf import settings
-from django.db import connection
-from django.utils import timezone
 
 from language.storable import EMPTY, UNSTORABLE
 from palace.errors import BadImport
 from palace.models import Activity, Drawer, ImportJob, Palace, Room
-from palace.storage.filing.file import DIFFERS, file_transcript
+from palace.storage.transcript_filing import DIFFERS, file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path
 from palace.transfer.importers import formats
+from tests.transfer.import_runs import counted, drawers, run_import, run_slice, run_to_the_end
 from tests.transfer.importers.exports import (
     chatgpt,
     chatgpt_talk,
@@ -44,30 +38,6 @@ def _no_spools_left():
     yield
     for path in spool_folder().glob("*.jsonl"):
         path.unlink()
-
-
-def run_slice(job, **options):
-    import_jobs.start(job)
-    return import_jobs.run_slice(job, **options)
-
-
-def run_to_the_end(job):
-    while not run_slice(job):
-        pass
-    return import_jobs.receipt(job)
-
-
-def run_import(palace, path):
-    return run_to_the_end(import_jobs.preview(palace, path))
-
-
-def counted(receipt):
-    return {name: receipt[name] for name in ("in", "stored", "present", "skipped", "waiting")}
-
-
-def drawers(palace):
-    found = Drawer.objects.filter(palace=palace).in_order()
-    return [(drawer.conversation, drawer.external_id, drawer.text) for drawer in found]
 
 
 def test_a_preview_counts_everything_and_files_nothing(palace, tmp_path):
@@ -266,137 +236,3 @@ def test_a_finished_job_is_on_record(palace, tmp_path):
     assert counted(activity.detail) == counted(import_jobs.receipt(job))
     assert run_slice(job)
     assert Activity.objects.filter(kind=Activity.Kind.CHATS_IMPORTED).count() == 1
-
-
-@pytest.mark.parametrize("damage", ["gone", "cut", "garbled"])
-def test_a_lost_or_damaged_copy_stops_the_job_with_a_sentence(palace, tmp_path, damage):
-    lines = [plain("Q", "A", conversation_id=f"p{n}") for n in range(3)]
-    path = write_lines(tmp_path / "a", lines)
-    job = import_jobs.preview(palace, path)
-    run_slice(job, seconds=0)
-    copy = spool_path(job)
-    if damage == "gone":
-        copy.unlink()
-    else:
-        content = copy.read_bytes()
-        copy.write_bytes(content[: job.spool_offset + 20 * (damage == "garbled")])
-    assert run_slice(job)
-    assert job.status == ImportJob.Status.FAILED
-    assert job.error.endswith("import it again.")
-    assert counted(import_jobs.receipt(job))["waiting"] == 4
-    again = run_import(palace, path)
-    assert counted(again) == {"in": 6, "stored": 4, "present": 2, "skipped": 0, "waiting": 0}
-
-
-def test_a_paused_job_waits_and_a_running_one_that_stands_still_is_found(palace, tmp_path):
-    lines = [plain("Q", conversation_id=f"p{n}") for n in range(3)]
-    job = import_jobs.preview(palace, write_lines(tmp_path / "a", lines))
-    later = timezone.now() + timedelta(hours=1)
-    assert list(import_jobs.standing_still(later)) == []
-    run_slice(job, seconds=0)
-    assert list(import_jobs.standing_still(later)) == [job.pk]
-    assert list(import_jobs.standing_still(timezone.now() - timedelta(minutes=1))) == []
-    import_jobs.pause(job)
-    assert list(import_jobs.standing_still(later)) == []
-    run_to_the_end(job)
-    import_jobs.pause(job)
-    assert job.status == ImportJob.Status.DONE
-
-
-def test_a_discarded_job_leaves_nothing_but_what_it_filed(palace, tmp_path):
-    lines = [plain("Q", conversation_id=f"p{n}") for n in range(3)]
-    job = import_jobs.preview(palace, write_lines(tmp_path / "a", lines))
-    run_slice(job, seconds=0)
-    assert not import_jobs.discard(job)
-    import_jobs.pause(job)
-    assert import_jobs.discard(job)
-    assert not ImportJob.objects.exists()
-    assert not list(spool_folder().glob("*"))
-    assert Drawer.objects.filter(palace=palace).count() == 1
-
-
-def test_a_second_process_leaves_a_job_to_the_first(palace, tmp_path):
-    job = import_jobs.preview(palace, write_lines(tmp_path / "a", [plain("Q")]))
-    database = connection.settings_dict
-    with psycopg.connect(
-        dbname=database["NAME"],
-        user=database["USER"],
-        host=database["HOST"] or database["OPTIONS"].get("host"),
-        port=database["PORT"] or None,
-    ) as other:
-        name = f"public import {job.pk}"
-        other.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [name])
-        assert run_slice(job)
-        assert (job.status, job.conversations_done) == (ImportJob.Status.RUNNING, 0)
-        other.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [name])
-    assert run_to_the_end(job)["stored"] == 1
-
-
-def test_a_big_file_does_not_fill_memory(palace, tmp_path):
-    path = tmp_path / "big.json"
-    with path.open("w") as file:
-        file.write("[")
-        for number in range(1200):
-            talk = chatgpt_talk(*["ä word " * 180] * 20, conversation_id=f"c{number}")
-            file.write(("," if number else "") + json.dumps(talk))
-        file.write("]")
-    assert path.stat().st_size > 40 * MB
-    tracemalloc.start()
-    try:
-        job = import_jobs.preview(palace, path)
-        assert job.messages_total == 24_000
-        run_slice(job, seconds=0)
-        assert job.messages_stored == 20
-        assert tracemalloc.get_traced_memory()[1] < 24 * MB
-    finally:
-        tracemalloc.stop()
-
-
-def test_old_copies_that_belong_to_no_job_are_swept(palace, tmp_path):
-    kept = spool_path(import_jobs.preview(palace, write_lines(tmp_path / "a", [plain("Q")])))
-    orphan, recent = (Path(settings.LOCI_HOME) / "imports" / f"{n}.jsonl" for n in "ab")
-    for path in (orphan, recent):
-        path.write_text("")
-    for path in (orphan, kept):
-        os.utime(path, (0, 0))
-    import_jobs.preview(palace, write_lines(tmp_path / "b", [plain("R")]))
-    assert (kept.exists(), orphan.exists(), recent.exists()) == (True, False, True)
-
-
-def test_a_conversation_that_cannot_be_mined_does_not_hold_up_the_others(palace, tmp_path, caplog):
-    """The database refuses its passages, as it would if its disk had a bad block."""
-    with connection.cursor() as cursor:
-        cursor.execute("""
-            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF (SELECT text LIKE 'Bad%' FROM palace_drawer WHERE id = NEW.drawer_id)
-            THEN RAISE EXCEPTION 'refused'; END IF; RETURN NEW; END $$;
-            CREATE TRIGGER refuse BEFORE INSERT ON palace_passage
-            FOR EACH ROW EXECUTE FUNCTION refuse()
-        """)
-    talks = [plain("Bad apples.", id="bad"), plain("Good pears.", id="good")]
-    receipt = run_import(palace, write_lines(tmp_path / "a", talks))
-    assert (receipt["status"], receipt["stored"]) == ("done", 2)
-    assert [drawer.text for drawer in Drawer.objects.unmined()] == ["Bad apples."]
-    assert "mining it failed; the periodic task tries it again" in caplog.text
-    assert "Bad apples" not in caplog.text
-
-
-def test_a_preview_nobody_starts_for_a_week_is_forgotten_with_its_copy(palace, tmp_path):
-    job = import_jobs.preview(palace, write_lines(tmp_path / "a", [plain("Q")]))
-    import_jobs.remove_orphans()
-    assert spool_path(job).exists()
-    last_week = timezone.now() - timedelta(days=8)
-    ImportJob.objects.update(created_at=last_week)
-    os.utime(spool_path(job), (last_week.timestamp(),) * 2)
-    import_jobs.remove_orphans()
-    assert not ImportJob.objects.exists()
-    assert not spool_path(job).exists()
-
-
-def test_an_import_that_was_begun_is_kept_until_somebody_goes_on(palace, tmp_path):
-    job = import_jobs.preview(palace, write_lines(tmp_path / "a", [plain("Q"), plain("R")]))
-    run_slice(job, seconds=0)
-    import_jobs.pause(job)
-    ImportJob.objects.update(created_at=timezone.now() - timedelta(days=8))
-    import_jobs.remove_orphans()
-    assert ImportJob.objects.exists()

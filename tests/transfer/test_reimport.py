@@ -11,7 +11,7 @@ from palace.errors import BadImport
 from palace.models import Drawer, Palace
 from palace.transfer import import_jobs
 from palace.transfer.importers.formats import LOCI, detect, read
-from palace.transfer.importers.loci_export import IN_TRASH
+from palace.transfer.importers.loci import IN_TRASH
 from tests.factories import RoomFactory, WingFactory
 from tests.transfer.palaces import lines_of
 

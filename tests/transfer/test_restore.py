@@ -16,7 +16,7 @@ from palace.curation import trash
 from palace.errors import BadImport
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import (
     Drawer,
     Entity,
@@ -32,9 +32,9 @@ from palace.models import (
     Telling,
     Wing,
 )
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
+from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from tests.factories import FactFactory
 from tests.transfer.palaces import SPOKEN, TEXTS, lines_of

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Activity, ImportJob, Palace
-from palace.views.memory.views import LINES, UNFOLDED, recent_activity
+from palace.views.memory import LINES, UNFOLDED, recent_activity
 from palace.views.shared.pagination import PAGE_SIZE
 
 ACTIVITY = "/memory/activity/"

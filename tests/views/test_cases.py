@@ -7,10 +7,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
-from palace.recall.evaluation.cases import expect
-from palace.recall.recall import recall
+from palace.recall.evaluation import expect
 from palace.recall.request import RecallRequest
-from palace.views.recalls.cases import TRIED_AT_ONCE
+from palace.recall.retrieval import recall
+from palace.views.recalls.views import TRIED_AT_ONCE
 
 CASES = "/memory/cases/"
 

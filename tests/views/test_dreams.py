@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from llm.models import Usage
-from palace.knowledge.dreaming.dream import dream
+from palace.knowledge.dreaming.dream_run import dream
 from palace.models import Activity, DreamMark
 from palace.models.locks import held_if_free
 from palace.transfer.import_jobs.spools import spool_folder

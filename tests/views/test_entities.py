@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 
 from palace.models import Fact
-from palace.views.entities.graph_layout import ROW, WIDTH, best_connected, laid_out
+from palace.views.entities.connections import ROW, WIDTH, best_connected, laid_out
 from palace.views.entities.views import MENTIONS_SIZE, OF_A_KIND, STORY_SIZE
 from palace.views.shared.pagination import PAGE_SIZE
 from tests.factories import (

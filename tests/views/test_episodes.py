@@ -4,9 +4,9 @@ import pytest
 from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
-from palace.knowledge.episodes.episode_store import store
+from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Palace, Room
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.conversations import BATTERY, EVERYTHING, SOURDOUGH
 from tests.model_server import EMBEDDINGS, Status
 
@@ -46,7 +46,7 @@ def test_without_the_embedder_the_page_says_so(page, settings, model_server):
 
 
 def test_what_was_stored_is_told_from_what_was_derived(page, palace):
-    store(
+    store_episode(
         palace,
         conversation="elsewhere",
         summary="<b>Wells</b> were mapped.",
@@ -61,7 +61,9 @@ def test_what_was_stored_is_told_from_what_was_derived(page, palace):
 
 
 def test_the_room_shows_its_episode(page, client, palace):
-    store(palace, conversation="battery", summary="Use thicker wire.", key_decisions=["8-AWG"])
+    store_episode(
+        palace, conversation="battery", summary="Use thicker wire.", key_decisions=["8-AWG"]
+    )
     text = client.get(Room.objects.get(external_id="battery").get_absolute_url()).text
     assert "In short" in text
     assert "Use thicker wire." in text

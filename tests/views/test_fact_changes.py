@@ -10,8 +10,8 @@ import pytest
 from django.urls import reverse
 
 from palace.knowledge.facts.fact_edits import delete, forget, restore, rewrite
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Entity, Fact, FactEvent, Palace
 from palace.views.shared.pagination import PAGE_SIZE
 from settings_app.models import MemorySettings

@@ -21,7 +21,7 @@ from palace.models import (
     Wing,
 )
 from palace.recall.carried_context import drawer_entry, fact_entry
-from palace.recall.evaluation.cases import expect
+from palace.recall.evaluation import expect
 from palace.working.ledger import Entry, Ledger
 from settings_app.api_keys import ApiKey, issue
 from tests.factories import rows_of_palace
@@ -37,7 +37,7 @@ WITHOUT_MEMORIES |= {"account_deleted"}
 WITHOUT_MEMORIES |= {"try_cases"}
 # What only deletes from the working memory of whoever is signed in.
 WITHOUT_MEMORIES |= {"delete_working"}
-# What only sends whoever is signed in their own palace: tests/transfer/export/test_endpoints.py.
+# What only sends whoever is signed in their own palace: tests/transfer/test_export_endpoints.py.
 WITHOUT_MEMORIES |= {"export_palace"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {

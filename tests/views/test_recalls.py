@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from palace.curation.purge import Purge
 from palace.knowledge.facts.fact_edits import forget, rewrite
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, RecollectionTrace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.views.recalls.score_steps import Scale
 from tests.conversations import transcript
 from tests.factories import DrawerFactory

@@ -10,10 +10,10 @@ import pytest
 
 from language.transcripts import Transcript, Turn
 from palace.models import RecollectionTrace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.queries.signals import SIGNALS
-from palace.recall.recall import Hit
-from palace.views.memory.search_results import explained, hit_rows
+from palace.recall.request import Hit
+from palace.views.memory import explained, hit_rows
 from palace.views.shared.snippets import SNIPPET_LENGTH
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory

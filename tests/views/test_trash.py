@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from palace.curation.trash import batch_key, move_to_trash
 from palace.models import Activity, Drawer, Palace
-from palace.recall.recall import recall
 from palace.recall.request import RecallRequest
-from palace.storage.filing.file import file_transcript
+from palace.recall.retrieval import recall
+from palace.storage.transcript_filing import file_transcript
 from palace.views.shared.pagination import PAGE_SIZE
-from palace.views.trash.views import NOTHING_TO_UNDO
+from palace.views.trash import NOTHING_TO_UNDO
 from tests.conversations import BATTERY
 from tests.factories import (
     ClosetFactory,

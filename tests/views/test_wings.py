@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
 from palace.models import Wing
-from palace.storage.filing.file import unsorted_wing
+from palace.storage.transcript_filing import unsorted_wing
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.knowledge.facts.fact_writer import note
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.fact_writer import record_event
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import FactEvent, WebhookDelivery
 from palace.webhooks.registration import add
 from tests.webhooks.receiver_server import Receiver
@@ -29,7 +29,7 @@ def webhook(alice, receiver):
 def change_a_fact(palace, text="User lives in Lisbon"):
     """Its line of history, which is what is told of."""
     memory = palace.uuid
-    note(palace, Scope("api"), FactEvent.Kind.ADD, memory, None, text)
+    record_event(palace, Scope("api"), FactEvent.Kind.ADD, memory, None, text)
 
 
 def make_due():

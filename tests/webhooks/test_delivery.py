@@ -13,12 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.fact_writer import note
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.fact_writer import record_event
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Activity, FactEvent, Palace, Webhook, WebhookDelivery
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.recall import recall
+from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.webhooks import delivery as delivering
 from palace.webhooks import http_sender
 from palace.webhooks.delivery import PAUSES_S, deliver_due, forget_old
@@ -209,7 +209,7 @@ def test_a_recall_asks_the_database_as_often_as_without(palace, webhook):
 
 def test_what_is_told_goes_with_its_palace_and_with_time(alice, palace, webhook):
     change_a_fact(palace)
-    note(palace, Scope("api"), FactEvent.Kind.DELETE, uuid4(), WORDS, None)
+    record_event(palace, Scope("api"), FactEvent.Kind.DELETE, uuid4(), WORDS, None)
     try_out(webhook)
     webhook.deliveries.filter(data__event="ADD").update(
         created_at=timezone.now() - delivering.KEPT_FOR

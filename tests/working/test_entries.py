@@ -6,9 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from palace.errors import BadInput
+from palace.errors import BadInput, NamespaceFull, NotItsOwn, TooMuch
 from palace.working.entries import delete_entry, entries_under, get_entry, namespaces, set_entry
-from palace.working.errors import NamespaceFull, NotItsOwn, TooMuch
 from palace.working.names import MOST_VALUE_BYTES, Namespace
 from tests.polling import until
 

@@ -12,13 +12,19 @@ import redis
 from django.urls import reverse
 
 from config import embedded
+from palace.errors import WorkingMemoryAway
 from palace.models import Palace
 from palace.tasks import forget_deleted_palaces
 from palace.working import fields
-from palace.working.entries import delete_entry, entries_under, get_entry, namespaces, set_entry
-from palace.working.errors import WorkingMemoryAway
+from palace.working.entries import (
+    delete_entry,
+    entries_under,
+    get_entry,
+    inventory,
+    namespaces,
+    set_entry,
+)
 from palace.working.fields import delete_fields, get_fields, list_conversations, put_fields
-from palace.working.inventory import inventory
 from palace.working.search import search_entries
 from tests.polling import until
 

@@ -6,11 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from palace.errors import BadInput
+from palace.errors import BadInput, TooMuch
 from palace.models import Palace
-from palace.working.errors import TooMuch
 from palace.working.fields import (
-    MOST_BYTES,
+    MOST_FIELDS_BYTES,
     delete_fields,
     get_field,
     get_fields,
@@ -114,9 +113,9 @@ def test_when_their_time_is_over_they_are_gone(palace, redis_client):
 
 def test_up_to_the_limit_it_fits_and_one_byte_more_changes_nothing(palace):
     put_fields(palace, TALK, {"small": 1, "big": "x"}, ttl_seconds=100)
-    room = MOST_BYTES - len('small1big""')
+    room = MOST_FIELDS_BYTES - len('small1big""')
     put_fields(palace, TALK, {"big": "y" * room})
-    assert held(palace)[0].size == MOST_BYTES
+    assert held(palace)[0].size == MOST_FIELDS_BYTES
     before = get_fields(palace, TALK)
     for more in ({"z": 1}, {"small": 11}, {"big": "é" * (room // 2 + 1)}):
         with pytest.raises(TooMuch, match=r"64 KB.*Nothing was put"):
@@ -124,7 +123,7 @@ def test_up_to_the_limit_it_fits_and_one_byte_more_changes_nothing(palace):
     assert get_fields(palace, TALK) == before
     put_fields(palace, TALK, {"big": "small again", "z": 1})
     with pytest.raises(TooMuch):
-        put_fields(palace, TALK, {"z": "x" * MOST_BYTES})
+        put_fields(palace, TALK, {"z": "x" * MOST_FIELDS_BYTES})
 
 
 def test_two_that_put_at_once_do_not_exceed_it_together(palace):
@@ -139,7 +138,7 @@ def test_two_that_put_at_once_do_not_exceed_it_together(palace):
         done = list(threads.map(put, range(24)))
     assert sum(done) == 6
     [one] = held(palace)
-    assert one.size <= MOST_BYTES
+    assert one.size <= MOST_FIELDS_BYTES
     assert set(one.fields) == {f"field{number}" for number, was_put in enumerate(done) if was_put}
 
 

@@ -9,9 +9,8 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palace.errors import BadInput
+from palace.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
-from palace.working.errors import WorkingMemoryAway
 from palace.working.ledger import INJECTED, Entry, Ledger, within
 
 TURNS = st.integers(0, 60)

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from palace.errors import BadInput
-from palace.working.entries import set_entry
-from palace.working.inventory import inventory, time_left
+from palace.working.entries import inventory, set_entry, time_left
 from palace.working.names import Namespace
 from palace.working.search import bm25, search_entries
 

@@ -9,9 +9,8 @@ from uuid import UUID
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, PalaceRequest, SomeText, ToolResponse
-from api.mcp.registry import tool
-from palace.knowledge.episodes.episode_search import search
+from api.mcp.registry import MOST_FOUND, PalaceRequest, SomeText, ToolResponse, tool
+from palace.knowledge.episodes import search_episodes as search
 from palace.models import Episode, Palace
 
 FOUND = 10

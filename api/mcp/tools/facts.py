@@ -10,22 +10,16 @@ from django.db.models import Count
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse
-from api.mcp.registry import tool
+from api.mcp.registry import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, ToolResponse, tool
 from api.rest.problems import Problem
-from palace.curation.fact_deletion import delete_fact as delete_fact_and_words
+from palace.curation.deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
-from palace.knowledge.facts import fact_edits
-from palace.knowledge.facts.entities import find_entity
-from palace.knowledge.facts.history import timeline as timeline_of
-from palace.knowledge.facts.history import with_words
-from palace.knowledge.facts.scope import Scope
-from palace.models import Fact, Palace
-from palace.models.facts import FactQuerySet
+from palace.knowledge.facts import Scope, fact_edits, find_entity, with_words
+from palace.knowledge.facts import timeline as timeline_of
+from palace.models import Fact, FactQuerySet, Palace
 from palace.queries.facts import in_category
 from palace.sdk.arguments import statement_of
-from palace.sdk.fact_search import search_facts
-from palace.sdk.shown import UNREAD, kept_words
+from palace.sdk.operations import UNREAD, kept_words, search_facts
 
 BY = "mcp"
 CATEGORY = "A path such as home/pets; includes categories below it."

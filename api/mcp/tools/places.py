@@ -9,11 +9,9 @@ from uuid import UUID
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import PalaceRequest, SomeText, ToolResponse
-from api.mcp.registry import tool
+from api.mcp.registry import PalaceRequest, SomeText, ToolResponse, tool
 from api.rest.problems import Problem
-from palace.models import Drawer, Palace
-from palace.models.aaak import Pointer
+from palace.models import Drawer, Palace, Pointer
 from palace.queries.places import WingRow, find_by_pointer, wing_rows
 
 MOST_WINGS = 1_000

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import (
+from api.mcp.registry import (
     MOST_FOUND,
     Moment,
     PalaceRequest,
@@ -18,14 +18,15 @@ from api.mcp.fields import (
     Text,
     ToolRequest,
     ToolResponse,
+    tool,
 )
-from api.mcp.registry import tool
 from api.mcp.tools.facts import FactFields, fields_of_facts
 from api.rest.memory_service import representations
 from language.transcripts import Role, Transcript, Turn
 from palace.models import Drawer, Fact, Palace
-from palace.pipeline.deadline import AtOnce, mine_at_once
-from palace.recall import recall as recalling
+from palace.pipeline import AtOnce, mine_at_once
+from palace.recall import RecallRequest
+from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_post_mining
 
@@ -150,9 +151,9 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
     palace = caller.palace(request.user_id)
     if palace is None:
         return RecallResponse.model_validate(representations.NOTHING_RECALLED)
-    recollection = recalling.recall(
+    recollection = recall_from(
         palace,
-        recalling.RecallRequest(
+        RecallRequest(
             request.query,
             top_k=request.top_k,
             as_of=request.as_of,
@@ -192,7 +193,7 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
     palace = caller.palace(request.user_id)
     if palace is None:
         return SearchResponse.model_validate(representations.NOTHING_FOUND)
-    found = recalling.recall(
-        palace, recalling.RecallRequest(request.query, top_k=request.limit, as_of=request.as_of)
+    found = recall_from(
+        palace, RecallRequest(request.query, top_k=request.limit, as_of=request.as_of)
     )
     return SearchResponse.model_validate(representations.found(found))

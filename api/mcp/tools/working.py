@@ -7,12 +7,17 @@ from datetime import datetime
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.fields import MOST_FOUND, PalaceRequest, Text, ToolResponse
-from api.mcp.registry import tool
+from api.mcp.registry import MOST_FOUND, PalaceRequest, Text, ToolResponse, tool
 from api.rest.problems import Problem
-from palace.working.entries import Entry, entries_under, get_entry, set_entry
-from palace.working.names import Namespace
-from palace.working.search import LIMIT, search_entries
+from palace.working import (
+    DEFAULT_LIMIT,
+    Entry,
+    Namespace,
+    entries_under,
+    get_entry,
+    search_entries,
+    set_entry,
+)
 
 OWN = "session/mcp"
 PREFIX = "Path prefix, such as session/<id> or patrol; empty: all."
@@ -98,7 +103,7 @@ class SearchEntriesRequest(PalaceRequest):
     category: Text = Field("", description="This category or one below it.")
     tags: list[Text] = Field([], description="Entries must have all of them.")
     namespace: Text = Field(OWN, description=PREFIX)
-    limit: int = Field(LIMIT, ge=1, le=MOST_FOUND)
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MOST_FOUND)
 
 
 @tool("Search working memory", "read")

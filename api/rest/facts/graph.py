@@ -11,13 +11,11 @@ from rest_framework.response import Response
 
 from api.rest.base import ApiView
 from api.rest.facts import shapes
-from api.rest.facts.fields import scope_in
+from api.rest.facts.shapes import scope_in
 from api.rest.problems import not_found
-from palace.knowledge.facts import graph
-from palace.knowledge.facts.entities import find_entity
-from palace.knowledge.facts.history import timeline
+from palace.knowledge.facts import entities, find_entity, relations, timeline
 from palace.models import Entity, Fact, Palace
-from palace.sdk.scope import CallScope
+from palace.sdk.operations import CallScope
 
 TAG = ["fact API"]
 
@@ -58,7 +56,7 @@ class EntitiesView(GraphView):
             return Response({"results": []})
         narrowed = scope.agent or scope.run
         among = scope.narrow(Fact.objects.within(palace).active()) if narrowed else None
-        found = graph.entities(palace, among)[: params["limit"]]
+        found = entities(palace, among)[: params["limit"]]
         return Response({"results": [_entity(entity) for entity in found]})
 
 
@@ -73,7 +71,7 @@ class RelationsView(GraphView):
         facts = Fact.objects.within(palace).as_of(
             true_at=params["true_at"], known_at=params["known_at"]
         )
-        edges = graph.relations(entity, scope.narrow(facts))[: params["limit"]]
+        edges = relations(entity, scope.narrow(facts))[: params["limit"]]
         return Response({"entity": _entity(entity), "results": [_edge(fact) for fact in edges]})
 
 

@@ -10,17 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest import etags
+from api.rest.access import palaces_for
 from api.rest.base import ApiView
 from api.rest.facts import shapes
-from api.rest.facts.fields import Scoped, scope_in, without_scope
-from api.rest.memory_service.turn_ids import new_turn
-from api.rest.palaces import palaces_for
+from api.rest.facts.shapes import Scoped, scope_in, without_scope
+from api.rest.memory_service.representations import new_turn
 from api.rest.problems import not_found
-from palace.sdk import by_id
-from palace.sdk.calls import translate_errors
-from palace.sdk.ingestion import IngestionRequest, add
-from palace.sdk.memory import Memory
-from palace.sdk.results import Deleted
+from palace.sdk import Deleted, Memory, operations
+from palace.sdk.operations import translate_errors
 
 TAG = ["fact API"]
 
@@ -43,8 +40,10 @@ class MemoriesView(FactView):
         """
         params = self.read(shapes.AddMemoriesRequest)
         scope = scope_in(params, self.key)
-        what = IngestionRequest.read(scope, **without_scope(params), name=new_turn(self.write))
-        return Response(add(scope.palace_made(self.key.owner_id), what))
+        what = operations.IngestionRequest.read(
+            scope, **without_scope(params), name=new_turn(self.write)
+        )
+        return Response(operations.add(scope.palace_made(self.key.owner_id), what))
 
     @extend_schema(tags=TAG, parameters=[shapes.ListRequest], responses={200: shapes.MemoryItems})
     def get(self, request: Request) -> Response:
@@ -104,7 +103,7 @@ class MemoryView(FactView):
         """
         text = self.read(shapes.MemoryRewritten)["text"]
         with translate_errors():
-            item = by_id.rewrite(
+            item = operations.rewrite(
                 palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
             )
         return etags.answer(request, item, but=("changed", "note"))
@@ -117,7 +116,7 @@ class MemoryView(FactView):
         where no words of it stay; 200 with the list of those that do.
         """
         with translate_errors():
-            deleted = by_id.delete(
+            deleted = operations.delete(
                 palaces_for(self.key), memory_id, check=partial(etags.check, request)
             )
         return Response(_deleted(deleted)) if deleted.kept else Response(status=204)

@@ -1,17 +1,15 @@
-"""Response bodies of the memory service."""
+"""Response bodies of the memory service, and the ids of turns."""
 
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID, uuid4, uuid5
 
 from django.db.models import Prefetch
 
-from api.rest.memory_service.turn_ids import turn_of
-from palace.models import Drawer, Evidence, Palace
-from palace.models.facts import Fact, FactQuerySet
-from palace.pipeline.deadline import AtOnce
-from palace.recall.context_builder import Citation
-from palace.recall.recollection import Recollection
+from palace.models import Drawer, Evidence, Fact, FactQuerySet, IdempotentWrite, Palace
+from palace.pipeline import AtOnce
+from palace.recall import Citation, Recollection
 
 SNIPPET_CHARS = 160
 NOTHING_RECALLED: dict[str, Any] = {
@@ -22,6 +20,11 @@ NOTHING_RECALLED: dict[str, Any] = {
     "notes": [],
 }
 NOTHING_FOUND: dict[str, Any] = {"results": [], "recollection": None, "notes": []}
+SOURCE = "api"
+# A session is a conversation named by a program: in a turn, as the fact API's `run_id`, by MCP's
+# `remember`, or through the proxy.
+SESSION_SOURCES = (SOURCE, "sdk", "mcp", "proxy")
+_AGAIN = UUID("4c76be0a-6a17-4f8c-9d59-6df4e2b3a9d1")
 
 
 def kept(turn: str, session: str, done: AtOnce) -> dict[str, Any]:
@@ -135,3 +138,19 @@ def _memory(fact: Fact) -> dict[str, Any]:
         "supersedes": fact.supersedes.uuid if fact.supersedes else None,
         "active": fact.retired_at is None,
     }
+
+
+def new_turn(write: IdempotentWrite | None) -> str:
+    """The turn id: the same for the same write, so a repeated request files nothing twice."""
+    return str(uuid5(_AGAIN, str(write.pk)) if write else uuid4())
+
+
+def message_id(turn: str, place: int) -> str:
+    return f"{turn}/{place}"
+
+
+def turn_of(drawer: Drawer) -> str:
+    """The drawer's turn id; the drawer's own id if it came by another API."""
+    if drawer.source == SOURCE:
+        return drawer.external_id.rpartition("/")[0] or str(drawer.uuid)
+    return str(drawer.uuid)

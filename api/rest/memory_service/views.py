@@ -13,19 +13,16 @@ from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest.access import palaces_for
 from api.rest.base import ApiView
-from api.rest.memory_service import representations, shapes, turn_ids
-from api.rest.palaces import palaces_for
+from api.rest.memory_service import representations, shapes
 from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
-from palace.curation.account_deletion import delete_drawers, delete_palace
-from palace.models import Drawer, Fact, Palace
-from palace.models.hierarchy import DrawerQuerySet
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.context_format import PackableTurn
-from palace.recall.recall import recall
-from palace.recall.request import RecallRequest
+from palace.curation.deletion import delete_drawers, delete_palace
+from palace.models import Drawer, DrawerQuerySet, Fact, Palace
+from palace.pipeline import mine_at_once
+from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_post_mining
 
@@ -49,7 +46,7 @@ class TurnsView(ApiView):
         answer says so.
         """
         params = self.read(shapes.Turns)
-        turn = turn_ids.new_turn(self.write)
+        turn = representations.new_turn(self.write)
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
@@ -62,7 +59,7 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
     kept_with = metadata_of(params.get("metadata")) or None
     turns = [
         Turn(
-            turn_ids.message_id(turn, place),
+            representations.message_id(turn, place),
             message["role"],
             message["content"],
             said_at,
@@ -71,7 +68,7 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
         )
         for place, message in enumerate(params["messages"])
     ]
-    return Transcript(turn_ids.SOURCE, params["session_id"], "", tuple(turns))
+    return Transcript(representations.SOURCE, params["session_id"], "", tuple(turns))
 
 
 class RecallView(ApiView):
@@ -113,7 +110,7 @@ def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
 def _of_session(session: str) -> DrawerQuerySet:
     """The session's drawers in any palace of the key."""
     return Drawer.objects.filter(
-        source__in=turn_ids.SESSION_SOURCES, conversation=storable_id(session)
+        source__in=representations.SESSION_SOURCES, conversation=storable_id(session)
     )
 
 

@@ -1,7 +1,8 @@
-"""Drawers: verbatim messages."""
+"""Drawers: read, list, and move them and rooms to another place."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,13 +12,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest import etags
-from api.rest.palace import representations, shapes
+from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
+from api.rest.palace.places import PlaceView
 from api.rest.problems import Problem, not_found
+from palace.curation.refiling import move_drawers, move_into, move_room
 from palace.curation.trash import move_to_trash, trash_drawers
-from palace.models import Drawer, Palace, Room
-from palace.models.aaak import Pointer
-from palace.models.hierarchy import DrawerQuerySet
+from palace.curation.wings import wing_called
+from palace.models import Drawer, DrawerQuerySet, Palace, Pointer, Room, Wing
 from palace.queries.places import find_by_pointer
 
 TAG = ["drawers"]
@@ -62,7 +64,7 @@ class DrawersView(PalaceApiView):
             return self.page(Drawer.objects.none(), NEWEST_FIRST, list)
         wanted = {FILTERS[name]: value for name, value in params.items() if name in FILTERS}
         rows = Drawer.objects.within(palace).kept().filter(**_in_palace(palace, wanted))
-        return self.page(rows.with_place(), NEWEST_FIRST, representations.drawers)
+        return self.page(rows.with_place(), NEWEST_FIRST, shapes.drawers)
 
 
 def _in_palace(palace: Palace, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -83,25 +85,25 @@ class RoomDrawersView(PalaceApiView):
         kept = Drawer.objects.filter(palace=room.palace_id, room=room).kept()
         if not kept.exists():
             raise not_found()
-        return self.page(kept.with_place(), IN_ORDER, representations.drawers)
+        return self.page(kept.with_place(), IN_ORDER, shapes.drawers)
 
 
 class DrawerView(PalaceApiView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: shapes.DrawerWhole})
     def get(self, request: Request, uuid: UUID) -> Response:
         """Get a drawer: its text, place, and the facts it supports."""
-        return etags.answer(request, representations.drawer_whole(self.load_weights(uuid)))
+        return etags.answer(request, shapes.drawer_whole(self._kept(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={200: shapes.Batch})
     def delete(self, request: Request, uuid: UUID) -> Response:
         """Move a drawer to the trash, where it stays for 30 days."""
         with transaction.atomic():
             self.entered().lock()
-            drawer = self.load_weights(uuid)
-            etags.check(request, representations.drawer_whole(drawer))
-            return Response(representations.batch(move_to_trash(drawer)))
+            drawer = self._kept(uuid)
+            etags.check(request, shapes.drawer_whole(drawer))
+            return Response(shapes.batch(move_to_trash(drawer)))
 
-    def load_weights(self, uuid: UUID) -> Drawer:
+    def _kept(self, uuid: UUID) -> Drawer:
         return self.row(Drawer.objects.kept().with_place().select_related("palace"), uuid)
 
 
@@ -116,7 +118,7 @@ class PointerView(PalaceApiView):
         if found is None:
             raise not_found()
         whole = Drawer.objects.with_place().select_related("palace").get(pk=found.pk)
-        return etags.answer(request, representations.drawer_whole(whole))
+        return etags.answer(request, shapes.drawer_whole(whole))
 
 
 class DrawersTrashView(PalaceApiView):
@@ -131,4 +133,76 @@ class DrawersTrashView(PalaceApiView):
         with transaction.atomic():
             palace.lock()
             going = chosen(palace, Drawer.objects.all(), ids)
-            return Response(representations.batch(trash_drawers(palace, going)))
+            return Response(shapes.batch(trash_drawers(palace, going)))
+
+
+class MoveView(PlaceView):
+    def target(self, palace: Palace, params: Mapping[str, Any]) -> Wing:
+        """The requested wing, by id or name. Call it with the palace locked."""
+        if "wing_name" in params:
+            return wing_called(palace, params["wing_name"])
+        return self.wing(params["wing"])[0]
+
+
+class DrawersMoveView(MoveView):
+    @extend_schema(
+        tags=["drawers"],
+        parameters=[shapes.UserRequest],
+        request=shapes.Move,
+        responses={200: shapes.MovedDrawers},
+    )
+    def post(self, request: Request) -> Response:
+        """Move drawers to a wing, or to a room of their conversation; none if one is missing.
+
+        In a wing each conversation has a room of its own, which is made if it is missing. A
+        drawer that moves with its whole room keeps its numbers, so its pointer still leads to it.
+        One that leaves others behind is found by a new pointer, and the former one leads nowhere.
+        A wing that holds nothing any more is removed.
+        """
+        params = self.read(shapes.Move)
+        palace = self.entered()
+        with transaction.atomic():
+            palace.lock()
+            drawers = chosen(palace, Drawer.objects.kept(), params["drawers"])
+            before = {each.pk: each.pointer for each in drawers.with_place()}
+            if "room" in params:
+                move_into(palace, drawers, self.room(params["room"])[0])
+            else:
+                move_drawers(palace, drawers, self.target(palace, params))
+            after = {each.uuid: each for each in drawers.with_place()}
+        moved = [after[uuid] for uuid in dict.fromkeys(params["drawers"])]
+        return Response({"drawers": [_moved(each, before[each.pk]) for each in moved]})
+
+
+def _moved(drawer: Drawer, before: Pointer) -> dict[str, Any]:
+    return {
+        "id": drawer.uuid,
+        "pointer": str(drawer.pointer),
+        "former_pointer": str(before),
+        "room": drawer.room.uuid,
+        "wing": drawer.room.wing.uuid,
+    }
+
+
+class RoomMoveView(MoveView):
+    @extend_schema(
+        tags=["places"],
+        parameters=[shapes.UserRequest],
+        request=shapes.ToWing,
+        responses={200: shapes.RoomShown},
+    )
+    def post(self, request: Request, uuid: UUID) -> Response:
+        """Move a room to another wing. It keeps its number, so pointers still lead to its drawers.
+
+        Where that wing has a room of the same conversation it becomes part of that one, which is
+        what is answered, and its drawers are renumbered.
+        """
+        params = self.read(shapes.ToWing)
+        palace = self.entered()
+        with transaction.atomic():
+            palace.lock()
+            room, row = self.room(uuid)
+            etags.check(request, row)
+            moved = move_room(room, self.target(palace, params))
+            now = self.room(moved.uuid)[1]
+        return etags.answer(request, now)

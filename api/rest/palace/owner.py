@@ -1,26 +1,147 @@
-"""Across all palaces of the owner: model costs and the list of palaces."""
+"""What concerns all palaces of an owner: their list, model costs, and settings."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
+from django import forms
+from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.palace import owner_shapes, shapes
+from api.rest import etags
+from api.rest.access import palaces_for
+from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
-from api.rest.palaces import palaces_for
-from llm import spending
-from llm.spending import Totals
-from palace.models import Drawer, Palace
-from settings_app.models import settings_of
+from api.rest.palace.shapes import Shape
+from llm import usage
+from llm.models import Usage
+from llm.providers import PRESETS
+from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD, DreamForm
+from palace.models import Drawer, Palace, Proposal
+from settings_app.account_forms import TimeZoneForm
+from settings_app.forms import MODEL_FIELDS, NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER, MemoryForm
+from settings_app.models import MOST_TOP_K, MemorySettings, settings_for_update, settings_of
+from settings_app.pages import no_variables_in_reports
 from settings_app.time_zone import zone_named
 
+PROVIDERS = [THIS_SERVER, NO_MODEL, *PRESETS, OWN_ADDRESS]
 TAG = ["owner"]
+OF_MEMORY = {*MemoryForm.Meta.fields, *MODEL_FIELDS}
+OF_DREAMS = {*DreamForm.Meta.fields}
+
+
+class UsageRequest(Shape):
+    year = serializers.IntegerField(
+        required=False, min_value=2000, max_value=9000, help_text="Defaults to this year."
+    )
+
+
+class Totals(Shape):
+    calls = serializers.IntegerField()
+    failed = serializers.IntegerField(help_text="The number of failed calls.")
+    tokens_in = serializers.IntegerField()
+    tokens_out = serializers.IntegerField()
+    cost_usd = serializers.DecimalField(
+        max_digits=16,
+        decimal_places=8,
+        allow_null=True,
+        help_text="Total of the calls with a known price; null if none has one.",
+    )
+    unpriced = serializers.IntegerField(help_text="The number of calls without a known price.")
+
+
+class UsageShown(Totals):
+    month = serializers.DateField(help_text="Its first day.")
+    purpose = serializers.ChoiceField(Usage.Purpose.choices)
+
+
+class YearShown(Shape):
+    year = serializers.IntegerField()
+    months = serializers.ListField(
+        child=UsageShown(),
+        help_text="By month, then purpose; months without calls are omitted.",
+    )
+    total = Totals()
+
+
+class Choices(Shape):
+    """The settings that can be changed."""
+
+    enabled = serializers.BooleanField(
+        required=False, help_text="Recall before each reply, and remember after it."
+    )
+    top_k = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_TOP_K,
+        help_text="Drawers recalled for each reply.",
+    )
+    recipe = serializers.ChoiceField([each.value for each in RECIPES], required=False)
+    auto_mine = serializers.BooleanField(required=False)
+    use_rerank = serializers.BooleanField(
+        required=False, help_text="Rerank the top 20 with a model."
+    )
+    rerank_model = serializers.CharField(
+        required=False, allow_blank=True, max_length=200, help_text="Empty: the provider's default."
+    )
+    provider = serializers.ChoiceField(PROVIDERS, required=False)
+    base_url = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=500,
+        help_text="Only for the providers azure and address.",
+    )
+    model = serializers.CharField(required=False, allow_blank=True, max_length=200)
+    dreams = serializers.ChoiceField(MemorySettings.Dreams.choices, required=False)
+    dream_preferences = serializers.BooleanField(required=False)
+    dream_limit_usd = serializers.DecimalField(
+        max_digits=8, decimal_places=4, required=False, min_value=0, max_value=MOST_USD
+    )
+    dream_limit_tokens = serializers.IntegerField(
+        required=False, min_value=0, max_value=MOST_TOKENS
+    )
+    dream_trusted = serializers.ListField(
+        child=serializers.ChoiceField(Proposal.Kind.choices),
+        required=False,
+        help_text="Kinds of proposals that are applied automatically.",
+    )
+    time_zone = serializers.CharField(
+        required=False, allow_blank=True, max_length=60, help_text="An IANA name; empty is UTC."
+    )
+
+
+class SettingsChange(Choices):
+    api_key = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=2000,
+        write_only=True,
+        help_text="The provider's key. Encrypted, never returned; empty keeps the current one.",
+    )
+
+
+class SettingsShown(Choices):
+    has_key = serializers.BooleanField(help_text="Whether a provider's key is stored.")
+    note = serializers.CharField(
+        allow_blank=True, help_text="Why the model cannot be called; empty if it can."
+    )
+    changed_at = serializers.DateTimeField(allow_null=True)
+
+
+class PalaceShown(Shape):
+    id = serializers.UUIDField()
+    user_id = serializers.CharField(allow_null=True, help_text="Null: the owner's own.")
+    drawers = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
 
 
 class UsageView(PalaceApiView):
@@ -28,25 +149,25 @@ class UsageView(PalaceApiView):
 
     @extend_schema(
         tags=TAG,
-        parameters=[owner_shapes.UsageRequest],
-        responses={200: owner_shapes.YearShown},
+        parameters=[UsageRequest],
+        responses={200: YearShown},
     )
     def get(self, request: Request) -> Response:
         """Model usage and costs of a year, by month and purpose, in the owner's time zone."""
         self.require_all_palaces()
-        params = self.read_query(owner_shapes.UsageRequest)
+        params = self.read_query(UsageRequest)
         owner = self.key.owner_id
         with timezone.override(zone_named(settings_of(owner).time_zone)):
             year = params.get("year") or timezone.localtime().year
-            rows = spending.by_month(owner, year)
-        total = sum((row.totals for row in rows), Totals())
+            rows = usage.by_month(owner, year)
+        total = sum((row.totals for row in rows), usage.Totals())
         months = [
             {"month": row.month, "purpose": row.purpose, **_totals(row.totals)} for row in rows
         ]
         return Response({"year": year, "months": months, "total": _totals(total)})
 
 
-def _totals(totals: Totals) -> dict[str, Any]:
+def _totals(totals: usage.Totals) -> dict[str, Any]:
     cost = None if totals.is_unknown else f"{totals.cost_usd:.8f}"
     return {**asdict(totals), "cost_usd": cost}
 
@@ -57,7 +178,7 @@ class PalacesView(PalaceApiView):
     @extend_schema(
         tags=TAG,
         parameters=[shapes.ListRequest],
-        responses={200: shapes.page_of(owner_shapes.PalaceShown)},
+        responses={200: shapes.page_of(PalaceShown)},
     )
     def get(self, request: Request) -> Response:
         """List the palaces of the key, oldest first: one for each person."""
@@ -76,3 +197,74 @@ def _palaces(rows: list[Palace]) -> list[dict[str, Any]]:
         }
         for palace in rows
     ]
+
+
+@method_decorator(no_variables_in_reports, name="dispatch")
+class SettingsView(PalaceApiView):
+    scopes: ClassVar[dict[str, str]] = {"PATCH": "admin"}
+
+    @extend_schema(tags=["owner"], responses={200: SettingsShown})
+    def get(self, request: Request) -> Response:
+        """Get the settings; a provider's key is never returned."""
+        self.require_all_palaces()
+        return etags.answer(request, _shown(settings_of(self.key.owner_id)))
+
+    @extend_schema(
+        tags=["owner"],
+        request=SettingsChange,
+        responses={200: SettingsShown},
+    )
+    def patch(self, request: Request) -> Response:
+        """Change some settings, for all palaces of the owner.
+
+        Choosing another provider or address removes the stored key.
+        """
+        self.require_all_palaces()
+        params = self.read(SettingsChange)
+        owner = self.key.owner_id
+        with transaction.atomic():
+            chosen = settings_for_update(owner)
+            etags.check(request, _shown(chosen))
+            _change(chosen, params)
+        return etags.answer(request, _shown(settings_of(owner)))
+
+
+def _change(chosen: MemorySettings, params: Mapping[str, Any]) -> None:
+    """
+    Raises:
+        ValidationError: a value is invalid; nothing is stored.
+    """
+    if OF_MEMORY & params.keys():
+        form = MemoryForm(_filled(MemoryForm(instance=chosen), params), instance=chosen)
+        _refuse_wrong(form)
+        form.store()
+    if OF_DREAMS & params.keys():
+        dreams = DreamForm(_filled(DreamForm(instance=chosen), params), instance=chosen)
+        _refuse_wrong(dreams)
+        dreams.store()
+    if "time_zone" in params:
+        zone = TimeZoneForm({"time_zone": params["time_zone"]})
+        _refuse_wrong(zone)
+        defaults = {"time_zone": zone.cleaned_data["time_zone"]}
+        MemorySettings.objects.update_or_create(owner_id=chosen.owner_id, defaults=defaults)
+
+
+def _filled(form: forms.BaseForm, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Form data: the current settings, updated by the request."""
+    return {**form.initial, **params}
+
+
+def _refuse_wrong(form: forms.BaseForm) -> None:
+    if not form.is_valid():
+        raise ValidationError({name: list(map(str, said)) for name, said in form.errors.items()})
+
+
+def _shown(chosen: MemorySettings) -> dict[str, Any]:
+    memory, dreams = MemoryForm(instance=chosen).initial, DreamForm(instance=chosen).initial
+    shown = {**memory, **dreams, "time_zone": chosen.time_zone}
+    return {
+        **{name: shown[name] for name in Choices().get_fields()},
+        "has_key": chosen.has_key,
+        "note": chosen.chat_model().note,
+        "changed_at": chosen.changed_at,
+    }

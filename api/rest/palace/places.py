@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest import etags
-from api.rest.palace import representations, shapes
+from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.problems import Problem, not_found
 from palace.curation.trash import move_to_trash
@@ -30,7 +30,7 @@ class PlaceView(PalaceApiView):
     def wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
         """The wing and its representation."""
         wing = self.row(Wing.objects.select_related("palace"), uuid)
-        (row,) = representations.wings(wing.palace, [wing])
+        (row,) = shapes.wings(wing.palace, [wing])
         if not row["drawers"]:
             raise not_found()
         return wing, row
@@ -40,14 +40,14 @@ class PlaceView(PalaceApiView):
         counted = rooms_of(room.wing).select_related("wing").filter(pk=room.pk).first()
         if counted is None:
             raise not_found()
-        return room, representations.rooms([counted])[0]
+        return room, shapes.rooms([counted])[0]
 
     def closet(self, uuid: UUID) -> dict[str, Any]:
         closet = self.row(Closet.objects.select_related("room__wing"), uuid)
         counted = closets_of(closet.room).select_related("room__wing").filter(pk=closet.pk).first()
         if counted is None:
             raise not_found()
-        return representations.closets([counted])[0]
+        return shapes.closets([counted])[0]
 
 
 class WingsView(PalaceApiView):
@@ -58,7 +58,7 @@ class WingsView(PalaceApiView):
         if palace is None:
             return self.page(Wing.objects.none(), ["number"], list)
         rows = Wing.objects.within(palace).filter(pk__in=list(wing_counts(palace)))
-        return self.page(rows, ["number"], lambda wings: representations.wings(palace, wings))
+        return self.page(rows, ["number"], lambda wings: shapes.wings(palace, wings))
 
 
 class WingView(PlaceView):
@@ -98,7 +98,7 @@ class WingView(PlaceView):
         """Move all drawers of a wing to the trash, for 30 days."""
         with transaction.atomic():
             wing, _ = self._locked_wing(uuid)
-            return Response(representations.batch(move_to_trash(wing)))
+            return Response(shapes.batch(move_to_trash(wing)))
 
     def _locked_wing(self, uuid: UUID) -> tuple[Wing, dict[str, Any]]:
         """The wing and its representation, locked until the transaction ends."""
@@ -132,7 +132,7 @@ class WingRoomsView(PlaceView):
     def get(self, request: Request, uuid: UUID) -> Response:
         """List a wing's rooms, newest first."""
         rooms = rooms_of(self.wing(uuid)[0]).select_related("wing")
-        return self.page(rooms, ["-started_at", "-number"], representations.rooms)
+        return self.page(rooms, ["-started_at", "-number"], shapes.rooms)
 
 
 class RoomView(PlaceView):
@@ -148,7 +148,7 @@ class RoomView(PlaceView):
             self.entered().lock()
             room, row = self.room(uuid)
             etags.check(request, row)
-            return Response(representations.batch(move_to_trash(room)))
+            return Response(shapes.batch(move_to_trash(room)))
 
 
 class RoomClosetsView(PlaceView):
@@ -156,7 +156,7 @@ class RoomClosetsView(PlaceView):
     def get(self, request: Request, uuid: UUID) -> Response:
         """List a room's topics in order."""
         closets = closets_of(self.room(uuid)[0]).select_related("room__wing")
-        return self.page(closets, ["pk"], representations.closets)
+        return self.page(closets, ["pk"], shapes.closets)
 
 
 class ClosetView(PlaceView):
@@ -172,4 +172,4 @@ class ClosetView(PlaceView):
             self.entered().lock()
             self.closet(uuid)
             closet = self.row(Closet.objects.select_related("palace", "room__wing"), uuid)
-            return Response(representations.batch(move_to_trash(closet)))
+            return Response(shapes.batch(move_to_trash(closet)))

@@ -12,13 +12,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api.rest.palace import representations, shapes
+from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.drawers import chosen
 from api.rest.palace.shapes import MOST_DRAWERS, DrawerShown, Shape
 from api.rest.problems import Problem, not_found
 from palace import tasks
-from palace.curation.purge import PURGE_IN_REQUEST_S, Purge
+from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     batch_key,
     batch_of,
@@ -28,8 +28,7 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
-from palace.models import Drawer, Palace
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, Palace
 
 MOST = 2**53
 TAG = ["trash"]
@@ -90,7 +89,7 @@ class TrashView(PalaceApiView):
         """
         palace = self.requested_palace()
         rows = Drawer.objects.within(palace) if palace else Drawer.objects.none()
-        return self.page(rows.trashed().with_place(), LAST_TRASHED_FIRST, representations.trashed)
+        return self.page(rows.trashed().with_place(), LAST_TRASHED_FIRST, shapes.trashed)
 
 
 class TrashedView(PalaceApiView):
@@ -99,7 +98,7 @@ class TrashedView(PalaceApiView):
     @extend_schema(tags=TAG, parameters=ONE, responses={200: TrashedShown})
     def get(self, request: Request, uuid: UUID) -> Response:
         """Get a drawer in the trash."""
-        return Response(representations.trashed_row(self._trashed(uuid)))
+        return Response(shapes.trashed_row(self._trashed(uuid)))
 
     @extend_schema(tags=TAG, parameters=ONE, request=None, responses={204: None})
     def delete(self, request: Request, uuid: UUID) -> Response:

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
 from bench.from_above import FromAbove
-from bench.training.learning import Learnt, figures
-from bench.training.material import Material, add_sets, gather, named_sets
+from bench.recall_training import Learnt, figures
+from bench.training_sets import Material, add_sets, gather, named_sets
 from palace.errors import UnknownRecipe
 from palace.recall.recipes import Recipe, recipe_named
 

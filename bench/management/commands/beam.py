@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bench.asked_again_command import AskedAgainCommand
+from bench.asked_again import AskedAgainCommand
 from bench.datasets import beam
 
 

@@ -11,11 +11,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
-from bench.dreams.measuring import Measured, measure, plant
-from bench.dreams.planted import BadPlanting, Group, read
-from bench.dreams.scripted import scripted_model
 from bench.from_above import FromAbove
-from bench.schema import alone_in, drop_schema, own_schema
+from bench.planted_dreams import BadPlanting, Group, Measured, measure, plant, read, scripted_model
+from bench.runs import alone_in, drop_schema, own_schema
 from palace.models import Palace
 from settings_app.models import MemorySettings
 

@@ -11,11 +11,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.facts.playing import choose_model, play
-from bench.facts.scenarios import DEV, PARTS, BadScenario, Scenario, read
-from bench.facts.scoring import Score, by_tag, details, report, score
+from bench.fact_scenarios import DEV, PARTS, BadScenario, Scenario, read
+from bench.fact_scores import Score, by_tag, choose_model, details, play, report, score
 from bench.from_above import FromAbove
-from bench.schema import alone_in, drop_schema, own_schema
+from bench.runs import alone_in, drop_schema, own_schema
 
 SCHEMA = "bench_facts"
 SHOWN = ("precision", "recall", "retired", "details", "quiet")

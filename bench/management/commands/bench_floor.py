@@ -11,19 +11,24 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from bench.command import sha256_of
+from bench import floor_regression
 from bench.datasets.base import BadData, Case, Dataset
-from bench.floor import fitting
-from bench.floor.fitting import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
-from bench.floor.measuring import measure, observe, take_in
-from bench.floor.reading import OFF_TOPIC as OFF_TOPIC_FILE
-from bench.floor.reading import PALACES, read_off_topic, read_people
+from bench.floor_questions import (
+    OFF_TOPIC_FILE,
+    PALACES,
+    measure,
+    observe,
+    read_off_topic,
+    read_people,
+    take_in,
+)
+from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
 from bench.from_above import FromAbove
-from bench.runs import palace_of
-from bench.schema import alone_in, drop_schema, own_schema, schemas
-from bench.training.material import SETS, add_sets
+from bench.logs import sha256_of
+from bench.runs import alone_in, drop_schema, own_schema, palace_of, schemas
+from bench.training_sets import SETS, add_sets
 from palace.models import Drawer
-from palace.recall.floor import PATH, load_weights
+from palace.recall.relevance import FLOOR_PATH, load_floor_weights
 
 SCHEMA = "bench_floor"
 KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)
@@ -64,16 +69,16 @@ class Command(FromAbove):
 def _fitted(*, write: bool, from_kept: bool) -> dict[str, Any]:
     facts: Mapping[str, int] = {}
     if from_kept:
-        observations = fitting.read()
+        observations = floor_regression.read()
     else:
         observations, facts = _observed()
-    models = fitting.fit_all(observations)
+    models = floor_regression.fit_all(observations)
     fitted_on = {path.name: sha256_of(path) for path in (PALACES, OFF_TOPIC_FILE)}
     if write:
-        fitting.write(observations)
+        floor_regression.write(observations)
         content = {"fitted_on": fitted_on, "models": {n: m.model for n, m in models.items()}}
-        PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        load_weights.cache_clear()
+        FLOOR_PATH.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        load_floor_weights.cache_clear()
     return {
         "fitted_on": fitted_on,
         "questions": {kind: sum(o.kind == kind for o in observations) for kind in KINDS},
@@ -83,7 +88,7 @@ def _fitted(*, write: bool, from_kept: bool) -> dict[str, Any]:
     }
 
 
-def _observed() -> tuple[list[fitting.Observation], Mapping[str, int]]:
+def _observed() -> tuple[list[floor_regression.Observation], Mapping[str, int]]:
     people = read_people()
     with alone_in(SCHEMA):
         drop_schema(SCHEMA)

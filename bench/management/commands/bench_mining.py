@@ -16,15 +16,15 @@ from tqdm import tqdm
 from bench.datasets import beam, locomo, longmemeval
 from bench.from_above import FromAbove
 from bench.metrics import percentile
-from bench.sample import conversations
-from bench.schema import own_schema
+from bench.runs import own_schema
+from bench.synthetic_palace import conversations
 from language.transcripts import Transcript
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
 from palace.mining.rooms import GROUP
 from palace.models import Palace
-from palace.pipeline.mine import mine, mine_many
-from palace.storage.indexing.passages import split
+from palace.pipeline import mine, mine_many
+from palace.storage import split_text
 
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}
 # Conversations measured in turn, so that a machine that slows down slows both alike.
@@ -83,7 +83,7 @@ def _measure(palace: Palace, transcripts: list[Transcript]) -> dict[str, float]:
     """Seconds that the bare embedder and mining take for the same messages."""
     texts = [turn.text for transcript in transcripts for turn in transcript.turns]
     limit = max_passage_chars(deployment_model())
-    passages = [text[start:end] for text in texts for start, end in split(text, limit)]
+    passages = [text[start:end] for text in texts for start, end in split_text(text, limit)]
     bare = embedder()
     started = time.perf_counter()
     tokens = bare.embed(passages)[1]

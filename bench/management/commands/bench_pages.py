@@ -11,10 +11,9 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.from_above import FromAbove
-from bench.furnish import furnish, questions
-from bench.pages import SEARCH, Browser, Page, pages_of, search_address
-from bench.sample import conversations
-from bench.schema import own_schema
+from bench.page_times import SEARCH, Browser, Page, pages_of, search_address
+from bench.runs import own_schema
+from bench.synthetic_palace import conversations, furnish, questions
 from palace.models import Drawer, Palace
 
 # Fewer would leave the trash empty.

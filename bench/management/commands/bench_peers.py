@@ -14,18 +14,16 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.command import sha256_of
 from bench.datasets import beam, locomo, longmemeval
 from bench.datasets.base import BadData, Case, Dataset
 from bench.from_above import FromAbove
-from bench.peers.catalogue import LOCI, PEERS, SYSTEMS
-from bench.peers.inside import Inside
-from bench.peers.installing import install as install_peer
-from bench.peers.outside import peer_process
-from bench.peers.sheet import Sheet
-from bench.peers.systems import PeerFailed, System
-from bench.peers.table import table
-from bench.schema import alone_in, drop_schema, own_schema
+from bench.logs import sha256_of
+from bench.peers.loci import Inside
+from bench.peers.peer_process import install as install_peer
+from bench.peers.peer_process import peer_process
+from bench.peers.results import Sheet, table
+from bench.peers.systems import LOCI, PEERS, SYSTEMS, PeerFailed, System
+from bench.runs import alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model
 
 Loader = Callable[[Path], Dataset]

@@ -10,11 +10,9 @@ from typing import Any
 
 from bench.from_above import FromAbove
 from bench.metrics import percentile
-from bench.scale import bare_comparison, intake, latency, sizes
-from bench.scale_clients import in_processes, in_threads
-from bench.scale_fill import fill, palace_named, tidy
-from bench.scale_talk import SUBJECTS, MessageGenerator
-from bench.schema import own_schema
+from bench.runs import own_schema
+from bench.scale import bare_comparison, in_processes, in_threads, intake, latency, sizes
+from bench.synthetic_rows import SUBJECTS, MessageGenerator, fill, palace_named, tidy
 from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import active_space
 

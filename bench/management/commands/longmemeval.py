@@ -6,15 +6,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bench import download
-from bench.asking import endpoint
+from bench.answer_judging import accuracy_report, judge_all
+from bench.answers import Reader, answer_all, answers_report, endpoint
 from bench.command import BenchmarkCommand, Wanted
 from bench.datasets import longmemeval
 from bench.datasets.base import Dataset
-from bench.judging import accuracy_report, judge_all
 from bench.logs import BadRun
-from bench.qa import Reader, answer_all, answers_report
-from bench.schema import alone_in, own_schema, schemas
+from bench.runs import alone_in, own_schema, schemas
 
 
 class Command(BenchmarkCommand):
@@ -32,7 +30,7 @@ class Command(BenchmarkCommand):
         super().add_arguments(parser)
         add = parser.add_argument
         add("--file", action="append", help="download: s, oracle, m, or a name; s and oracle.")
-        add("--url", default=download.ADDRESS, help="download: the folder that holds the files.")
+        add("--url", default=longmemeval.ADDRESS, help="download: the folder that holds the files.")
         add("--model", help="qa: another model of LOCI_LLM_PROVIDER than LOCI_LLM_MODEL.")
         add("--top-k", type=int, help="qa: at most so many drawers; as in the chat unless given.")
         add("--budget", type=int, help="qa: tokens of memory; as in the chat unless given.")
@@ -50,9 +48,9 @@ class Command(BenchmarkCommand):
         for name in wanted.more.get("file") or ["s", "oracle"]:
             if "/" in name or name.startswith("."):
                 raise BadRun(f"{name!r} is no file's name; say s, oracle or m.")
-            file = download.FILES.get(name) or _published(name)
-            address = wanted.more.get("url") or download.ADDRESS
-            fetched.append(download.fetch(file, folder, address))
+            file = longmemeval.FILES.get(name) or _published(name)
+            address = wanted.more.get("url") or longmemeval.ADDRESS
+            fetched.append(longmemeval.fetch(file, folder, address))
         for each in fetched:
             if not each.checked:
                 self.stderr.write(
@@ -100,13 +98,13 @@ class Command(BenchmarkCommand):
         return {**head, **accuracy_report(folder)}
 
 
-def _published(name: str) -> download.Published:
+def _published(name: str) -> longmemeval.Published:
     """A file by its name: with its checksum, where it is one of those that are known."""
-    known = {file.name: file for file in download.FILES.values()}
-    return known.get(name) or download.Published(name)
+    known = {file.name: file for file in longmemeval.FILES.values()}
+    return known.get(name) or longmemeval.Published(name)
 
 
-def _file_entry(fetched: download.Fetched) -> dict[str, Any]:
+def _file_entry(fetched: longmemeval.Fetched) -> dict[str, Any]:
     return {
         "path": str(fetched.path),
         "sha256": fetched.sha256,

@@ -12,10 +12,9 @@ from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
 from bench.from_above import FromAbove
-from bench.training.fitting import SEED
-from bench.training.learning import OF_MEANING, Learnt, figures, learn_adapter, learn_weights
-from bench.training.material import Material, add_sets, gather, named_sets
-from palace.recall.adapter import FOLDER
+from bench.recall_training import OF_MEANING, SEED, Learnt, figures, learn_adapter, learn_weights
+from bench.training_sets import Material, add_sets, gather, named_sets
+from palace.recall import LEARNT_FOLDER
 
 
 class Command(FromAbove):
@@ -47,9 +46,9 @@ class Command(FromAbove):
         self.stdout.write(json.dumps(report))
 
     def _write(self, material: Material, report: dict[str, Any]) -> None:
-        FOLDER.mkdir(exist_ok=True)
+        LEARNT_FOLDER.mkdir(exist_ok=True)
         turn = learn_adapter(material.asked)
-        np.save(FOLDER / "all-MiniLM-L6-v2.npy", turn.astype(np.float16))
+        np.save(LEARNT_FOLDER / "all-MiniLM-L6-v2.npy", turn.astype(np.float16))
         for name, leave_out, key in (
             ("default", (), "of_people_left_out"),
             ("by-words", OF_MEANING, "of_people_left_out_by_words"),
@@ -58,7 +57,7 @@ class Command(FromAbove):
             provenance = {k: report[k] for k in ("seed", "data", "questions")} | {
                 "figures_of_people_left_out": report[key]
             }
-            _save(FOLDER / f"{name}.json", learnt, provenance)
+            _save(LEARNT_FOLDER / f"{name}.json", learnt, provenance)
             report[name] = figures(
                 (each, learnt.score(each, material.names)) for each in material.examples
             )

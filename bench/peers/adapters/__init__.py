@@ -1,1 +1,1 @@
-"""What runs inside a peer's own environment: that library, the standard library and numpy."""
+"""Adapters, run in a peer's own environment: its library, the standard library and numpy."""

@@ -1,14 +1,40 @@
-"""Plain Chroma: one document a message, asked by meaning."""
+"""Plain Chroma: one document per message, semantic search."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import chromadb
 from chromadb.config import Settings
 
-from bench.peers.adapters.for_chroma import SameMiniLM
+from bench.peers.adapters.minilm import shared_model
 from bench.peers.adapters.stream import Message, Peer, serve
+
+
+class SameMiniLM(chromadb.EmbeddingFunction[list[str]]):  # type: ignore[misc]
+    """Chroma's default model under its default name, from local files.
+
+    Chroma makes one whenever it opens a collection, so the model itself is shared, as the session
+    of Chroma's own function is.
+    """
+
+    def __init__(self) -> None:
+        """Chroma warns about a function without a constructor."""
+
+    def __call__(self, input: list[str]) -> list[Any]:
+        return list(shared_model().embed(input))
+
+    @staticmethod
+    def name() -> str:
+        return "default"
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+    @staticmethod
+    def build_from_config(config: dict[str, Any]) -> SameMiniLM:
+        return SameMiniLM()
 
 
 class Chroma(Peer):

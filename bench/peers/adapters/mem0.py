@@ -1,4 +1,4 @@
-"""mem0 with no language model: every message kept as it is (`infer=False`), local Qdrant."""
+"""mem0 with no language model: every message stored verbatim (`infer=False`), local Qdrant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mem0.embeddings.base import EmbeddingBase
 from bench.peers.adapters.minilm import DIMENSIONS, shared_model
 from bench.peers.adapters.stream import Message, Peer, serve
 
-# Never asked: nothing is inferred. mem0 will not start without being told of a model.
+# Never called, because nothing is inferred; mem0 requires a model's configuration.
 _UNUSED_MODEL = {"provider": "openai", "config": {"api_key": "unused"}}
 _PERSON = "person"
 
@@ -41,7 +41,7 @@ class Mem0(Peer):
             "collection_name": "messages",
             "embedding_model_dims": DIMENSIONS,
             "path": str(folder / "qdrant"),
-            "on_disk": True,  # Else what was kept is deleted at the next start.
+            "on_disk": True,  # Otherwise the next start deletes the data.
         }
         self._memory = Memory.from_config(
             {
@@ -51,7 +51,7 @@ class Mem0(Peer):
                 "history_db_path": str(folder / "history.db"),
             }
         )
-        # Of its ways to embed none takes a function; the model is put in its place instead.
+        # mem0 cannot be given an embedding function, so the model replaces its own.
         self._memory.embedding_model = self._embed
 
     def add(self, messages: list[Message]) -> None:
@@ -73,7 +73,7 @@ class Mem0(Peer):
 
 
 def _lay_out_stopwords(cache: Path) -> None:
-    """What its keyword search fetches from a hub: lists of words to pass over, and no weights.
+    """The stop words that its keyword search would download from a hub.
 
     The folder is as that hub's client leaves it. Only English is asked for, so the other lists
     are empty.

@@ -1,4 +1,4 @@
-"""MemPalace as shipped: a drawer a message by its sweeper, asked by its hybrid search."""
+"""MemPalace as shipped: one drawer per message by its sweeper, hybrid search."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mempalace import embedding
 from mempalace.searcher import search_memories
 from mempalace.sweeper import sweep
 
-from bench.peers.adapters.for_chroma import SameMiniLM
+from bench.peers.adapters.chroma import SameMiniLM
 from bench.peers.adapters.stream import Message, Peer, serve
 
 
 class MemPalace(Peer):
     def __init__(self) -> None:
         ours = SameMiniLM()
-        # It has no setting for a model file; this function is asked wherever it embeds.
+        # It has no setting for a model file; it calls this function for all embeddings.
         embedding.get_embedding_function = lambda device=None, model=None: ours
 
     def open(self, folder: Path) -> None:
@@ -27,7 +27,7 @@ class MemPalace(Peer):
         self._keys: dict[str, str] = {}
 
     def add(self, messages: list[Message]) -> None:
-        """By way of a log as Claude Code writes it, which is what the sweeper reads."""
+        """Write a log in the format of Claude Code, which the sweeper reads."""
         session = messages[0]["session"]
         log = self._logs / f"{len(list(self._logs.iterdir()))}.jsonl"
         with log.open("w", encoding="utf-8") as file:

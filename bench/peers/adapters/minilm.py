@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 from the very files Loci uses, for libraries that would fetch it from a hub.
+"""all-MiniLM-L6-v2 from the files that Loci uses, for libraries that would download it from a hub.
 
 The same batches and the same number of threads as `llm.embedding.local`, so that every system
 gets the same vectors at the same speed.
@@ -24,7 +24,7 @@ Vectors = NDArray[np.float32]
 
 
 class MiniLM:
-    """Unit vectors of texts; what lies beyond 256 tokens is not seen."""
+    """Unit vectors of texts, cut at 256 tokens."""
 
     def __init__(self, model: Path, tokenizer: Path, threads: int) -> None:
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
@@ -60,7 +60,7 @@ class MiniLM:
 
 @cache
 def shared_model() -> MiniLM:
-    """This process's, from the files the command names, read when first asked for."""
+    """The process's model, loaded on first use from the files that the command names."""
     return MiniLM(
         Path(os.environ["PEER_MODEL"]),
         Path(os.environ["PEER_TOKENIZER"]),
@@ -69,7 +69,7 @@ def shared_model() -> MiniLM:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places grouped by length, longest first, at most BATCH_TOKENS a group with its padding."""
+    """Indices grouped by length, longest first, each group at most BATCH_TOKENS with padding."""
     batch: list[int] = []
     longest = 0
     for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):

@@ -1,8 +1,8 @@
-"""A peer's side of the talk with `bench_peers`: one JSON object a line, in and out.
+"""A peer's side of the protocol of `bench_peers`: one JSON object per line, in and out.
 
 Requests are `{"do": "open", "person"}`, `{"do": "add", "messages"}`, `{"do": "search", "query",
-"top_k"}` and `{"do": "weigh"}`. Times are taken here, around the library's own call, so that
-nothing of the talk is counted. A library that fails ends the process with its traceback.
+"top_k"}` and `{"do": "weigh"}`. Times are measured here, around the library's own call, without
+the protocol. If the library fails, the process ends with its traceback.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
-
-from bench.peers.adapters.memory import peak_memory
 
 
 class Message(TypedDict):
@@ -37,15 +36,15 @@ class Message(TypedDict):
 
 
 class Peer(ABC):
-    """One library, used the way its documentation shows, with its defaults."""
+    """One library, used as documented, with its defaults."""
 
     @abstractmethod
     def open(self, folder: Path) -> None:
-        """Begin with a person nobody knows anything of, kept below `folder`."""
+        """Begin with a new person, stored in `folder`."""
 
     @abstractmethod
     def add(self, messages: list[Message]) -> None:
-        """Take in one conversation."""
+        """Ingest one conversation."""
 
     @abstractmethod
     def search(self, query: str, top_k: int) -> list[str]:
@@ -53,8 +52,8 @@ class Peer(ABC):
 
 
 def serve(make: Callable[[], Peer]) -> None:
-    """Answer until the input ends."""
-    # What a library prints must not land between the answers.
+    """Answer requests until the input ends."""
+    # A library's own output must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     session = _PeerSession(make(), Path(os.environ["PEER_FOLDER"]))
@@ -90,3 +89,18 @@ def _timed(call: Callable[[], Any]) -> dict[str, Any]:
 
 def _bytes_in(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def peak_memory() -> int:
+    """Bytes, counted from the start of the program.
+
+    On Linux, `getrusage` starts with the parent's memory at the time of the fork, so a small
+    program started by a large one would look large.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -9,10 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from config.backup.drill import restores_whole
 from config.backup.dump import Backup, back_up, keep_newest, new_name, passphrase_from
-from config.backup.errors import BackupError
-from config.backup.tools import server_of
+from config.backup.restore import restores_whole
+from config.backup.tools import BackupError, server_of
 
 
 class Command(BaseCommand):

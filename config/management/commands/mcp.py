@@ -11,11 +11,10 @@ from django.core.management.base import BaseCommand, CommandError
 from mcp.server.stdio import stdio_server
 
 from api.mcp.callers import Caller
-from api.mcp.server import server_for
-from api.mcp.threads import finish
+from api.mcp.server import finish, server_for
 from palace.errors import PalaceError
 from palace.management.people import user_of
-from palace.sdk.owners import account_of
+from palace.sdk.operations import account_of
 from palace.sdk.process import bring_tables_up_to_date
 
 

@@ -13,17 +13,15 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from config import single
+from config import preconditions
 from config.audit import audit
 from config.backup.dump import passphrase_from
-from config.backup.errors import BackupError
 from config.backup.restore import restore
-from config.backup.tools import server_of
+from config.backup.tools import BackupError, server_of
 from config.management.commands.audit import in_words
-from palace.errors import EmbeddingMismatch
+from palace.errors import EmbeddingMismatch, WorkingMemoryAway
 from palace.models import Palace
 from palace.storage.indexing import spaces
-from palace.working.errors import WorkingMemoryAway
 
 
 class Command(BaseCommand):
@@ -54,11 +52,11 @@ class Command(BaseCommand):
             raise CommandError("--replace deletes all that the database holds. Add --yes.")
         embedded = settings.USES_EMBEDDED_SERVICES
         try:
-            with single.only_one(settings.EMBEDDED.home, "") if embedded else nullcontext():
+            with preconditions.only_one(settings.EMBEDDED.home, "") if embedded else nullcontext():
                 passphrase = passphrase_from(options["passphrase_file"])
                 server = server_of(connection.settings_dict)
                 restore(server, file, passphrase=passphrase, replace=replace, say=self.stdout.write)
-        except (BackupError, single.CannotStart) as error:
+        except (BackupError, preconditions.CannotStart) as error:
             raise CommandError(f"{error}") from error
         except (WorkingMemoryAway, redis.RedisError) as error:
             raise CommandError(

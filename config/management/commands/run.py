@@ -20,17 +20,17 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connections
 
-from config import embedded, single
-from config.backup.errors import BackupError
-from config.backup.scheduled import back_up_before_migrating
-from config.database_ready import wait_for_database
+from config import embedded, preconditions
+from config.backup.dump import back_up_before_migrating
+from config.backup.tools import BackupError
+from config.preconditions import CannotStart, wait_for_database
 from config.supervisor import Program, Supervisor
 from palace.errors import EmbeddingMismatch
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.storage.indexing import spaces
 from palace.transfer.import_jobs.spools import private_folder
-from settings_app.owner import find_owner
 from settings_app.sign_in import FIRST_LINK_LASTS, one_time_link
+from settings_app.users import find_owner
 
 HOST = "127.0.0.1"
 OWNER = "owner"
@@ -49,10 +49,10 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, **options: Any) -> None:
         self._say(f"Loci {settings.VERSION}")
-        alone = single.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
+        alone = preconditions.only_one(settings.EMBEDDED.home, f"http://{HOST}:{port}/")
         with StopSignals() as signals, contextlib.suppress(Stopped), alone as last_was_killed:
-            patience_s = single.PORT_PATIENCE_S if last_was_killed else 0
-            single.check_port(HOST, port, patience_s=patience_s)
+            patience_s = preconditions.PORT_PATIENCE_S if last_was_killed else 0
+            preconditions.check_port(HOST, port, patience_s=patience_s)
             self.signals = signals
             self._run(port)
         self._say("Loci has stopped; everything is kept for the next start.")
@@ -78,7 +78,7 @@ class Command(BaseCommand):
         try:
             saved = back_up_before_migrating(self._say)
         except (BackupError, OSError) as error:
-            raise single.CannotStart(
+            raise CannotStart(
                 f"the tables have to change, and saving them first failed: {error} Mend that; or "
                 "run `manage.py migrate` yourself to go on without a way back."
             ) from error
@@ -109,7 +109,7 @@ class Command(BaseCommand):
             start = time.monotonic()
             while not await asyncio.to_thread(_answers, port):
                 if time.monotonic() - start > READY_TIMEOUT_S:
-                    raise single.CannotStart("The web did not come up; what it said is above.")
+                    raise CannotStart("The web did not come up; what it said is above.")
                 await asyncio.sleep(0.1)
             self._say(f"  ready in {time.monotonic() - start:.1f} s\n")
             self._say(f"Open this address to sign in; it works once:\n\n  {link}\n")
@@ -170,7 +170,7 @@ def _check_embedding_model() -> None:
     try:
         spaces.verify()
     except EmbeddingMismatch as error:
-        raise single.CannotStart(str(error)) from None
+        raise CannotStart(str(error)) from None
 
 
 def _make_owner() -> User:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from language.candidate import Candidate, Words
-from language.english.facts.clauses import spelt_out
 from language.english.facts.dates import read_ahead
 from language.english.facts.people import NOT_NAMES, Person
 from language.english.facts.phrasing import third
-from language.english.facts.values import DAY, FIGURE, WEEKDAY
-from language.predicates import UNRESOLVED
+from language.english.facts.sentences import spelt_out
+from language.english.facts.vocabulary import DAY, FIGURE, WEEKDAY
+from language.facts import UNRESOLVED, Candidate, Words
 
 _SIGNAL = (
     r"(?:no,? wait|wait,? no|wait|sorry|apologies|oops|whoops|ups|correction|typos?"

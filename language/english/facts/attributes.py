@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from language.candidate import Candidate, Words
-from language.english.facts.grammar import without_fillers
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import RELATIONS, Company, Person
 from language.english.facts.phrasing import article
@@ -19,9 +17,11 @@ from language.english.facts.possessions import (
     favourite_of,
     name_of,
 )
-from language.english.facts.roles import role_in
 from language.english.facts.rules import phrase_of
 from language.english.facts.subjects import corrects, without_openers
+from language.english.facts.verbs import without_fillers
+from language.english.facts.vocabulary import role_in
+from language.facts import Candidate, Words
 
 _WHOSE = r"(?:(?:my |our |the )?(?P<whose>[\w-]+)'s|my|our|(?P<theirs>his|her|its)|(?=rent here ))"
 _AFTER = re.compile(r"\A(?:since|after|as of|from) (?:the |my |our )?\w+,? (?=(?:my|our) )", re.I)

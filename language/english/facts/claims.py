@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from language.candidate import USER, Candidate, Thing
-from language.english.facts.claim import PAST_TENSES, Claim, without_reasons
 from language.english.facts.dates import When, read_ahead, read_when
-from language.english.facts.grammar import Tense, Verb, without_fillers
-from language.english.facts.patterns_events import EVENTS, GREAT_STEPS, MOVES
+from language.english.facts.events_and_plans import EVENTS, GREAT_STEPS, MOVES, plans_of, wishes_of
 from language.english.facts.patterns_health import HEALTH
 from language.english.facts.patterns_home import HOME
 from language.english.facts.patterns_identity import IDENTITY
@@ -19,10 +16,18 @@ from language.english.facts.patterns_study import STUDY
 from language.english.facts.patterns_tastes import HABIT_VERBS, OFTEN, TASTES
 from language.english.facts.patterns_work import WORK
 from language.english.facts.phrasing import article, listed, sentence, third
-from language.english.facts.plans import plans_of, wishes_of
-from language.english.facts.products import is_product
-from language.english.facts.roles import role_in
-from language.english.facts.rules import Mode, Rule, bare, phrase_of
+from language.english.facts.rules import (
+    PAST_TENSES,
+    Claim,
+    Mode,
+    Rule,
+    bare,
+    phrase_of,
+    without_reasons,
+)
+from language.english.facts.verbs import Tense, Verb, without_fillers
+from language.english.facts.vocabulary import is_product, role_in
+from language.facts import USER, Candidate, Thing
 
 _BY_ITSELF = frozenset(
     "run swim cycle jog meditate journal dance paint draw garden knit hike climb row"

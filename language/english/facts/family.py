@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from language.candidate import Candidate, Thing, Words
-from language.english.facts.claim import Claim
 from language.english.facts.dates import When, read_when
-from language.english.facts.grammar import Tense
 from language.english.facts.people import PLURALS, RELATIONS, Company, Person
 from language.english.facts.phrasing import article, sentence
 from language.english.facts.possessions import name_of
+from language.english.facts.rules import Claim
+from language.english.facts.verbs import Tense
+from language.facts import Candidate, Thing, Words
 
 _COUNT = (
     r"(?:an?|one|two|three|four|five|six|seven|eight|no|twin|several|some|another|a second"

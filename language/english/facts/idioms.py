@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from language.candidate import Candidate, Thing, Words
 from language.english.facts.dates import read_ahead, read_when
 from language.english.facts.people import NOT_NAMES, Company, Person
 from language.english.facts.phrasing import article
-from language.english.facts.roles import role_in
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
+from language.english.facts.vocabulary import role_in
+from language.facts import Candidate, Thing, Words
 
 _SUM = (
     r"[€$£]? ?\d[\d.,]*\d?k?(?: ?(?:€|euros?|dollars|pounds|quid))?"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from language.candidate import USER, Candidate, Words
-from language.english.facts.clauses import spelt_out
 from language.english.facts.people import Company
 from language.english.facts.phrasing import third
-from language.english.facts.roles import LANGUAGE
-from language.english.facts.sentences import BLOT, Sentence
+from language.english.facts.sentences import BLOT, Sentence, spelt_out
+from language.english.facts.vocabulary import LANGUAGE
+from language.facts import USER, Candidate, Words
 
 _STANDING = re.compile(
     r"\A(?:(?:ok|okay|also|and|but|please|pls|so|btw|thanks|from now on"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.candidate import Candidate, Thing, Words
 from language.english.facts.people import Company
 from language.english.facts.phrasing import third
-from language.english.facts.products import is_product
 from language.english.facts.rules import bare, phrase_of
 from language.english.facts.subjects import without_openers
+from language.english.facts.vocabulary import is_product
+from language.facts import Candidate, Thing, Words
 
 _GOOD = frozenset(
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.english.facts.roles import DIET
 from language.english.facts.rules import Mode, row, table_of
+from language.english.facts.vocabulary import DIET
 
 _CONDITIONS = (
     r"(?:asthma|diabetes|type [12] diabetes|epilepsy|migraines?|adhd|add|autism"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.products import is_product
-from language.english.facts.roles import NATION
 from language.english.facts.rules import Mode, Options, bare, row, table_of
+from language.english.facts.vocabulary import NATION, is_product
 
 _DWELLING = (
     r"(?:an?|the|our|my)(?: [\w-]+){0,3} (?:flat|apartment|house|studio|van|cottage"

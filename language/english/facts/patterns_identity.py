@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from language.english.facts.people import NOT_NAMES
-from language.english.facts.roles import NATION, role_in
 from language.english.facts.rules import Mode, Options, row, table_of
+from language.english.facts.vocabulary import NATION, role_in
 
 _NUMBERS = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.products import is_product
-from language.english.facts.roles import LANGUAGE
 from language.english.facts.rules import Mode, bare, row, table_of
+from language.english.facts.vocabulary import LANGUAGE, is_product
 
 _NAMED = tuple(LANGUAGE.removeprefix("(?:").removesuffix(")").split("|"))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.english.facts.roles import is_learner, role_in
 from language.english.facts.rules import Mode, Options, row, table_of
+from language.english.facts.vocabulary import is_learner, role_in
 
 _EMPLOYER = r"(?P<o>.+?),?(?: as (?P<role>.+))?\Z"
 _FIELDS = (

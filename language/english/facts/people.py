@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from language.candidate import USER, Thing
+from language.facts import USER, Thing
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from language.english.facts.grammar import Tense
-from language.english.facts.verbs import gerund, past, third_person
+from language.english.facts.verbs import Tense, gerund, past, third_person
 
 _PRONOUNS = {
     "i am": "they are", "i have": "they have", "i was": "they were", "i": "they", "we": "they",

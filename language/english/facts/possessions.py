@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from language.candidate import Candidate, FactType, Thing, Words
 from language.english.facts.dates import read_ahead
-from language.english.facts.grammar import without_fillers
 from language.english.facts.patterns_identity import is_name
 from language.english.facts.people import Company, Person
 from language.english.facts.phrasing import article, third
-from language.english.facts.roles import role_in
 from language.english.facts.rules import bare, phrase_of
-from language.english.facts.values import FIGURE, MONTH
+from language.english.facts.verbs import without_fillers
+from language.english.facts.vocabulary import FIGURE, MONTH, role_in
+from language.facts import Candidate, FactType, Thing, Words
 
 THE_DAY = re.compile(
     rf"(?P<value>(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?:,? \d{{4}})?"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
-from language.candidate import Candidate, Words
 from language.english.facts import guards
 from language.english.facts.amendments import (
     Setting,
@@ -17,22 +16,20 @@ from language.english.facts.amendments import (
     said_wrongly,
 )
 from language.english.facts.attributes import attributes_of
-from language.english.facts.claim import Claim
 from language.english.facts.claims import candidates_of
-from language.english.facts.clauses import Clause, clauses_of, spelt_out
 from language.english.facts.family import households_of, introductions_of
-from language.english.facts.grammar import read_verb
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
 from language.english.facts.opinions import opinions_of
 from language.english.facts.people import ABSENT, NOT_NAMES, PLURALS, RELATIONS, Company, Person
 from language.english.facts.phrasing import article
-from language.english.facts.roles import DIET, NATION, role_in
-from language.english.facts.sentences import Sentence, sentences_of
+from language.english.facts.rules import Claim
+from language.english.facts.sentences import Clause, Sentence, clauses_of, sentences_of, spelt_out
 from language.english.facts.subjects import FRAGMENT, Subject, subject_of, takes_back
 from language.english.facts.subordinate_clauses import asides_of, is_parted, parted
-from language.english.facts.verbs import THIRD
-from language.predicates import HEARSAY, is_single
+from language.english.facts.verbs import THIRD, read_verb
+from language.english.facts.vocabulary import DIET, NATION, role_in
+from language.facts import HEARSAY, Candidate, Words, is_single
 from language.transcripts import Turn
 
 _MOST_CHARS = 240

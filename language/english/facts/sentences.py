@@ -1,10 +1,12 @@
-"""Sentences of a message, each where it stands, with what is not the writer's own blotted out."""
+"""Sentences of a message, and their clauses: stretches with a subject and a verb of their own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from language.english.facts.verbs import BASE, PAST, THIRD
 
 # Of a longer message the beginning is read; a longer sentence is no sentence but a paste.
 READ_CHARS = 12_000
@@ -91,3 +93,178 @@ def _sentence(text: str, start: int, end: int, *, question: bool) -> Iterator[Se
         return
     first = start + piece.index(bare)
     yield Sentence(bare, first, first + len(bare), question)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Characters `start` to `end` of a message.
+
+    Attributes:
+        text: The same words with contractions spelt out, so of another length.
+        elided: It leaves out its subject, which is that of the clause before: "and work at Acme".
+        relative: It goes on about whom the clause before ends with: "who lives in Porto".
+    """
+
+    text: str
+    start: int
+    end: int
+    elided: bool = False
+    relative: bool = False
+
+
+_STARTS = (
+    r"(?:I|I'(?:m|ve|ll|d)|i|i'm|[Ww]e|[Ww]e'(?:re|ve|ll|d)|[Mm]y|[Oo]ur|[Hh]e|[Ss]he"
+    r"|[Hh]e's|[Ss]he's"
+    r"|[Tt]hey|[Tt]hey're|[Tt]hey've|[Ii]t|[Ii]t's|[Ii]ts|User|[Tt]here|[Tt]his|[Tt]hat"
+    r"|[Tt]hat's|[Yy]ou|[Yy]our|call me"
+    r"|[Hh]is|[Hh]er|what|how|which|why|where|can|could|would|should|do|does|did|is|are"
+    r"|any|please|if"
+    r"|unless|when|whether|let|not|worth|tips|ideas|advice|thoughts|suggestions|y'all|best"
+    r"|[A-Z][a-z]+(?= (?:is|has|lives|works|moved|goes|loves|hates|studies)\b))"
+)
+_JOINT = re.compile(
+    r"(?:\s*(?:;|:|--|—|–|\s-\s|,|\()\s*(?:and|but|so|because|cause|although|though"
+    r"|plus|then|since|while"
+    r"|whereas|yet|or|as|although|given that|now that|even though|now)?\s*"
+    r"|\s+(?:given that|now that|even though|and|but|so|because|although|though|while"
+    r"|plus|whereas|or)\s+)"
+    rf"(?={_STARTS}(?![\w']))|\s*:\s+(?=(?:since|in|on|last|next|from|this)\s)"
+)
+_ELISION = re.compile(r"(?:\s*,)?\s+(?:and|but)(?:\s+then)?\s+(?=[a-z])|\s*,\s*(?=[a-z]+\s)")
+_RELATIVE = re.compile(r"\s*,?\s+who(?='s\b|\s+(?:is|has|also|just|now|[a-z]+s|[a-z]+ed)(?:\s|\Z))")
+_BLOCKS_BASE = re.compile(
+    r"\b(?:to|will|would|can|could|should|might|may|must|let|lets|not)\b|n't\b|'ll\b"
+    r"|'d\b|'(?:re|m) \w+ing\b"
+)
+_SKIPPED = frozenset(
+    "then now also recently just currently have has never do does did not always usually finally "
+    "even already still really am was used no".split()
+)
+# Third persons and pasts that are nouns or participles at least as often.
+_NOT_ALONE = frozenset(
+    "like likes works plays loves runs walks needs wants uses moves names plans goes visits drinks"
+    " reads turns changes designs travels".split()
+)
+
+# "Noor's qualified", "my job's at Bosch": no possessive, as what follows gives away.
+_WHO = (
+    r"((?:\A|[,;:(] ?|\b(?:and|but|so|because|since|while|that|as|now|well|hi|hey),? )"
+    r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er) (?:\w+ ){0,2})?(?![Bb]achelor|[Mm]aster|[Ll]et)"
+    r"(?:[A-ZÀ-ÖØ-Þ][\w-]+|[a-z][\w-]*[a-rt-z]))"
+)
+_EAGER = r"(?:just|now|also|finally|recently|already|really|only|still|currently|always)"
+_HAS = (
+    r"been(?! cancel)|had|got|gone|moved|left|become|qualified|turned|stopped|started|quit"
+    r"|retired|passed"
+    r"|finished|joined|lost|died|broken|given|graduated|changed|decided|taken up|sold|bought"
+)
+_IS = (
+    r"cancelled\b|canceled\b|an? |not |no longer |in |at |on |off\b|from |[£$€]\d|\w{3,}ing "
+    r"|called |named "
+    r"|married |the |my "
+)
+
+# Each with a part of it that is looked for first, which is much quicker than the pattern.
+_CONTRACTIONS = (
+    ("an't", re.compile(r"\b([Cc])an't\b"), r"\1annot"),
+    ("on't", re.compile(r"\b[Ww]on't\b"), "will not"),
+    ("n't", re.compile(r"(\w)n't\b"), r"\1 not"),
+    ("'m", re.compile(r"\b[Ii]'m\b"), "I am"),
+    ("'ve", re.compile(r"(\w)'ve\b"), r"\1 have"),
+    ("'ll", re.compile(r"(\w)'ll\b"), r"\1 will"),
+    ("'re", re.compile(r"(\w)'re\b"), r"\1 are"),
+    ("'d", re.compile(r"(\w)'d (?=been\b|better\b)"), r"\1 had "),
+    ("'d", re.compile(r"\b([Ii]|[Ww]e|[Hh]e|[Ss]he|[Tt]hey)'d\b"), r"\1 would"),
+    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_HAS})(?![\w-]))"), r"\1 has "),
+    ("'s", re.compile(rf"{_WHO}'s (?=(?:{_EAGER} )*(?:{_IS}))"), r"\1 is "),
+    (
+        "'s",
+        re.compile(
+            r"\b([Hh]e|[Ss]he|[Ii]t|who)'s (?=(?:also |just |recently )?(?:been|got|had)\b)"
+        ),
+        r"\1 has ",
+    ),
+    ("'s", re.compile(r"\b([Hh]e|[Ss]he|[Ii]t|[Tt]hat|[Tt]here|who|[Ww]hat)'s\b"), r"\1 is"),
+    ("'s", re.compile(r"\b(name|birthday|favou?rite \w+)'s (?=\S)"), r"\1 is "),
+    ("gonna", re.compile(r"\bgonna\b"), "going to"),
+    ("wanna", re.compile(r"\bwanna\b"), "want to"),
+    ("nymore", re.compile(r"\banymore\b"), "any more"),
+    ("im ", re.compile(r"\bim\b"), "I am"),
+    ("Im ", re.compile(r"\bIm\b"), "I am"),
+    ("i ", re.compile(r"\bi\b(?!\.)"), "I"),
+)
+
+
+def spelt_out(text: str) -> str:
+    """Contractions in full, on one line."""
+    text = " ".join(text.split())
+    for part, pattern, full in _CONTRACTIONS:
+        if part in text:
+            text = pattern.sub(full, text)
+    return text
+
+
+def clauses_of(sentence: Sentence) -> Iterator[Clause]:
+    start = 0
+    for joint in _JOINT.finditer(sentence.text):
+        if "and" in joint[0] and _is_pair(sentence.text[start : joint.start()]):
+            continue
+        if joint.start() > start:
+            yield from _parts(sentence, start, joint.start())
+        start = joint.end()
+    yield from _parts(sentence, start, len(sentence.text))
+
+
+def _is_pair(before: str) -> bool:
+    """ "Piet | and I divorced": what stands before has no verb, so it is one subject."""
+    words = before.lower().split()
+    verbs = ("am", "are", "is", "was", "i'm", "were", "i've")
+    return 0 < len(words) <= 5 and not any(
+        word in BASE or word in PAST or word in THIRD or word in verbs for word in words
+    )
+
+
+def _parts(sentence: Sentence, start: int, end: int) -> Iterator[Clause]:
+    """Split off what goes on without a subject: "I live in Porto | and work at Acme"."""
+    text, first = sentence.text, start
+    elided = relative = False
+    for joint in _inner_joints(text, start, end):
+        is_relative = "who" in joint[0]
+        if not is_relative and not _goes_on(text[first : joint.start()], text[joint.end() : end]):
+            continue
+        yield _clause(sentence, first, joint.start(), elided=elided, relative=relative)
+        first, elided, relative = joint.end(), not is_relative, is_relative
+    yield _clause(sentence, first, end, elided=elided, relative=relative)
+
+
+def _inner_joints(text: str, start: int, end: int) -> list[re.Match[str]]:
+    found = [*_ELISION.finditer(text, start, end), *_RELATIVE.finditer(text, start, end)]
+    return sorted(found, key=lambda joint: joint.start())
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether what follows an "and" is a verb that agrees with the one before."""
+    words = after.split(maxsplit=4)[:4]
+    skipped = 0
+    while words and words[0] in _SKIPPED:
+        words, skipped = words[1:], skipped + 1
+    if not words:
+        return False
+    word = words[0].strip(",.")
+    if skipped and (word in PAST or word in BASE or word in THIRD or "used" in after[:12]):
+        return True
+    if word in PAST and word not in BASE:
+        return True
+    if len(words) < 2 or word in _NOT_ALONE:
+        return word in _NOT_ALONE and len(words) > 1 and words[1] in ("at", "for", "as", "in", "to")
+    if word in THIRD:
+        return True
+    return word in BASE and not _BLOCKS_BASE.search(before)
+
+
+def _clause(sentence: Sentence, start: int, end: int, *, elided: bool, relative: bool) -> Clause:
+    raw = sentence.text[start:end]
+    bare = raw.strip(" \t\r\n,.;:()-—–")
+    first = sentence.start + start + raw.index(bare) if bare else sentence.start + start
+    text = spelt_out(bare)
+    return Clause(text, first, first + len(bare), elided=elided, relative=relative)

@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from language.candidate import Candidate, Words
-from language.english.facts.clauses import Clause, spelt_out
 from language.english.facts.people import Person
-from language.english.facts.roles import role_in
-from language.english.facts.sentences import Sentence
+from language.english.facts.sentences import Clause, Sentence, spelt_out
 from language.english.facts.verbs import ING, PAST, past
-from language.predicates import SPOUSE
+from language.english.facts.vocabulary import role_in
+from language.facts import SPOUSE, Candidate, Words
 
 _NAME = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž][\w'’.&-]+(?: [A-ZÀ-ÖØ-Þ][\w'’&-]+){0,2})"
 _HOME = (

@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from language.candidate import USER, Candidate
 from language.english.facts.people import RELATIONS
-from language.english.facts.values import MONTH, NUMBER_WORD
-from language.english.judging.word_overlap import same
+from language.english.facts.vocabulary import MONTH, NUMBER_WORD
+from language.english.judging.wording import same
 from language.english.lexicon import words
-from language.judging import Judgement, Known, Verdict
+from language.facts import USER, Candidate, Judgement, Known, Verdict
 
 # Whether the palace knows a name as that of a tool.
 IsTool = Callable[[str], bool]

@@ -7,24 +7,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from language.candidate import Candidate, Thing
-from language.english.facts.values import NUMBER_WORD
-from language.english.judging.amendments import judge_amendment
-from language.english.judging.denials import (
+from language.english.facts.vocabulary import NUMBER_WORD
+from language.english.judging.topic_rules import (
     judge_denial,
     judge_denial_of_nothing,
     judge_denied_before,
-    judge_past,
-)
-from language.english.judging.employment import judge_work
-from language.english.judging.opinions import (
     judge_instruction,
     judge_opinion,
     judge_opinion_of_speaker,
+    judge_past,
     judge_stance,
+    judge_work,
 )
+from language.english.judging.unresolved import judge_amendment
 from language.english.judging.verdicts import Rule, is_about, repeated, rival_of, updated
-from language.english.judging.word_overlap import (
+from language.english.judging.wording import (
     denies,
     overlap,
     same,
@@ -33,8 +30,18 @@ from language.english.judging.word_overlap import (
     without_figures,
     words_of,
 )
-from language.judging import Change, Judgement, Known, KnownFact, Verdict
-from language.predicates import HEARSAY, UNRESOLVED, is_single
+from language.facts import (
+    HEARSAY,
+    UNRESOLVED,
+    Candidate,
+    Change,
+    Judgement,
+    Known,
+    KnownFact,
+    Thing,
+    Verdict,
+    is_single,
+)
 
 # From this cosine on, two statements with one subject and predicate say the same.
 SAME_BY_MEANING = 0.95

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from language.candidate import Candidate
-from language.judging import Change, Judgement, Known, KnownFact, Verdict
-from language.predicates import is_single
+from language.facts import Candidate, Change, Judgement, Known, KnownFact, Verdict, is_single
 from language.slugs import slug_of
 
 # A statement with one predicate may deny or replace a fact with another one of its family.

@@ -13,8 +13,7 @@ import numpy as np
 from language.english.lexicon import stem_all, stems
 from language.english.topics.phrases import Phrase, candidate_phrases
 from language.english.topics.prose import first_words, is_english, prose
-from language.english.topics.segments import normalised
-from language.extraction import Context, Embed, TopicFound, Vectors
+from language.extraction import Context, Embed, TopicFound, Vectors, normalised
 from language.transcripts import Turn
 
 TITLE_CHARS = 60

@@ -1,25 +1,222 @@
-"""Reading a window without a language model: word lists, patterns and the local embedder."""
+"""Read a window of messages without a language model: word lists, patterns, local embedder."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from language.english.dates.expressions import times
-from language.english.names.finding import find_entities
+import numpy as np
+
+from language.english.name_kinds import is_personal
+from language.english.names import Named, find_entities, gather
 from language.english.preference import preference_strength
-from language.english.topics.draft import Draft
 from language.english.topics.prose import prose
-from language.english.topics.subjects import find_wing
 from language.english.topics.titles import (
+    Read,
+    Shortlist,
+    contested,
     continues,
     conversation_title,
     fallback_title,
     is_real_title,
+    title_candidates,
     topic_titles,
 )
-from language.extraction import Context, Embed, EntityFound, Extraction, TopicFound, Vectors
+from language.english.topics.wings import compared, find_wing
+from language.extraction import (
+    Context,
+    Embed,
+    EntityFound,
+    Extraction,
+    TopicFound,
+    Vectors,
+    normalised,
+)
 from language.transcripts import Turn
+
+# No topic is shorter than this many turns.
+LEAST_TURNS = 4
+# Turns (or exchanges) on each side of a gap that are compared.
+_REACH = 3
+# How far likeness must fall below its surroundings, on both sides together, and below what level.
+_DEPTH = 0.35
+_LEVEL = 0.5
+
+
+def segments(window: Sequence[Turn], vectors: Vectors | None) -> list[tuple[int, int]]:
+    """First and last turn of each stretch about one thing; they cover the window in order."""
+    last = len(window) - 1
+    if vectors is None or len(window) < 2 * LEAST_TURNS:
+        return [(0, last)]
+    starts = _exchange_starts(window)
+    units = _unit_vectors(window, vectors, starts)
+    cuts = sorted(starts[gap] for gap in _gaps(units, starts, len(window)))
+    firsts = [0, *cuts]
+    return list(zip(firsts, [*(cut - 1 for cut in cuts), last], strict=True))
+
+
+def _exchange_starts(window: Sequence[Turn]) -> list[int]:
+    """A question and its answer stay together; among people each turn stands for itself."""
+    if all(turn.role == "user" for turn in window):
+        return list(range(len(window)))
+    between_people = all(turn.speaker for turn in window)
+    return [
+        at for at, turn in enumerate(window) if at == 0 or between_people or turn.role == "user"
+    ]
+
+
+def _unit_vectors(window: Sequence[Turn], vectors: Vectors, starts: list[int]) -> Vectors:
+    """One unit vector an exchange; what was asked counts for more than what was answered."""
+    weights = np.array([_weight(turn) for turn in window], np.float32)[:, None]
+    sums = np.add.reduceat(vectors * weights, starts, axis=0)
+    return normalised(sums)
+
+
+def _weight(turn: Turn) -> float:
+    # A word or two of assent lies anywhere in the space.
+    substance = min(len(turn.text), 80) / 80
+    return (0.05 + substance) * (1.0 if turn.role == "user" or turn.speaker else 0.5)
+
+
+def _gaps(units: Vectors, starts: list[int], turns: int) -> list[int]:
+    """Indices of the units that begin a new topic, the deepest dips first."""
+    likeness = _likeness(units)
+    depths = _depths(likeness)
+    chosen: list[int] = []
+    edges = [0, turns]
+    for at in np.argsort(-depths, kind="stable"):
+        gap = int(at) + 1
+        if depths[at] < _DEPTH or likeness[at] > _LEVEL:
+            continue
+        if all(abs(starts[gap] - edge) >= LEAST_TURNS for edge in edges):
+            chosen.append(gap)
+            edges.append(starts[gap])
+    return chosen
+
+
+def _likeness(units: Vectors) -> Vectors:
+    """Cosine of the stretches before and after each gap; one less than there are units."""
+    sums = np.vstack([np.zeros_like(units[:1]), np.cumsum(units, axis=0)])
+    gaps = np.arange(1, len(units))
+    before = normalised(sums[gaps] - sums[np.maximum(gaps - _REACH, 0)])
+    after = normalised(sums[np.minimum(gaps + _REACH, len(units))] - sums[gaps])
+    return np.asarray((before * after).sum(axis=1), np.float32)
+
+
+def _depths(likeness: Vectors) -> Vectors:
+    """How far each value lies below the nearest rise on either side, added up."""
+    depths = np.zeros_like(likeness)
+    for at, here in enumerate(likeness):
+        depths[at] = sum(_climb(side, here) - here for side in (likeness[at::-1], likeness[at:]))
+    return depths
+
+
+def _climb(values: Vectors, start: float) -> float:
+    top = start
+    for value in values:
+        if value < top:
+            break
+        top = value
+    return float(top)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """
+    Attributes:
+        spans: First and last turn of each stretch about one thing.
+        shortlists: For each stretch the phrases that may be its title.
+        compared: What else is compared by meaning.
+    """
+
+    reads: Sequence[Read]
+    named: Named
+    spans: Sequence[tuple[int, int]]
+    shortlists: Sequence[Shortlist]
+    compared: Sequence[str]
+
+    def texts(self) -> Iterator[str]:
+        """What reading the window will have embedded, as far as can be told."""
+        yield from self.compared
+        for shortlist in self.shortlists:
+            yield from contested(shortlist)
+
+
+def draft(window: Sequence[Turn], vectors: Vectors | None, context: Context) -> Draft:
+    """Of a window of at least one turn; of what is known only title and speakers are used."""
+    reads = [_read(turn) for turn in window]
+    spans = segments(window, vectors)
+    names = {*context.speakers, *(turn.speaker for turn in window)}
+    speakers = frozenset(part for name in names for part in name.lower().split())
+    return Draft(
+        reads,
+        gather(reads),
+        spans,
+        title_candidates(reads, spans, speakers),
+        compared(reads, context),
+    )
+
+
+def _read(turn: Turn) -> Read:
+    asks = turn.role == "user" or is_personal(turn.speaker)
+    return Read(turn, prose(turn.text), asks)
+
+
+_NUMBER = (
+    r"(?:\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten|twelve"
+    r"|a couple of|a few|several)"
+)
+_UNIT = r"(?:day|night|week|weekend|fortnight|month|year|decade)s?"
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = (
+    # "may" and "march" are words as well.
+    r"(?:january|february|(?-i:March|May)|april|june|july|august|september|october|november"
+    r"|december|(?-i:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec))\b\.?"
+)
+_SEASON = r"(?:spring|summer|autumn|winter|fall)"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+
+_TIME = re.compile(
+    rf"\b(?:"
+    rf"(?:the\s)?day\s(?:before\syesterday|after\stomorrow)"
+    rf"|(?:yesterday|today|tomorrow|tonight)(?:\s(?:morning|afternoon|evening|night))?"
+    rf"|(?:last|next|this(?:\spast)?|the\sfollowing|the\sother|past)\s"
+    rf"(?:{_WEEKDAY}s?|(?:mon|tues|tue|wed|thurs|thu|fri|sat|sun)\b|{_MONTH}|{_SEASON}"
+    rf"|weekend|week|month|year|night|evening|morning)"
+    rf"(?:\s(?:morning|afternoon|evening|night))?"
+    rf"|(?:\d{{1,2}}|a few|several)\s(?:minute|hour)s\sago"
+    rf"|{_NUMBER}\s{_UNIT}\s(?:ago|from\snow)"
+    rf"|in\s{_NUMBER}\s{_UNIT}"
+    rf"|(?:since|in|by|until|back\sin|early|late)\s(?:the\s)?(?:19|20)\d\d"
+    rf"|{_DAY}\s(?:of\s)?{_MONTH}(?:,?\s(?:19|20)\d\d)?"
+    rf"|{_MONTH}\s{_DAY}\b(?!:)(?:,?\s(?:19|20)\d\d)?"
+    rf"|{_MONTH},?\s(?:19|20)\d\d"
+    rf"|(?:19|20)\d\d-\d\d-\d\d"
+    rf"|\d{{1,2}}/\d{{1,2}}/(?:19|20)?\d\d"
+    rf"|on\s{_WEEKDAY}s?|every\s{_WEEKDAY}"
+    rf"|in\s(?:early\s|mid-|late\s)?(?:{_SEASON}\b|(?-i:January|February|March|April|May|June"
+    rf"|July|August|September|October|November|December)\b)"
+    rf")(?!\w)",
+    re.IGNORECASE,
+)
+# What is longer is pasted matter or an essay, full of dates that are nobody's.
+_READ_CHARS = 1500
+# Nearly every time expression holds one of these; most messages hold none.
+_MAYBE = re.compile(
+    r"day|week|month|year|night|\d|last|next|ago|in (?:early|mid|late|the|[A-Z])|tomorrow|[a-z]er\b"
+)
+
+
+def times(prose: str) -> tuple[str, ...]:
+    """Each expression once, in the order of the text, as written."""
+    read = prose[:_READ_CHARS]
+    if not _MAYBE.search(read):
+        return ()
+    found = (" ".join(match.group().split()) for match in _TIME.finditer(read))
+    return tuple(dict.fromkeys(time.rstrip(".") for time in found))
+
 
 _LETTERS = {"person": "p", "place": "l", "event": "e", "item": "i", "project": "i"}
 

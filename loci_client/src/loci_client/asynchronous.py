@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 from loci_client.calls import Awaits, C_co, Call, awaiting
 from loci_client.episodes import EpisodeCalls
 from loci_client.links import RETRIES, TIMEOUT_S, AsyncLink, way_to
-from loci_client.server import ServerCalls
+from loci_client.service import ServerCalls
 from loci_client.working import ConversationCalls, EntryCalls
 
 R = TypeVar("R")

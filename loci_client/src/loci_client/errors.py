@@ -1,4 +1,5 @@
-"""The client's errors: those of palace.sdk, and network errors.
+"""The client's errors: those of palace.sdk, and network errors; and how a server's error responses
+become them.
 
 Each has a stable `code`, and a message that says what is wrong and what to do.
 """
@@ -6,6 +7,8 @@ Each has a stable `code`, and a message that says what is wrong and what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 
@@ -158,3 +161,85 @@ class BadAnswer(PalaceError):
     """The response is not from Loci, or from an incompatible version."""
 
     code = "bad_answer"
+
+
+_OWN_CODES: dict[str, type[PalaceError]] = {
+    kind.code: kind
+    for kind in (
+        *(ScopeError, WrongPalace, NotFoundError, BadInput),
+        *(BadFilter, EmptyQuery, TooMuch, NamespaceFull),
+        *(NotItsOwn, WorkingMemoryAway, LLMError, EmbeddingError),
+        *(VectorStoreError, SetupError, TooManyRequests),
+        *(FactConflict, AmbiguousSession),
+    )
+}
+# The server's codes are more specific; in palace.sdk, and so here, they share a class.
+_FINER_CODES: dict[str, type[PalaceError]] = {
+    "bad_json": BadInput,
+    "unstorable_text": BadInput,
+    "no_such_fact": NotFoundError,
+    "too_large": TooMuch,
+    "model_unavailable": EmbeddingError,
+    "database_unavailable": VectorStoreError,
+}
+# For unknown codes.
+_STATUSES: dict[int, type[PalaceError]] = {
+    400: BadInput,
+    401: KeyRefused,
+    403: KeyRefused,
+    404: NotFoundError,
+    413: TooMuch,
+    429: TooManyRequests,
+    502: ServerAway,
+    503: ServerAway,
+    504: ServerAway,
+}
+_PASSING_STATUSES = {429, 502, 503, 504}
+_PASSING_CODES = {"idempotency_in_progress"}
+
+
+def problem_of(status: int, headers: Mapping[str, str], body: object) -> PalaceError:
+    """
+    Args:
+        status: 300 or above.
+        body: The parsed JSON; None if it is not JSON.
+    """
+    after_s = retry_after_s(headers.get("retry-after", ""))
+    if not isinstance(body, Mapping) or not isinstance(body.get("code"), str):
+        return _not_ours(status, headers, after_s)
+    code, fields = body["code"], body.get("errors")
+    known = _OWN_CODES.get(code) or _FINER_CODES.get(code)
+    kind = known or _STATUSES.get(status, PalaceError)
+    return kind(
+        str(body.get("detail") or f"The server answered {status}, and did not say why."),
+        code="" if known else code,
+        status=status,
+        errors=fields if isinstance(fields, Mapping) else None,
+        retry_after_s=after_s,
+        may_pass=status in _PASSING_STATUSES or code in _PASSING_CODES,
+    )
+
+
+def _not_ours(status: int, headers: Mapping[str, str], after_s: float | None) -> PalaceError:
+    """The error of a response from something in between, such as a proxy."""
+    more: dict[str, Any] = {"status": status, "retry_after_s": after_s}
+    if status in _PASSING_STATUSES:
+        kind = _STATUSES[status]
+        return kind(f"The server answered {status}. Try later.", **more, may_pass=True)
+    said = f"What answers there is no Loci that this client understands: status {status}"
+    if target := headers.get("location"):
+        said = f"{said}, which leads on to {target}"
+    return BadAnswer(f"{said}. Check the client's base_url.", **more)
+
+
+def retry_after_s(text: str) -> float | None:
+    """Parse Retry-After, seconds or a date, to seconds from now; None if invalid."""
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -16,8 +16,7 @@ import httpx
 
 from loci_client import values
 from loci_client.calls import Call
-from loci_client.errors import BadAnswer, PalaceError, ServerAway
-from loci_client.problems import problem_of
+from loci_client.errors import BadAnswer, PalaceError, ServerAway, problem_of
 
 R = TypeVar("R")
 

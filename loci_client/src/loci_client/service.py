@@ -1,4 +1,6 @@
-"""Descriptions of the memory service's calls, which the SDK does not have."""
+"""Descriptions of the memory service's calls, which the SDK does not have, and of all calls
+that are bound to the key.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 from loci_client import values
 from loci_client.calls import Call, an_object, nothing
+from loci_client.facts import FactCalls
 from loci_client.server_results import FoundMessages, Health, MemoryVersions, Recalled, TurnKept
 from loci_client.values import Messages, Moment
 
@@ -137,3 +140,7 @@ class ServiceCalls:
     def health(self) -> Call[Health]:
         """The server's health."""
         return Call("GET", "/health", an_object, also=503)
+
+
+class ServerCalls(FactCalls, ServiceCalls):
+    pass

@@ -1,4 +1,4 @@
-"""The first pass with a model: all facts put in order, in one call."""
+"""The first pass with a model: consolidate all facts in one call."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from language.english.fact_prompt import quoted
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from llm.chat import Message
-from palace.knowledge.dreaming.directives import GUARD
-from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote, same_scope
-from palace.knowledge.dreaming.scanning import Feedback, facts_shown
+from palace.knowledge.dreaming.dream_input import GUARD, Feedback, facts_shown
+from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, same_scope
 from palace.models import Fact
 
 ANTI_PATTERNS = "anti-patterns"
@@ -52,7 +51,7 @@ class AntiPatternEntry(BaseModel):
 
 
 class ConsolidationAnswer(BaseModel):
-    """What becomes of the memories, by their numbers."""
+    """The model's changes of memories, by number."""
 
     merged: list[MergedEntry] = Field(default_factory=list)
     refined: list[RefinedEntry] = Field(default_factory=list)
@@ -79,7 +78,7 @@ def consolidation_messages(
 
 @dataclass(slots=True)
 class Consolidation:
-    """Makes findings of an answer. What it says of a fact first counts.
+    """Convert an answer to findings. The first change of a fact counts.
 
     Every source of a merge goes, whether or not the answer remembers to delete it, together with
     all that it names for deletion.
@@ -117,7 +116,7 @@ class Consolidation:
             known = self._known(entry.source_ids)
             sources = {key: fact for key, fact in known.items() if key not in self._gone}
             text = _line(entry.text)
-            # Of what another merge has taken in, part would be told twice and part be lost.
+            # Skip sources that another merge uses: parts would be duplicated or lost.
             if not text or not sources or len(sources) < len(known):
                 self._left_out += 1
                 continue
@@ -182,7 +181,7 @@ class Consolidation:
             yield anti_pattern(domain, dont, reason, instead, rests_on)
 
     def _one(self, number: int) -> Fact | None:
-        """A fact that nothing was decided on yet."""
+        """A fact without a change so far."""
         fact = self._known([number]).get(number)
         return None if number in self._gone else fact
 
@@ -199,7 +198,7 @@ class Consolidation:
 def anti_pattern(
     domain: str, dont: str, reason: str, instead: str, rests_on: Sequence[Feedback]
 ) -> Finding:
-    """What not to do, in the form in which it is kept and found again."""
+    """An anti-pattern in the form in which it is stored and compared."""
     dont = dont.removeprefix("Don't ").removeprefix("Don’t ").rstrip(".")
     reason = reason.removeprefix("for ").rstrip(".")
     text = f"Don't {dont} for {reason} — instead {instead.removeprefix('instead ').rstrip('.')}"

@@ -1,4 +1,4 @@
-"""Decisions on proposals: accept, reject, undo, one by one or many. Each twice is as once."""
+"""Decide on proposals: accept, reject or undo, one by one or in bulk. All are idempotent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from language.candidate import USER, Candidate, Thing, Words
-from language.judging import Judgement, Verdict
-from language.predicates import PREDICATES
+from language.facts import PREDICATES, USER, Candidate, Judgement, Thing, Verdict, Words
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.findings import ADDING, After, Kind, after_of
-from palace.knowledge.facts import consolidation
-from palace.knowledge.facts.consolidation import Wording
+from palace.knowledge.dreaming.proposals import ADDING, After, Kind, after_of
+from palace.knowledge.facts import fact_merge
+from palace.knowledge.facts.fact_merge import Wording
 from palace.knowledge.facts.fact_writer import Writer
-from palace.knowledge.facts.known_rows import Decision
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import Decision
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -29,20 +27,20 @@ NOISE = "it said nothing worth keeping"
 OVER = "it is over"
 ANOTHER_HOLDS = "another fact took its place"
 _SOURCE, _BESIDE, _MADE = ProposalFact.Role.SOURCE, ProposalFact.Role.BESIDE, ProposalFact.Role.MADE
-# What an anti-pattern says of the user; no other predicate means it.
+# The predicate of anti-patterns, used for nothing else.
 AVOIDS = "wants_avoided"
 PERSON, DREAM = "person", "dream"
 Status = Proposal.Status
 
 
 class BadProposal(PalaceError):
-    """What was asked of a proposal cannot be done; the sentence says what to do."""
+    """The decision is not possible; the message says what to do."""
 
     code = "bad_proposal"
 
 
 class StaleProposal(BadProposal):
-    """What it rests on is not so any more."""
+    """The facts or quotes of the proposal have changed."""
 
     code = "stale_proposal"
 
@@ -55,7 +53,7 @@ class StaleProposal(BadProposal):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What became of many.
+    """The result of a bulk decision.
 
     Attributes:
         done: Those that are as it was wished.
@@ -67,7 +65,7 @@ class Decided:
 
 
 def accept(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
-    """Change what is held as it proposes. Call it outside of a transaction.
+    """Apply the proposed change. Call it outside of a transaction.
 
     Raises:
         StaleProposal: what it rests on has changed; it is marked so.
@@ -96,7 +94,7 @@ def accept(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 @transaction.atomic
 def reject(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
-    """Let everything be as it is. It is not proposed again.
+    """Reject the proposal; it is not proposed again.
 
     Raises:
         BadProposal: it was accepted, which can be undone, or is gone.
@@ -113,7 +111,7 @@ def reject(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 
 def undo(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
-    """Hold again what was held before it was accepted; or wait again, if it was rejected.
+    """Restore the facts from before the acceptance; a rejected proposal is open again.
 
     What was undone is not proposed again. Call it outside of a transaction.
 
@@ -140,17 +138,17 @@ def undo(palace: Palace, proposal: Proposal, *, by: str = PERSON) -> Proposal:
 
 
 def accept_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Accept these one after the other, the oldest first; each is done or not by itself."""
+    """Accept proposals one by one, oldest first; each succeeds or fails independently."""
     return _each(palace, uuids, lambda proposal: accept(palace, proposal, by=by))
 
 
 def reject_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Reject these; see `accept_all`."""
+    """Reject proposals; see `accept_all`."""
     return _each(palace, uuids, lambda proposal: reject(palace, proposal, by=by))
 
 
 def undo_all(palace: Palace, uuids: Collection[UUID], *, by: str = PERSON) -> Decided:
-    """Undo these, what was decided last first; see `accept_all`."""
+    """Undo decisions, latest first; see `accept_all`."""
     return _each(palace, uuids, lambda proposal: undo(palace, proposal, by=by), last_first=True)
 
 
@@ -172,7 +170,7 @@ def _each(
 
 
 def _present(palace: Palace, proposal: Proposal) -> Proposal:
-    """As it is now."""
+    """The current row, locked."""
     present = Proposal.objects.within(palace).filter(pk=proposal.pk).first()
     if present is None:
         raise BadProposal("This proposal is not here any more: words it rested on were deleted.")
@@ -193,7 +191,7 @@ def _decide(proposal: Proposal, status: Status, by: str) -> None:
 
 
 class ChangedSince(PalaceError):
-    """What a change made has been changed again."""
+    """The fact that a change created has been changed since."""
 
     code = "proposal_changed_since"
 
@@ -207,8 +205,8 @@ class ChangedSince(PalaceError):
 class Applied:
     """
     Attributes:
-        ends: The rows that are held no longer, by key, each with the end it had before.
-        made: The row that came of it, by key.
+        ends: The rows that became inactive, by key, each with its previous end.
+        made: The new row, by key.
     """
 
     ends: dict[int, datetime | None]
@@ -232,7 +230,7 @@ class Applied:
 
 
 def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
-    """Do what it proposes, and note how to undo it; returns the fact that came of it."""
+    """Apply a proposal, and store how to undo it; returns the new fact, if any."""
     kind, after = Kind(proposal.kind), after_of(proposal.payload)
     sources, beside = facts_of(proposal, _SOURCE), facts_of(proposal, _BESIDE)
     ends = {fact.pk: fact.valid_to for fact in sources}
@@ -241,7 +239,7 @@ def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
         made = _add(palace, proposal, kind, after)
     elif after is not None:
         wording = Wording(after.text, after.category, after.tags)
-        made = consolidation.merge(palace, sources, wording)
+        made = fact_merge.merge(palace, sources, wording)
     else:
         _end(kind, sources, beside)
     if made is not None:
@@ -251,25 +249,25 @@ def carry_out(palace: Palace, proposal: Proposal) -> Fact | None:
 
 
 def take_back(palace: Palace, proposal: Proposal) -> list[Fact]:
-    """Hold again what it ended, as it was; returns those facts.
+    """Undo an applied proposal; returns the reactivated facts.
 
     Raises:
         ChangedSince: what came of it is not as it was made.
-        FactConflict: something else is held in the place of what was ended.
+        FactConflict: another fact is active in place of an ended one.
     """
     applied = Applied.read(proposal.applied or {"ends": [], "made": None})
     made = _still_made(palace, applied)
     if made is not None:
-        consolidation.take_back(made)
+        fact_merge.take_back(made)
     rows = Fact.objects.within(palace).select_related("palace").in_bulk(list(applied.ends))
     again = [
-        consolidation.hold_as_before(palace, rows[key], ended)
+        fact_merge.reactivate_merged(palace, rows[key], ended)
         for key, ended in applied.ends.items()
         if key in rows
     ]
     heir = next((fact for fact in again if made and fact.memory == made.memory), None)
     if made is not None and heir is not None:
-        consolidation.hand_on_evidence(made, list(rows.values()), heir)
+        fact_merge.pass_on_evidence(made, list(rows.values()), heir)
     return again
 
 
@@ -291,15 +289,15 @@ def _end(kind: Kind, sources: Sequence[Fact], beside: Sequence[Fact]) -> None:
     for fact in sources:
         if kind is Kind.CONTRADICTION:
             since = beside[0].valid_from if beside else None
-            consolidation.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
+            fact_merge.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
         elif kind is Kind.OUTDATED:
-            consolidation.end(fact, Fact.Fate.ENDED, OVER)
+            fact_merge.end(fact, Fact.Fate.ENDED, OVER)
         else:
-            consolidation.end(fact, Fact.Fate.DELETED, NOISE)
+            fact_merge.end(fact, Fact.Fate.DELETED, NOISE)
 
 
 def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact | None:
-    """A fact of its own, on the words that are quoted."""
+    """Add a fact with the quoted messages as evidence."""
     quotes = ProposalQuote.objects.filter(palace=palace, proposal=proposal)
     words = sorted(
         quotes.select_related("drawer"), key=lambda one: (one.drawer.said_at, one.drawer_id)
@@ -314,7 +312,7 @@ def _add(palace: Palace, proposal: Proposal, kind: Kind, after: After) -> Fact |
         category=after.category,
         tags=after.tags,
     )
-    scope = Scope(consolidation.BY_DREAM.by, metadata=after.metadata)
+    scope = Scope(fact_merge.BY_DREAM.by, metadata=after.metadata)
     writer = Writer(palace, active_space(), scope, [one.drawer for one in words])
     added = Decision(Judgement(Verdict.ADD, candidate, why=after.category))
     line = writer.write(added, after.text, None)

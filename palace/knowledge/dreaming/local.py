@@ -1,26 +1,24 @@
-"""Dreaming without a model: what says the same, and what cannot both be so."""
+"""Dreaming without a model: find duplicate and contradictory facts of a palace."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import combinations
+from typing import cast
 
 import numpy as np
 
-from language.english.judging.word_overlap import without_figures
-from language.predicates import is_single
-from language.slugs import slug_of
-from palace.knowledge.dreaming.findings import After, Finding, Kind
-from palace.knowledge.dreaming.rules import (
+from language.english.judging.comparison import (
     FAR,
-    TOGETHER,
     Statement,
-    at_odds,
+    contradict,
+    opinions_against_tastes,
+    pairs_sharing_words,
     say_the_same,
-    speaks_against,
 )
+from language.facts import FactType
+from palace.knowledge.dreaming.proposals import After, Finding, Kind
 from palace.models import EmbeddingSpace, Fact, FactVector, Palace
 from palace.storage.indexing.fact_vectors import Vector
 
@@ -35,44 +33,61 @@ _Pair = tuple[int, int]
 
 def find_locally(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> list[Finding]:
     """Merges and contradictions among these facts, by rules and the vectors there are."""
-    statements = [Statement(fact) for fact in sorted(facts, key=_age)]
+    rows = {fact.pk: fact for fact in sorted(facts, key=_age)}
+    statements = [_statement_of(fact) for fact in rows.values()]
     pairs = _alike(statements, _vectors(palace, space, facts))
     clusters = _clusters(statements, pairs)
-    kept = {one.fact.pk: cluster[0] for cluster in clusters for one in cluster}
-    findings = [_merge(cluster) for cluster in clusters]
-    seen: set[tuple[int, int]] = set()
-    for older, newer in _conflicts(statements, pairs):
-        # Of those that say the same one stands for all: which is merged is not also ended.
-        ends = kept.get(older.fact.pk, older), kept.get(newer.fact.pk, newer)
-        key = ends[0].fact.pk, ends[1].fact.pk
-        if key not in seen and older.fact.pk not in kept:
-            findings.append(_contradiction(older, newer))
-        seen.add(key)
+    kept = {one.key: cluster[0].key for cluster in clusters for one in cluster}
+    findings = [_merge(cluster, rows) for cluster in clusters]
+    seen: set[_Pair] = set()
+    for older, newer in _conflicts(statements, pairs, rows):
+        # A merged fact is represented by the oldest of its cluster, and is not ended as well.
+        ends = kept.get(older.key, older.key), kept.get(newer.key, newer.key)
+        if ends not in seen and older.key not in kept:
+            findings.append(_contradiction(rows[older.key], rows[newer.key]))
+        seen.add(ends)
     return findings
 
 
-def _merge(cluster: Sequence[Statement]) -> Finding:
-    """Worded as the one that says most; of those, the oldest."""
-    fullest = max(cluster, key=lambda one: len(one.wording.words)).fact
-    tags = dict.fromkeys(tag for one in cluster for tag in one.fact.tags)
-    category = fullest.category or next(
-        (one.fact.category for one in cluster if one.fact.category), ""
+def _statement_of(row: Fact) -> Statement:
+    """A row as plain values."""
+    return Statement(
+        key=row.pk,
+        type=cast(FactType, row.type),
+        scope=(row.agent, row.run),
+        subject=row.subject.name,
+        subject_key=row.subject_id,
+        predicate=row.predicate,
+        object=row.object,
+        text=row.text,
+        aspect=row.aspect,
+        stance=row.stance,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
     )
+
+
+def _merge(cluster: Sequence[Statement], rows: Mapping[int, Fact]) -> Finding:
+    """Keeps the text of the fullest fact; of equally full ones, that of the oldest."""
+    facts = [rows[one.key] for one in cluster]
+    fullest = rows[max(cluster, key=lambda one: len(one.wording.words)).key]
+    tags = dict.fromkeys(tag for fact in facts for tag in fact.tags)
+    category = fullest.category or next((fact.category for fact in facts if fact.category), "")
     return Finding(
         kind=Kind.MERGE,
         made_by="rules",
-        sources=tuple(one.fact for one in cluster),
+        sources=tuple(facts),
         after=After(fullest.text, category, tuple(tags)),
         why=SAYS_THE_SAME,
     )
 
 
-def _contradiction(older: Statement, newer: Statement) -> Finding:
+def _contradiction(older: Fact, newer: Fact) -> Finding:
     return Finding(
         kind=Kind.CONTRADICTION,
         made_by="rules",
-        sources=(older.fact,),
-        beside=(newer.fact,),
+        sources=(older,),
+        beside=(newer,),
         why=AT_ODDS,
     )
 
@@ -87,13 +102,13 @@ def _vectors(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -> di
 
 def _alike(statements: Sequence[Statement], vectors: Mapping[int, Vector]) -> dict[_Pair, float]:
     """Pairs worth comparing, by place, each with its cosine; 0 where that is not known."""
-    groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+    groups: defaultdict[Hashable, list[int]] = defaultdict(list)
     for place, one in enumerate(statements):
         groups[one.group].append(place)
     pairs: dict[_Pair, float] = {}
     for places in groups.values():
         pairs |= _near(statements, places, vectors)
-        for pair in _sharing(statements, places):
+        for pair in pairs_sharing_words(statements, places):
             pairs.setdefault(pair, _cosine(statements, pair, vectors))
     return pairs
 
@@ -101,10 +116,10 @@ def _alike(statements: Sequence[Statement], vectors: Mapping[int, Vector]) -> di
 def _near(
     statements: Sequence[Statement], places: Sequence[int], vectors: Mapping[int, Vector]
 ) -> dict[_Pair, float]:
-    known = [place for place in places if statements[place].fact.pk in vectors]
+    known = [place for place in places if statements[place].key in vectors]
     if len(known) < 2:
         return {}
-    matrix = np.stack([vectors[statements[place].fact.pk] for place in known])
+    matrix = np.stack([vectors[statements[place].key] for place in known])
     found: dict[_Pair, float] = {}
     for first in range(0, len(known), ROWS):
         cosines = matrix[first : first + ROWS] @ matrix.T
@@ -114,45 +129,8 @@ def _near(
     return found
 
 
-def _sharing(statements: Sequence[Statement], places: Sequence[int]) -> Iterator[_Pair]:
-    """Those with the same words, the same object, or the same matter of which there is one."""
-    buckets: defaultdict[tuple[str, object], list[int]] = defaultdict(list)
-    diets, foods = [], []
-    for place in places:
-        one = statements[place]
-        for key in _shared(one):
-            buckets[key].append(place)
-        if one.predicate == "diet":
-            diets.append(place)
-        if one.predicate in ("likes", "does", "eats"):
-            foods.append(place)
-    for bucket in buckets.values():
-        yield from combinations(bucket, 2)
-    yield from (_ordered(diet, food) for diet in diets for food in foods)
-
-
-def _shared(one: Statement) -> Iterator[tuple[str, object]]:
-    """What others have to have in common with it to be compared, one of these at least."""
-    yield "words", one.wording.words
-    yield "asserted", one.wording.asserted
-    if one.wording.object:
-        yield "object", one.wording.object
-    if is_single(one.predicate):
-        yield "single", one.predicate
-    if one.predicate == "lives_with":
-        yield "single", "lives_with"
-    if one.predicate in TOGETHER or one.predicate == "relationship_status":
-        yield "single", "together"
-    if one.wording.figures:
-        yield "figures", without_figures(one.fact.text)
-
-
-def _ordered(one: int, other: int) -> _Pair:
-    return min(one, other), max(one, other)
-
-
 def _cosine(statements: Sequence[Statement], pair: _Pair, vectors: Mapping[int, Vector]) -> float:
-    first, second = (vectors.get(statements[place].fact.pk) for place in pair)
+    first, second = (vectors.get(statements[place].key) for place in pair)
     return 0.0 if first is None or second is None else float(first @ second)
 
 
@@ -175,30 +153,17 @@ def _clusters(
 
 
 def _conflicts(
-    statements: Sequence[Statement], pairs: Iterable[_Pair]
+    statements: Sequence[Statement], pairs: Iterable[_Pair], rows: Mapping[int, Fact]
 ) -> Iterator[tuple[Statement, Statement]]:
+    """Pairs that contradict each other, the older one first."""
     for first, second in sorted(pairs):
-        if at_odds(statements[first], statements[second]):
+        if contradict(statements[first], statements[second]):
             yield statements[first], statements[second]
-    yield from _against_opinions(statements)
-
-
-def _against_opinions(statements: Sequence[Statement]) -> Iterator[tuple[Statement, Statement]]:
-    """ "User loves Rust" is said of the user; "Rust is a chore" is said of Rust."""
-    opinions: defaultdict[str, list[Statement]] = defaultdict(list)
-    for one in statements:
-        if one.fact.type == Fact.Type.OPINION:
-            opinions[slug_of(one.fact.subject.name)].append(one)
-    for taste in statements:
-        if taste.predicate not in ("likes", "dislikes") or not taste.fact.object:
-            continue
-        for opinion in opinions[slug_of(taste.fact.object)]:
-            same = (opinion.fact.agent, opinion.fact.run) == (taste.fact.agent, taste.fact.run)
-            if same and opinion is not taste and speaks_against(opinion, taste):
-                older, newer = sorted((opinion, taste), key=lambda one: _age(one.fact))
-                yield older, newer
+    for pair in opinions_against_tastes(statements):
+        older, newer = sorted(pair, key=lambda one: _age(rows[one.key]))
+        yield older, newer
 
 
 def _age(fact: Fact) -> tuple[datetime, datetime, int]:
-    """Smallest of what has been so for longest; since when nobody knows is longer still."""
+    """Sorts by how long a fact has been true, longest first; an unknown start is longest."""
     return fact.valid_from or _LONG_AGO, fact.recorded_at, fact.pk

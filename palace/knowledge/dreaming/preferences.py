@@ -1,4 +1,4 @@
-"""The second pass with a model: preferences that show in what the user said.
+"""The second pass with a model: find preferences in the user's messages.
 
 How often one has to show is decided here, on words that really stand in the messages; a model
 only says how irritated the user was.
@@ -13,22 +13,20 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, Field
 
 from language.english.fact_prompt import quoted
-from language.english.message_cues import is_sensitive
+from language.english.message_traits import is_sensitive
 from llm.chat import Message
-from palace.knowledge.dreaming.directives import GUARD
-from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
-from palace.knowledge.dreaming.scanning import shown
-from palace.models import Drawer
-from palace.models.dreams import ASKS_FIRST
+from palace.knowledge.dreaming.dream_input import GUARD, shown
+from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote
+from palace.models import ASKS_FIRST, Drawer
 
 CATEGORY = "user-preferences/inferred"
 TAG = "inferred"
 METADATA = {"source": "inferred"}
 TEXT_CHARS = 1000
-# Shorter quotations could stand anywhere.
+# Shorter quotes could match anywhere.
 LEAST_CHARS = 8
 
-# In how many messages it has to show.
+# Minimum number of messages that show it.
 THRESHOLDS = {"very_irritated": 1, "mildly_frustrated": 2, "casual": 3}
 _CASUAL = THRESHOLDS["casual"]
 
@@ -47,7 +45,7 @@ class PreferenceEntry(BaseModel):
 
 
 class PreferencesAnswer(BaseModel):
-    """The lasting preferences that show in the messages."""
+    """Lasting preferences found in the messages."""
 
     preferences: list[PreferenceEntry] = Field(default_factory=list)
 
@@ -69,10 +67,10 @@ def preference_messages(directive: str, log: Sequence[Drawer]) -> list[Message]:
 
 @dataclass(slots=True)
 class Preferences:
-    """Makes findings of an answer, as far as the messages bear it out.
+    """Convert an answer to findings, checked against the messages.
 
     Attributes:
-        notes: What of the answer was held back, in sentences.
+        notes: What was left out of the answer, in sentences.
     """
 
     log: Sequence[Drawer]
@@ -92,7 +90,7 @@ class Preferences:
             text = " ".join(entry.text.split())[:TEXT_CHARS]
             sentiment = entry.sentiment.strip().lower().replace(" ", "_").replace("-", "_")
             quotes = self._quotes(entry.occurrences)
-            # Whatever else a model calls it counts as casual.
+            # Unknown values count as casual.
             if not text or len(quotes) < THRESHOLDS.get(sentiment, _CASUAL):
                 continue
             metadata = dict(METADATA)
@@ -109,7 +107,7 @@ class Preferences:
             )
 
     def _quotes(self, occurrences: Sequence[OccurrenceEntry]) -> list[Quote]:
-        """Of each message that it shows in, the words: those that really stand there."""
+        """One quote per message, only if the message contains it."""
         found: dict[int, Quote] = {}
         for one in occurrences:
             if not 1 <= one.message <= len(self.log):
@@ -127,7 +125,7 @@ class Preferences:
 
 
 def _find(quote: str, text: str) -> tuple[int, int] | None:
-    """Where the words stand, whatever the spaces between them."""
+    """Find a quote in a text, ignoring differences in white space."""
     parts = quote.split()
     if not parts or (len(" ".join(parts)) < LEAST_CHARS and parts != text.split()):
         return None

@@ -1,1 +1,26 @@
-"""Episodes: what each conversation came to, written after mining, stored by callers, searched."""
+"""Episodes: summaries of conversations, written by mining or stored by callers."""
+
+from palace.knowledge.episodes.episode_rows import (
+    delete_episodes_of,
+    restore_episodes,
+    trash_episodes,
+)
+from palace.knowledge.episodes.episode_store import (
+    MOST_SUMMARY_CHARS,
+    episodes_of_conversation,
+    search_episodes,
+    store_episode,
+)
+from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
+
+__all__ = [
+    "MOST_SUMMARY_CHARS",
+    "delete_episodes_of",
+    "episodes_of_conversation",
+    "restore_episodes",
+    "search_episodes",
+    "store_episode",
+    "trash_episodes",
+    "write_due_episodes",
+    "write_episodes",
+]

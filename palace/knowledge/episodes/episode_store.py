@@ -1,4 +1,4 @@
-"""Episodes that callers store: their own summaries of their own conversations."""
+"""Store summaries that callers write themselves, and find episodes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from django.db import transaction
 from django.utils import timezone
 
 from language.storable import is_storable, storable_id
-from palace.errors import BadInput
+from llm.embedding import embed
+from palace.errors import BadInput, EmptyQuery
 from palace.models import Episode, Palace
-from palace.storage.indexing.episode_vectors import embed_texts, replace
-from palace.storage.indexing.spaces import active_space
+from palace.recall import normalize_query
+from palace.storage.indexing.episode_vectors import embed_texts, nearest, replace
+from palace.storage.indexing.spaces import active_space, model_of
 
+FOUND = 10
 MOST_SUMMARY_CHARS = 10_000
 MOST_LISTED = 200
 MOST_LISTED_CHARS = 50_000
 
 
-def store(
+def store_episode(
     palace: Palace,
     *,
     conversation: str,
@@ -33,18 +36,18 @@ def store(
     started_at: datetime | None = None,
     ended_at: datetime | None = None,
 ) -> Episode:
-    """Keep a summary beside those there are; stored twice, it is there twice.
+    """Store a summary as a new episode; repeated calls store it again.
 
-    What cannot be embedded now is kept all the same, and found by search when it has its vector.
+    If it cannot be embedded now, search finds it once it has a vector.
     Call it outside of a transaction.
 
     Args:
-        conversation: The conversation's id; where messages of it are filed here, the episode goes
-            with the last of them.
-        key_decisions, entities, tools: Texts, or whatever JSON can write.
+        conversation: The conversation's id; the episode goes to the trash with the last message
+            of it, if there are any.
+        key_decisions, entities, tools: Texts, or other JSON values.
 
     Raises:
-        BadInput: something cannot be kept; says what.
+        BadInput: an argument cannot be stored; says which.
     """
     text = _text("summary", summary, MOST_SUMMARY_CHARS)
     lists = [
@@ -110,3 +113,49 @@ def _listed(name: str, values: object) -> list[Any]:
         )
     kept: list[Any] = json.loads(written)
     return kept
+
+
+def search_episodes(
+    palace: Palace,
+    query: str,
+    *,
+    agent: str = "",
+    k: int = FOUND,
+    as_of: datetime | None = None,
+) -> list[tuple[Episode, float]]:
+    """Search the episodes of a palace by meaning, best first, each with its cosine.
+
+    Episodes in the trash are not found.
+
+    Args:
+        agent: Only episodes of this agent; empty: of all.
+        as_of: Only conversations that had begun by then.
+
+    Raises:
+        EmptyQuery: the question is blank.
+        LLMError: it cannot be embedded.
+    """
+    asked = normalize_query(query)
+    if not asked:
+        raise EmptyQuery
+    among = Episode.objects.within(palace).kept().of_agent(storable_id(agent))
+    if as_of is not None:
+        among = among.begun_by(as_of)
+    space = active_space()
+    [vector] = embed([asked], model_of(space), owner_id=palace.owner_id, cache=False)
+    return nearest(palace, space, vector, among, limit=k)
+
+
+def episodes_of_conversation(
+    palace: Palace, conversation: str, *, source: str = ""
+) -> list[Episode]:
+    """All episodes of a conversation, derived and stored, oldest first.
+
+    Args:
+        source: Derived episodes only from this source; empty: from any.
+    """
+    kept = Episode.objects.within(palace).kept()
+    found = kept.filter(conversation=storable_id(conversation))
+    if source:
+        found = found.filter(source__in=[source, ""])
+    return list(found.in_order())

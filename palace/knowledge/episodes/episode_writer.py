@@ -1,4 +1,4 @@
-"""Writing episodes: one for each conversation that has been mined, made anew when it changes.
+"""Write episodes: one for each mined conversation, written again when it changes.
 
 Rooms say whose turn it is: `episode_due_at` is set in the transaction that mines, trashes or
 restores their drawers, and taken back in the one that writes the episode. So nothing depends on
@@ -19,12 +19,10 @@ from django.db.models import QuerySet
 
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.knowledge.episodes.commit import Made, cover, derived, land
-from palace.knowledge.episodes.extractive import summarise
+from palace.knowledge.episodes.episode_rows import Made, derived, store_derived, trash_covered
 from palace.knowledge.episodes.material import Key, Material, Summary, gather
-from palace.knowledge.episodes.model import input_hash, summarise_with_model
-from palace.models import EmbeddingSpace, Palace, Room
-from palace.models.episodes import BEFORE_EPISODES
+from palace.knowledge.episodes.summaries import input_hash, summarise, summarise_with_model
+from palace.models import BEFORE_EPISODES, EmbeddingSpace, Palace, Room
 from palace.models.locks import held_if_free
 from palace.models.opening import in_its_palace
 from palace.storage.indexing.episode_vectors import embed_texts
@@ -32,13 +30,13 @@ from palace.storage.indexing.spaces import active_space
 from settings_app.models import settings_of
 
 logger = logging.getLogger(__name__)
-# Rooms whose conversations share questions to the database and a call to the embedder.
+# Rooms per batch of database queries and per call to the embedder.
 BATCH = 32
 
 
 @in_its_palace
-def write_due(palace: Palace, *, seconds: float | None = None) -> bool:
-    """Write the episodes that are due, those that wait for longest first.
+def write_due_episodes(palace: Palace, *, seconds: float | None = None) -> bool:
+    """Write due episodes, longest wait first.
 
     Where somebody else is at it in this palace, nothing is done. May be killed at any time.
 
@@ -55,7 +53,7 @@ def write_due(palace: Palace, *, seconds: float | None = None) -> bool:
 
 
 def write_episodes(palace: Palace, rooms: Sequence[Room]) -> None:
-    """Write the episodes of the rooms' conversations, where they are due.
+    """Write due episodes of the rooms' conversations.
 
     Doing it twice, or at once in two places, leaves the same episodes: what has changed
     meanwhile, or was written by somebody else, is left to the next run. Conversations mined
@@ -64,7 +62,7 @@ def write_episodes(palace: Palace, rooms: Sequence[Room]) -> None:
     endpoint = settings_of(palace.owner_id).chat_model().endpoint
     space = active_space()
     dues = due_among(palace, space, rooms)
-    # What a model said is not to wait for others.
+    # Store each answer of a model at once.
     asked = [due for due in dues if endpoint and due.asked_for]
     for due in asked:
         _write(palace, space, [due], endpoint)
@@ -80,26 +78,26 @@ def _write(
     with transaction.atomic():
         palace.lock()
         ours = take(palace, dues)
-        land(palace, space, [one for one in made if one.key in ours])
-        cover(palace, [due.key for due in dues if due.key in ours and due.material is None])
+        store_derived(palace, space, [one for one in made if one.key in ours])
+        trash_covered(palace, [due.key for due in dues if due.key in ours and due.material is None])
 
 
 def _made(palace: Palace, dues: Sequence[Due], endpoint: Endpoint | None) -> list[Made]:
-    """What is made from the same as before is not made again."""
+    """Summarise unless the material is the same as before."""
     there = derived(palace, [due.key for due in dues])
     made = []
     for due in dues:
         if due.material is None:
             continue
-        told = input_hash(due.material, endpoint)
-        if due.key in there and there[due.key].input_hash == told:
-            made.append(Made(due.key, due.material, told))
+        digest = input_hash(due.material, endpoint)
+        if due.key in there and there[due.key].input_hash == digest:
+            made.append(Made(due.key, due.material, digest))
             continue
         summary = _summary(palace, due.material, endpoint)
         if endpoint and not summary.model:
-            # The model that failed is asked again when the conversation's turn comes next.
-            told = input_hash(due.material, None)
-        made.append(Made(due.key, due.material, told, summary))
+            # The model is asked again when the episode is due next.
+            digest = input_hash(due.material, None)
+        made.append(Made(due.key, due.material, digest, summary))
     return made
 
 
@@ -113,7 +111,7 @@ def _summary(palace: Palace, material: Material, endpoint: Endpoint | None) -> S
 
 
 def _embedded(palace: Palace, space: EmbeddingSpace, made: Sequence[Made]) -> list[Made]:
-    """With the vectors of what is new; texts without one are embedded in one call."""
+    """Add the vectors of new summaries, embedded in one call."""
     summaries = {one.key: one.summary for one in made if one.summary}
     known = {key: summary.vector for key, summary in summaries.items()}
     unknown = [key for key, vector in known.items() if vector is None]
@@ -124,7 +122,7 @@ def _embedded(palace: Palace, space: EmbeddingSpace, made: Sequence[Made]) -> li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Due:
-    """A conversation whose turn it is.
+    """A conversation whose episode is due.
 
     Attributes:
         since: Its rooms, by key, and since when they wait; whatever changes the conversation
@@ -138,19 +136,19 @@ class Due:
 
     @property
     def asked_for(self) -> bool:
-        """Whether it was mined, or changed, since there are episodes."""
+        """Whether it was mined or changed since episodes were introduced."""
         return any(at and at > BEFORE_EPISODES for at in self.since.values())
 
 
 def due_rooms(palace: Palace) -> QuerySet[Room]:
-    """Those that wait for longest first."""
+    """Longest wait first."""
     waiting = Room.objects.within(palace).filter(episode_due_at__isnull=False)
     return waiting.order_by("episode_due_at", "pk")
 
 
 def due_among(palace: Palace, space: EmbeddingSpace, rooms: Sequence[Room]) -> list[Due]:
-    """Those of the rooms' conversations that are due, with what their episodes are made from."""
-    # First of all since when: what changes behind this is told by `take`.
+    """Due conversations of the rooms, with the material of their episodes."""
+    # Read the due times first: `take` detects later changes by them.
     all_of_them = _rooms_of(palace, {(room.source, room.external_id) for room in rooms})
     waiting = {
         key: of_key
@@ -162,9 +160,9 @@ def due_among(palace: Palace, space: EmbeddingSpace, rooms: Sequence[Room]) -> l
 
 
 def take(palace: Palace, dues: Sequence[Due]) -> set[Key]:
-    """Those that nobody has changed, or taken, meanwhile: they are due no more.
+    """Conversations that were not changed or taken meanwhile; clears their due times.
 
-    Call it holding the palace, in the transaction that writes their episodes.
+    The caller locks the palace; call it in the transaction that writes their episodes.
     """
     now = _rooms_of(palace, {due.key for due in dues})
     ours = [due for due in dues if _since(now.get(due.key, [])) == due.since]

@@ -1,4 +1,4 @@
-"""What an episode is made from: the drawers of a conversation, within bounds."""
+"""The material of an episode: the drawers of a conversation, up to a limit."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from django.db import connection
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Left
 
-from palace.models import Drawer, EmbeddingSpace, Episode, Mention, Palace, Room
-from palace.models.hierarchy import DrawerQuerySet
-from palace.storage.indexing.vector_index import Vector
+from palace.models import Drawer, DrawerQuerySet, EmbeddingSpace, Episode, Mention, Palace, Room
+from palace.storage.indexing.fact_vectors import Vector
 
 Key = tuple[str, str]  # A conversation's source, and its id there.
-# Of a longer conversation so many messages from its beginning and from its end are read, and of a
-# longer message so many characters.
+# Messages read from the beginning and the end of a longer conversation, and characters read of a
+# longer message.
 HEAD = 200
 TAIL = 200
 READ_CHARS = 4_000
-# Of how many at most the vectors are looked at, and of these from either end.
+# Maximum number of vectors, and how many of them from either end.
 LOOKED_AT = 48
 EDGE = 16
 MOST_ENTITIES = 12
@@ -32,7 +31,7 @@ MOST_TOOLS = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """One message, as much of it as is read.
+    """One message, shortened.
 
     Attributes:
         whole: Whether that is all of it.
@@ -68,7 +67,7 @@ class Material:
 def gather(
     palace: Palace, space: EmbeddingSpace, rooms: Mapping[Key, Sequence[Room]]
 ) -> dict[Key, Material]:
-    """The material of conversations, of those that have any, in a few questions.
+    """The material of conversations that have any, in a few queries.
 
     Args:
         rooms: Those of each conversation, the oldest first.
@@ -95,7 +94,7 @@ def gather(
 
 
 def _readable(palace: Palace, keys: Collection[Key]) -> DrawerQuerySet:
-    """What episodes of these conversations are made from, and perhaps of some others."""
+    """Rows of these conversations, and perhaps of some others."""
     mined = Drawer.objects.within(palace).kept().exclude(mined_at=None)
     return mined.filter(
         source__in={source for source, _ in keys},
@@ -130,7 +129,7 @@ def _rows(drawers: DrawerQuerySet, lasts: Mapping[Key, int]) -> Mapping[Key, lis
 
 
 def _looked_at(rows: Sequence[_Row]) -> list[int]:
-    """Of a longer conversation those from its beginning, its end, and in even steps between."""
+    """Messages from the beginning, the end, and in even steps between."""
     keys = [row.pk for row in rows if row.role in ("user", "assistant")]
     if len(keys) <= LOOKED_AT:
         return keys
@@ -140,7 +139,7 @@ def _looked_at(rows: Sequence[_Row]) -> list[int]:
 
 
 def _vectors(palace: Palace, space: EmbeddingSpace, drawers: Sequence[int]) -> Mapping[int, Vector]:
-    """Of the drawers' first passages, by the drawers' keys."""
+    """Vectors of the drawers' first passages, by drawer key."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT drawer_id, substring(halfvec_send(embedding) FROM 5) FROM palace_passage"

@@ -1,17 +1,15 @@
-"""What a sentence says that somebody wrote for a fact: its statement follows the sentence."""
+"""Update the statement of a fact whose sentence was edited."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from language.candidate import USER, Candidate
-from language.english.judging.word_overlap import same
-from language.predicates import UNRESOLVED, category_of, is_single
+from language.english.judging.wording import same
+from language.facts import UNRESOLVED, USER, Candidate, category_of, is_single
 from language.storable import LABEL_LENGTH
-from palace.knowledge.facts.entities import entity_for, find_entity
-from palace.models import Fact, Palace
-from palace.models.facts import PREDICATE_LENGTH
+from palace.knowledge.facts.row_conversion import entity_for, find_entity
+from palace.models import PREDICATE_LENGTH, Fact, Palace
 
 # The columns that say what the sentence says.
 STATEMENT = (
@@ -31,13 +29,13 @@ _SIGNS = re.compile(r"[\W_]+")
 
 
 def follow(palace: Palace, new: Fact, old: Fact, candidates: Sequence[Candidate]) -> bool:
-    """Let the statement of `new`, a copy of `old` with another text, follow its text.
+    """Update the statement of `new`, a copy of `old` with another text, from its text.
 
-    A text that a version of this memory had before brings back that version's statement. One
-    that differs in signs and case only changes nothing. Call it holding the palace.
+    A text of an earlier version restores that version's statement. A text that differs only in
+    punctuation and case changes nothing. The caller locks the palace.
 
     Args:
-        candidates: What the text says, as a reader finds it.
+        candidates: The statements that a reader found in the text.
 
     Returns:
         Whether the text could be read as one statement about the same subject. If not, subject
@@ -89,7 +87,7 @@ def _about_same(palace: Palace, old: Fact, candidates: Sequence[Candidate]) -> C
 def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
     if candidate.predicate == UNRESOLVED:
         return False
-    # The subject of an opinion is its matter: what stays is the person whose opinion it is.
+    # The subject of an opinion is its topic; the person whose opinion it is must stay the same.
     was_opinion, is_opinion = old.type == Fact.Type.OPINION, candidate.type == "opinion"
     if was_opinion and is_opinion:
         return True
@@ -105,7 +103,7 @@ def _is_about_same(palace: Palace, old: Fact, candidate: Candidate) -> bool:
 def _state(palace: Palace, new: Fact, found: Candidate) -> None:
     if found.predicate != new.predicate:
         new.category = (found.category or category_of(found.predicate))[:LABEL_LENGTH]
-    # A denial connects nobody with anything.
+    # A negated statement has no edge.
     thing = None if found.negated else found.thing
     new.type = found.type
     new.subject = entity_for(palace, found.subject)

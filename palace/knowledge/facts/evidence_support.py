@@ -1,4 +1,4 @@
-"""What becomes of facts when the words they rest on go, or come back."""
+"""Retire facts when the messages that support them go to the trash, and restore them after."""
 
 from __future__ import annotations
 
@@ -9,83 +9,80 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from palace.errors import FactConflict
-from palace.knowledge.facts.deletion import delete_rows, forget_proposals
-from palace.knowledge.facts.fact_edits import hold_again
-from palace.knowledge.facts.fact_writer import note, retire
+from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, reactivate
+from palace.knowledge.facts.fact_writer import record_event, retire
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import reconcile, scopes_of
-from palace.knowledge.facts.scope import Scope
-from palace.models import Drawer, Evidence, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
+from palace.models import Drawer, Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import forget_texts
 from palace.storage.indexing.spaces import active_space
 
 BY_TRASH = Scope("trash")
 GONE = "the words it rested on were moved to the trash"
-BACK = "the words it rests on are back"
+WORDS_ARE_BACK = "the words it rests on are back"
 OPEN_AGAIN = "the words that had ended it were moved to the trash"
 ENDED_AGAIN = "the words that end it are back"
 
 
-def unfound(palace: Palace, facts: FactQuerySet) -> list[Fact]:
-    """Drop facts whose words go to the trash; returns them. Call it holding the palace."""
+def retire_unsupported(palace: Palace, facts: FactQuerySet) -> list[Fact]:
+    """Retire facts whose evidence goes to the trash; returns them. The caller locks the palace."""
     dropped = list(facts.order_by("pk"))
     now = timezone.now()
     for fact in dropped:
         retire(fact, Fact.Fate.UNFOUNDED, now)
-        note(
+        record_event(
             palace, BY_TRASH, FactEvent.Kind.DELETE, fact.memory, fact.text, None, why=GONE, at=now
         )
     return dropped
 
 
 def reopen_ended(palace: Palace, scopes: Iterable[tuple[str, str]]) -> None:
-    """Hold again what words ended that are in the trash now. Call it holding the palace.
+    """Reopen facts that were ended by messages now in the trash. The caller locks the palace.
 
     Args:
-        scopes: Agents and runs of what was read from them.
+        scopes: Agents and runs of the statements read from them.
     """
     for agent, run in scopes:
         scope = replace(BY_TRASH, agent=agent, run=run)
         reconcile(palace, active_space(), scope, opened=OPEN_AGAIN, closed=GONE)
 
 
-def found_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
-    """Hold again what was dropped with these drawers, by their keys, which are back.
+def restore_supported(palace: Palace, drawers: Collection[int]) -> list[Fact]:
+    """Restore facts that were retired with these drawers, given by key, and end what they ended.
 
-    What they had ended ends again. What has been replaced meanwhile stays as it is. Call it
-    holding the palace.
+    Facts replaced meanwhile stay as they are. The caller locks the palace.
     """
-    held: list[Fact] = []
+    restored: list[Fact] = []
     for agent, run in scopes_of(palace, Drawer.objects.filter(pk__in=drawers)):
         scope = replace(BY_TRASH, agent=agent, run=run)
-        work = reconcile(palace, active_space(), scope, opened=BACK, closed=ENDED_AGAIN)
-        held += work.opened
-    return held + _written_by_hand_again(palace, drawers)
+        work = reconcile(palace, active_space(), scope, opened=WORDS_ARE_BACK, closed=ENDED_AGAIN)
+        restored += work.opened
+    return restored + _restore_written_by_hand(palace, drawers)
 
 
-def _written_by_hand_again(palace: Palace, drawers: Collection[int]) -> list[Fact]:
-    """Those that come from no statement."""
+def _restore_written_by_hand(palace: Palace, drawers: Collection[int]) -> list[Fact]:
+    """Restore facts that come from no statement."""
     words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"), drawer__in=drawers)
     dropped = Fact.objects.within(palace).filter(
         Exists(words), fate=Fact.Fate.UNFOUNDED, opened_by=None
     )
     newest = dropped.order_by("memory", "-recorded_at", "-pk").distinct("memory")
-    held: list[Fact] = []
+    restored: list[Fact] = []
     for fact in newest:
         try:
-            again = hold_again(palace, fact, BY_TRASH, why=BACK)
+            again = reactivate(palace, fact, BY_TRASH, why=WORDS_ARE_BACK)
         except FactConflict:
             continue
         again.settled_at = fact.settled_at
         again.save(update_fields=["settled_at"])
-        held.append(again)
-    return held
+        restored.append(again)
+    return restored
 
 
-def forget_resting_on(palace: Palace, drawers: Collection[int]) -> list[int]:
-    """Delete every version that rests on these drawers alone, and its words in histories.
+def delete_supported_by(palace: Palace, drawers: Collection[int]) -> list[int]:
+    """Delete every version supported by these drawers alone, and its texts in histories.
 
-    Call it in the transaction that deletes the drawers, before it does.
+    Call it in the transaction that deletes the drawers, before it deletes them.
 
     Returns:
         Keys of the entities that the facts were about.

@@ -1,27 +1,30 @@
-"""Facts changed by hand or by a program: rewritten, deleted, restored. Each leaves its history."""
+"""Edit facts by hand or by a program: rewrite, delete, restore. The history keeps each change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
-from palace.knowledge.facts.deletion import delete_rows, forget_statements
 from palace.knowledge.facts.edited_sentence import follow, says_same
 from palace.knowledge.facts.fact_reader import FactReader
-from palace.knowledge.facts.fact_writer import event, note, retire, take_over_evidence
+from palace.knowledge.facts.fact_writer import event, record_event, retire, take_over_evidence
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
-from palace.knowledge.facts.scope import Scope
 from palace.knowledge.facts.statement_replay import ENDED_BY
-from palace.models import Fact, FactEvent, Palace
-from palace.models.facts import FactQuerySet
-from palace.storage.indexing.fact_vectors import copy_vectors, fill_missing
+from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
+from palace.storage.indexing.fact_vectors import (
+    copy_vectors,
+    fill_missing,
+    forget_texts,
+    index_in_use,
+)
 from palace.storage.indexing.spaces import active_space
 
 RESTORED = "restored"
@@ -31,15 +34,15 @@ ENDED_BY_RESTORED = "what ends it was restored"
 BATCH = 500
 
 
-def as_it_may_be(fact: Fact) -> None:
-    """To change it, whatever it says."""
+# Called with the active, locked row before a change; raise to abort.
+Check = Callable[[Fact], None]
 
 
 def current(palace: Palace, memory: UUID) -> Fact:
-    """The row of a memory that is held.
+    """The active row of a memory.
 
     Raises:
-        NoSuchFact: there is no such memory in this palace, or it is held no longer.
+        NoSuchFact: the palace has no such memory, or it is inactive.
     """
     facts = Fact.objects.within(palace).active().select_related("subject", "object_entity")
     fact = facts.filter(memory=memory).first()
@@ -50,13 +53,13 @@ def current(palace: Palace, memory: UUID) -> Fact:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of a memory that was given another sentence.
+    """The result of `rewrite`.
 
     Attributes:
         fact: The row that is active now.
-        old: The row before it; the same where the sentence was there already.
-        is_read: Whether the sentence was read as one statement about the same subject. If not,
-            `fact` has the sentence, the subject and the predicate, and nothing beyond.
+        old: The row before it; the same if the sentence did not change.
+        is_read: Whether the sentence could be read as one statement about the same subject. If not,
+            `fact` has only the sentence, the subject and the predicate.
     """
 
     fact: Fact
@@ -70,18 +73,18 @@ def rewrite(
     text: str,
     scope: Scope,
     *,
-    check: Callable[[Fact], None] = as_it_may_be,
+    check: Check | None = None,
 ) -> Rewritten:
-    """Correct the sentence of a memory; what it states follows: object, edge, words, vector.
+    """Correct the sentence of a memory; object, edge, evidence and vector follow it.
 
-    Call it outside of a transaction: it may ask models, which takes seconds.
+    Call it outside of a transaction: calls to models take seconds.
 
     Args:
-        check: Is given the row that is held, while nobody can change it; what it raises leaves it.
+        check: Called with the active row, locked; raise to abort.
 
     Raises:
         NoSuchFact: as `current`.
-        FactConflict: the sentence states what the subject has one of, and another is active.
+        FactConflict: another active fact states the only possible value.
     """
     if current(palace, memory).text != text:
         candidates = FactReader(palace).read([Turn("", "user", text, timezone.now())])
@@ -90,7 +93,8 @@ def rewrite(
     with transaction.atomic():
         palace.lock()
         old = current(palace, memory)
-        check(old)
+        if check:
+            check(old)
         if old.text == text:
             return Rewritten(old, old)
         new = copy_of(old)
@@ -100,13 +104,15 @@ def rewrite(
         _refuse_if_taken(palace, new)
         new.save()
         _take_over_words(palace, new)
-        note(palace, scope, FactEvent.Kind.UPDATE, memory, old.text, text, at=new.recorded_at)
+        record_event(
+            palace, scope, FactEvent.Kind.UPDATE, memory, old.text, text, at=new.recorded_at
+        )
     fill_missing(palace, active_space(), [new])
     return Rewritten(new, old, is_read)
 
 
 def _take_over_words(palace: Palace, new: Fact) -> None:
-    """Let a version rest on the words of those that state the same."""
+    """Copy the evidence of versions that state the same."""
     versions = Fact.objects.within(palace).filter(memory=new.memory).exclude(pk=new.pk)
     for version in versions.order_by("pk"):
         if says_same(version, new):
@@ -119,15 +125,15 @@ def delete(
     scope: Scope,
     *,
     why: str = "",
-    check: Callable[[Fact], None] = as_it_may_be,
+    check: Check | None = None,
     at: datetime | None = None,
 ) -> None:
-    """Retire a memory. Its rows stay, for its history. `check` as of `rewrite`.
+    """Retire a memory; its rows stay for its history. `check` as in `rewrite`.
 
-    What it had ended by other words is active again, as a memory of its own.
+    Facts that it had ended become active again, as memories of their own.
 
     Args:
-        at: When it is deleted; now unless given.
+        at: When it is deleted; now by default.
 
     Raises:
         NoSuchFact: as `current`.
@@ -135,7 +141,8 @@ def delete(
     with transaction.atomic():
         palace.lock()
         fact = current(palace, memory)
-        check(fact)
+        if check:
+            check(fact)
         _drop(palace, [fact], scope, at or timezone.now(), why)
         if _has_ended(palace, fact):
             _reconcile(palace, fact, scope, opened=ENDING_DELETED)
@@ -144,7 +151,7 @@ def delete(
 def delete_all(
     palace: Palace, facts: FactQuerySet, scope: Scope, *, at: datetime | None = None
 ) -> int:
-    """`delete` for all of the facts that are active; returns how many there were."""
+    """`delete` for all active facts of these; returns their number."""
     moment = at or timezone.now()
     count = 0
     while True:
@@ -159,40 +166,40 @@ def delete_all(
 
 
 def restore(palace: Palace, fact: Fact, scope: Scope) -> Fact:
-    """Hold again what was dropped, as a row of its own: what was meanwhile stays on record.
+    """Reactivate a retired fact, as a new row; the time between stays in the history.
 
     Args:
-        fact: The version that is to hold again.
+        fact: The version to reactivate.
 
     Raises:
-        FactConflict: something else is held in its place; says what.
+        FactConflict: another fact is active in its place; says which.
     """
     with transaction.atomic():
         palace.lock()
-        new = hold_in_order(palace, fact, scope, why=RESTORED)
+        new = reactivate_in_order(palace, fact, scope, why=RESTORED)
     fill_missing(palace, active_space(), [new])
     return new
 
 
-def hold_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
-    """`restore` for those who hold the palace; the vector goes along where there is one."""
+def reactivate(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
+    """`restore` within a transaction that has locked the palace; copies the vector if any."""
     _refuse_if_taken(palace, fact)
     new = copy_of(fact)
     new.supersedes, new.recorded_at = fact, timezone.now()
     if fact.fate in Fact.WAS_TRUE:
-        # It had no end after all: the row that says so would tell the same time twice.
+        # It did not end after all: otherwise two rows would cover the same time.
         new.valid_to, fact.fate, fact.closed_by = None, Fact.Fate.CORRECTED, None
         fact.withdrawn_at = new.recorded_at
         fact.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
     take_over_evidence(fact, new)
     copy_vectors(fact, new)
-    note(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
+    record_event(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
     return new
 
 
 def _has_ended(palace: Palace, fact: Fact) -> bool:
-    """Whether the words that the fact comes from ended another one."""
+    """Whether the statement that the fact comes from ended another fact."""
     if fact.opened_by_id is None:
         return False
     closed = Fact.objects.within(palace).filter(closed_by=fact.opened_by_id, fate__in=ENDED_BY)
@@ -200,35 +207,35 @@ def _has_ended(palace: Palace, fact: Fact) -> bool:
 
 
 def _end_for_good(palace: Palace, facts: Iterable[Fact]) -> None:
-    """Former versions of deleted memories stay closed, whatever becomes of what closed them."""
+    """Keep former versions of deleted memories closed, even if what closed them is deleted."""
     rows = Fact.objects.within(palace).filter(memory__in=[fact.memory for fact in facts])
     rows.exclude(closed_by=None).update(closed_by=None)
 
 
-def hold_in_order(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
-    """`hold_again`, where what it had ended may be in its place: that ends once more.
+def reactivate_in_order(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
+    """`reactivate`; facts that it had ended, and that are active now, end again.
 
     Raises:
         FactConflict: as `restore`.
     """
     try:
-        return hold_again(palace, fact, scope, why=why)
+        return reactivate(palace, fact, scope, why=why)
     except FactConflict:
-        return _hold_learnt_again(palace, fact, scope, why=why)
+        return _replay_deleted(palace, fact, scope, why=why)
 
 
-def _hold_learnt_again(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
+def _replay_deleted(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
     if fact.fate == Fact.Fate.DELETED and fact.opened_by_id is not None:
         with transaction.atomic():
-            # Judged again, it is like any statement whose words are back.
+            # Replay its statement, as for a message that returns from the trash.
             fact.fate = Fact.Fate.UNFOUNDED
             fact.save(update_fields=["fate"])
             _reconcile(palace, fact, scope, opened=why, closed=ENDED_BY_RESTORED)
-            held = Fact.objects.within(palace).active().filter(opened_by=fact.opened_by_id)
-            if new := held.first():
+            again = Fact.objects.within(palace).active().filter(opened_by=fact.opened_by_id)
+            if new := again.first():
                 return new
             transaction.set_rollback(True)
-    return hold_again(palace, fact, scope, why=why)
+    return reactivate(palace, fact, scope, why=why)
 
 
 def _reconcile(
@@ -239,7 +246,7 @@ def _reconcile(
 
 
 def forget(palace: Palace, facts: FactQuerySet) -> int:
-    """Delete facts with their history, as if they had never been; returns how many rows went."""
+    """Delete facts with their history, permanently; returns the number of rows."""
     with transaction.atomic():
         palace.lock()
         rows = list(facts.within(palace))
@@ -260,10 +267,10 @@ def _drop(palace: Palace, facts: Sequence[Fact], scope: Scope, at: datetime, why
 
 
 def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
-    held = Fact.objects.within(palace).active()
-    same = held.filter(memory=fact.memory)
+    active = Fact.objects.within(palace).active()
+    same = active.filter(memory=fact.memory)
     if fact.single:
-        same = same | held.filter(
+        same = same | active.filter(
             subject=fact.subject_id,
             predicate=fact.predicate,
             aspect=fact.aspect,
@@ -277,7 +284,7 @@ def _refuse_if_taken(palace: Palace, fact: Fact) -> None:
 
 
 def copy_of(fact: Fact) -> Fact:
-    """A row that says the same and is held, as settled now; not saved."""
+    """An unsaved, active copy of a row, settled now."""
     left_out = {"id", "uuid", "retired_at", "fate", "supersedes", "recorded_at"}
     left_out |= {"opened_by", "closed_by", "settled_at", "withdrawn_at"}
     values = {
@@ -286,3 +293,61 @@ def copy_of(fact: Fact) -> Fact:
         if field.name not in left_out
     }
     return Fact(**values, settled_at=timezone.now())
+
+
+def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
+    """Delete rows, and the history of memories without rows. The caller locks the palace."""
+    keys = [fact.pk for fact in facts]
+    forget_proposals(palace, facts=keys)
+    index_in_use().delete(palace, keys)
+    with connection.cursor() as cursor:
+        # The database deletes their evidence.
+        cursor.execute(
+            "DELETE FROM palace_fact WHERE palace_id = %s AND id = ANY(%s)", [palace.pk, keys]
+        )
+    memories = {fact.memory for fact in facts}
+    left = Fact.objects.within(palace).filter(memory__in=memories)
+    ended = memories - set(left.values_list("memory", flat=True))
+    events = FactEvent.objects.filter(palace=palace)
+    events.filter(memory__in=ended).delete()
+    lasting = events.filter(memory__in=memories - ended)
+    texts = {fact.text for fact in facts}
+    forget_texts(texts)
+    lasting.filter(old_text__in=texts).update(old_text=None)
+    lasting.filter(new_text__in=texts).update(new_text=None)
+
+
+def forget_statements(palace: Palace, facts: Collection[int]) -> None:
+    """Delete the statements behind facts, given by key: a replay would restore the facts."""
+    words = Evidence.objects.filter(palace=palace, fact__in=facts)
+    stretches = set(words.values_list("drawer_id", "start", "end"))
+    statements = Statement.objects.filter(palace=palace, drawer__in={key for key, *_ in stretches})
+    gone = [
+        statement.pk
+        for statement in statements
+        if any((statement.drawer_id, *span) in stretches for _, *span in statement.content["words"])
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM palace_statement WHERE palace_id = %s AND id = ANY(%s)", [palace.pk, gone]
+        )
+
+
+def forget_proposals(
+    palace: Palace, *, facts: Collection[int] = (), drawers: Collection[int] = ()
+) -> None:
+    """Delete proposals about these facts or drawers, given by key, decided or not.
+
+    Proposals quote texts. Call it before the facts and drawers are deleted.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM palace_proposal p WHERE palace_id = %s AND (
+                EXISTS (SELECT FROM palace_proposalfact f WHERE f.palace_id = p.palace_id
+                        AND f.proposal_id = p.id AND f.fact_id = ANY(%s))
+                OR EXISTS (SELECT FROM palace_proposalquote q WHERE q.palace_id = p.palace_id
+                           AND q.proposal_id = p.id AND q.drawer_id = ANY(%s)))
+            """,
+            [palace.pk, list(facts), list(drawers)],
+        )

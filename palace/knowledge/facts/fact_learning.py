@@ -1,55 +1,127 @@
-"""Learning: what drawers say, into facts. Each drawer is read once, whoever comes first."""
+"""Learn facts from messages: file them, extract statements, judge and store them.
+
+Each drawer is read once; a process that comes later skips it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from datetime import datetime
+from typing import Any, cast
+from uuid import uuid4
 
 from django.db import transaction
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
-from language.candidate import Candidate
 from language.english.facts.reading import read_facts
-from language.transcripts import Role, Turn
+from language.facts import Candidate
+from language.transcripts import Role, Transcript, Turn
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
-from palace.knowledge.facts.ingestion_options import grouped_by_options, settle
+from palace.knowledge.facts.ingestion_options import (
+    DEFAULT_OPTIONS,
+    ExtractionOptions,
+    Scope,
+    delete_options,
+    grouped_by_options,
+    store_options,
+)
 from palace.knowledge.facts.judge import Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
-from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
-from palace.knowledge.facts.statements import record
+from palace.knowledge.facts.row_conversion import record
 from palace.models import Drawer, Palace, Room, Statement
 from palace.models.locks import held_if_free
 from palace.models.opening import in_its_palace
+from palace.storage import file_transcript
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
 
-# Messages that a model reads together: it needs the ones around to tell what "it" is. The local
-# rules read each by itself, and many at once are cheaper to write.
+# Messages that a model reads together, as context for pronouns. The local rules read each message
+# by itself; large chunks save writes.
 WINDOW = 10
 CHUNK = 200
-# Messages of older conversations that are judged together, at most.
+# Maximum messages of older conversations that are judged together.
 MOST_AT_ONCE = 2000
-
 BY_MINING = Scope("mining")
+EmbeddedCandidate = tuple[Candidate, Vector | None]
 
-Told = tuple[Candidate, Vector | None]
+
+def remember(
+    palace: Palace,
+    messages: str | Sequence[Turn],
+    *,
+    agent: str = "",
+    run: str = "",
+    conversation: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    options: ExtractionOptions = DEFAULT_OPTIONS,
+    source: str = "api",
+    now: datetime | None = None,
+) -> list[Remembered]:
+    """File messages verbatim, and extract facts from them.
+
+    Call it outside of a transaction: calls to models take seconds. Mining comes later, as for
+    any drawer. If the process dies before the facts are extracted, a worker extracts them with
+    the same scope and options.
+
+    Args:
+        messages: One text that the user says, or a conversation in order.
+        agent: Facts are stored for this agent, and judged beside the agent's other facts;
+            likewise `run`, which is also the id of the conversation.
+        conversation: The conversation's id if there is no run; a new one by default.
+        metadata: Stored with each new fact.
+        options: Prompts, which have no effect without a model, and filters.
+        source: The API that the messages come from.
+        now: When a text was said; the present by default.
+
+    Returns:
+        One item per judgement, in the order of the messages.
+    """
+    turns = turns_of(messages, now or timezone.now())
+    scope = Scope(source, agent, run, metadata or {})
+    named = run or conversation or str(uuid4())
+    with transaction.atomic():
+        drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent))
+        store_options(palace, drawers, scope, options)
+    return learn(palace, drawers, scope, options)
+
+
+def turns_of(messages: str | Sequence[Turn], now: datetime) -> Sequence[Turn]:
+    """Convert a text to one message of the user, with a new id; repeated texts stay separate."""
+    if isinstance(messages, str):
+        return [Turn(str(uuid4()), "user", messages, now)]
+    return messages
+
+
+def _filed(palace: Palace, transcript: Transcript) -> list[Drawer]:
+    """File messages; returns their unread drawers, in order."""
+    filed = file_transcript(palace, transcript)
+    if filed.room is None:
+        return []
+    drawers = Drawer.objects.within(palace).filter(
+        source=transcript.source,
+        conversation=filed.room.external_id,
+        external_id__in=[turn.external_id for turn in transcript.turns],
+        facts_read_at=None,
+        trashed_at=None,
+    )
+    return list(drawers.order_by("position"))
 
 
 @in_its_palace
 def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
-    """Read what has been mined and not yet read for facts, older conversations first.
+    """Extract facts from mined drawers that were not read yet, older conversations first.
 
-    Where somebody else is at it in this palace, nothing is done: the order would be lost.
-    Conversations older than what is known are judged many at a time: each time that is done,
-    all that is known is judged again.
+    Does nothing while another process does this in the same palace, to preserve the order.
+    Conversations older than known statements are judged in large batches, because each batch
+    judges all known statements again.
 
     Returns:
-        Whether all was read, or is being read; False when the time was over first.
+        False if the time was over first.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     with held_if_free(f"learn facts of palace {palace.pk}") as ours:
@@ -74,7 +146,7 @@ def _unread_rooms(palace: Palace) -> QuerySet[Room]:
 
 
 def is_late(palace: Palace, room: Room) -> bool:
-    """Whether a statement is known that was said after the first unread message of a room."""
+    """Whether a known statement was said after the first unread message of a room."""
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     since = unread.aggregate(Min("said_at"))["said_at__min"]
     later = Drawer.objects.within(palace).kept().filter(said_at__gt=since)
@@ -82,10 +154,10 @@ def is_late(palace: Palace, room: Room) -> bool:
 
 
 def learn_late(palace: Palace) -> None:
-    """Read the oldest unread conversations by the local rules, and judge them in one go.
+    """Read the oldest unread conversations by the local rules, and judge them in one batch.
 
-    The more statements there are, the more messages are read at a time. All of them land in one
-    transaction. Killed before, they are read by whoever comes next.
+    The batch grows with the number of known statements. It is stored in one transaction; if the
+    process dies before, the next one reads the same messages.
     """
     most = min(max(CHUNK, Statement.objects.filter(palace=palace).count()), MOST_AT_ONCE)
     rooms: list[Room] = []
@@ -104,22 +176,22 @@ def learn_late(palace: Palace) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the local rules found in messages of one conversation, not yet judged."""
+    """Candidates that the local rules found in one conversation, not yet judged."""
 
     drawers: Sequence[Drawer]
     candidates: Sequence[Candidate]
     scope: Scope
 
     def record(self, palace: Palace) -> tuple[str, str] | None:
-        """Keep what nobody else has read meanwhile; returns agent and run, if that is anything."""
+        """Store the candidates of unread drawers; returns agent and run if there are any."""
         kept = _mark_read(palace, self.drawers)
-        told = [(one, None) for one in self.candidates if _is_kept(one, self.drawers, kept)]
-        record(palace, self.drawers, told, self.scope)
-        return (self.scope.agent, self.scope.run) if told else None
+        found = [(one, None) for one in self.candidates if _is_kept(one, self.drawers, kept)]
+        record(palace, self.drawers, found, self.scope)
+        return (self.scope.agent, self.scope.run) if found else None
 
 
 def _readings(palace: Palace, room: Room) -> Iterator[Reading]:
-    """What a room says that can be judged later; what cannot is judged now."""
+    """Read a room by the local rules. Messages with filters are judged at once."""
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
     for scope, options, stretch in grouped_by_options(palace, drawers, BY_MINING):
@@ -136,7 +208,7 @@ def _is_kept(candidate: Candidate, drawers: Sequence[Drawer], kept: Collection[i
 
 
 def learn_room(room: Room) -> list[Remembered]:
-    """Read what is unread in one room, each message as whoever told it has it read."""
+    """Extract facts from unread drawers of a room, each with its own options."""
     palace = room.palace
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
@@ -152,11 +224,10 @@ def learn(
     scope: Scope,
     options: ExtractionOptions = DEFAULT_OPTIONS,
 ) -> list[Remembered]:
-    """Facts from drawers of one conversation, in order, a window at a time.
+    """Extract facts from drawers of one conversation, in order, one window per transaction.
 
-    A window is one transaction: what it says lands as a whole, and once. Killed in between, the
-    drawers that were not read yet are read by whoever comes next. Doing it twice, or at once in
-    two places, leaves the same facts.
+    If the process dies, the next one reads the remaining drawers. Repeated or concurrent calls
+    leave the same facts.
     """
     reader = FactReader(palace, options.prompt)
     size = WINDOW if reader.endpoint else CHUNK
@@ -180,12 +251,12 @@ def write_read(
     endpoint: Endpoint | None,
     options: ExtractionOptions = DEFAULT_OPTIONS,
 ) -> list[Remembered]:
-    """Judge what was found in drawers and write it down, in one transaction.
+    """Judge candidates and store the outcome, in one transaction.
 
-    What somebody else has read meanwhile is left alone.
+    Drawers that another process has read meanwhile are skipped.
 
     Args:
-        endpoint: Of the model that judges; None for the local rules.
+        endpoint: The model that judges; None for the local rules.
     """
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
@@ -194,46 +265,46 @@ def write_read(
     with transaction.atomic():
         palace.lock()
         kept = _mark_read(palace, drawers)
-        told = [
+        found = [
             (candidate, vector)
             for candidate, vector in zip(candidates, vectors, strict=True)
             if _is_kept(candidate, drawers, kept)
         ]
-        lines = _written(judge, Writer(palace, space, scope, drawers), told, drawers)
-    # What was merged says something else than the statement whose vector there is.
+        lines = _written(judge, Writer(palace, space, scope, drawers), found, drawers)
+    # A merged text differs from the statement that was embedded.
     fill_missing(palace, space, [line.fact for line in lines if line.fact])
     return lines
 
 
 def _written(
-    judge: Judge, writer: Writer, told: Sequence[Told], drawers: Sequence[Drawer]
+    judge: Judge, writer: Writer, found: Sequence[EmbeddedCandidate], drawers: Sequence[Drawer]
 ) -> list[Remembered]:
-    """Judge and write in the order of saying: with what is known, or all of the scope again."""
+    """Judge and write in the order of saying; late statements replay the whole scope."""
     palace, scope = judge.palace, judge.scope
     if judge.options.filters is not None:
-        # Judged beside a part of what is known, it cannot be judged again among all of it.
-        lines = [writer.write(judge.judge(*one), one[0].text, one[1]) for one in told]
+        # Statements judged beside a part of the facts are not replayed among all of them.
+        lines = [writer.write(judge.judge(*one), one[0].text, one[1]) for one in found]
         return [line for line in lines if line]
-    statements = record(palace, drawers, [(one, judge.ahead(one)) for one, _ in told], scope)
+    statements = record(palace, drawers, [(one, judge.ahead(one)) for one, _ in found], scope)
     if arrived_late(palace, statements):
         work = reconcile(palace, judge.space, scope)
         lines = [work.line_of(statement) for statement in statements]
     else:
         lines = [
             writer.write(judge.judge(*one), one[0].text, one[1], statement)
-            for one, statement in zip(told, statements, strict=True)
+            for one, statement in zip(found, statements, strict=True)
         ]
     return [line for line in lines if line]
 
 
 def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:
-    """Keys of those that nobody has read, or moved to the trash, meanwhile."""
+    """Mark drawers as read; returns the keys of those that were unread and not in the trash."""
     keys = [drawer.pk for drawer in drawers]
     unread = Drawer.objects.within(palace).filter(pk__in=keys, facts_read_at=None, trashed_at=None)
-    held = set(unread.order_by("pk").select_for_update().values_list("pk", flat=True))
+    keys_read = set(unread.order_by("pk").select_for_update().values_list("pk", flat=True))
     unread.update(facts_read_at=timezone.now())
-    settle(palace, held)
-    return held
+    delete_options(palace, keys_read)
+    return keys_read
 
 
 def _turn(drawer: Drawer) -> Turn:

@@ -1,13 +1,13 @@
-"""Reading messages for facts: with the owner's model where there is one, else by local rules."""
+"""Read messages for facts: with the owner's model if there is one, else by local rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from language.candidate import Candidate
 from language.english.fact_prompt import messages
 from language.english.facts.reading import read_facts
 from language.fact_answers import FactsAnswer, checked
+from language.facts import Candidate
 from language.transcripts import Turn
 from llm.errors import LLMError
 from llm.providers import Endpoint
@@ -19,7 +19,7 @@ from settings_app.models import settings_of
 class FactReader:
     """
     Attributes:
-        endpoint: The owner's model; None where there is none.
+        endpoint: The owner's model; None if there is none.
         notes: What was degraded, in sentences.
     """
 
@@ -31,9 +31,9 @@ class FactReader:
         self._prompt = prompt
 
     def read(self, turns: Sequence[Turn]) -> list[Candidate]:
-        """What the messages say, in their order.
+        """Extract candidates, in the order of the messages.
 
-        A model that fails is done without: what the local rules find is kept, and a note says so.
+        If the model fails, the local rules read instead, and a note says so.
         """
         if self.endpoint is None:
             return read_facts(turns)
@@ -49,10 +49,10 @@ class FactReader:
 def read_with_model(
     turns: Sequence[Turn], *, endpoint: Endpoint, owner_id: int, prompt: str | None = None
 ) -> list[Candidate]:
-    """What the messages say, in their order.
+    """Extract candidates, in the order of the messages.
 
     Raises:
-        LLMError: the model cannot be asked, or answers nonsense.
+        LLMError: the model is not available, or its answer is invalid.
     """
     answer = ask(messages(turns, prompt), FactsAnswer, endpoint=endpoint, owner_id=owner_id)
     return checked(answer.facts, turns)

@@ -1,4 +1,4 @@
-"""Writing judgements down: the old row closed, the new one opened, and the history of both."""
+"""Write judgements: close the old row, open the new one, and record the history of both."""
 
 from __future__ import annotations
 
@@ -9,24 +9,31 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Change, Judgement, Verdict
-from language.predicates import category_of, is_single
+from language.facts import (
+    Candidate,
+    Change,
+    Judgement,
+    Thing,
+    Verdict,
+    Words,
+    category_of,
+    is_single,
+)
 from language.storable import LABEL_LENGTH
-from palace.knowledge.facts.entities import entity_for
-from palace.knowledge.facts.known_rows import Decision
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import Decision, entity_for
 from palace.models import (
+    PREDICATE_LENGTH,
     Drawer,
     EmbeddingSpace,
     Entity,
     Evidence,
     Fact,
     FactEvent,
+    FactQuerySet,
     Palace,
     Statement,
 )
-from palace.models.facts import PREDICATE_LENGTH, FactQuerySet
 from palace.storage.indexing import fact_vectors
 from palace.storage.indexing.fact_vectors import Vector
 
@@ -43,11 +50,11 @@ TOOK_ITS_PLACE = "another fact took its place"
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of one statement.
+    """The outcome of one statement.
 
     Attributes:
-        memory: The memory that was made, changed or found to say so already.
-        fact: Its row as it is now; None where it is deleted.
+        memory: The memory that was created, changed, or says so already.
+        fact: Its current row; None if it is deleted.
     """
 
     verdict: Verdict
@@ -59,7 +66,7 @@ class Remembered:
 
 
 class Writer:
-    """Writes decisions on statements from some drawers, in one transaction holding the palace."""
+    """Write decisions on statements from drawers, in one transaction that locks the palace."""
 
     def __init__(
         self, palace: Palace, space: EmbeddingSpace, scope: Scope, drawers: Sequence[Drawer]
@@ -76,11 +83,11 @@ class Writer:
         vector: Vector | None,
         statement: Statement | None = None,
     ) -> Remembered | None:
-        """Write one decision; None where a statement takes back what was never known.
+        """Write one decision; None if a statement denies an unknown fact.
 
         Args:
-            text: The text that `vector` was computed of: a judge may have changed it.
-            statement: The record of what was said; None where facts do not come from messages.
+            text: The text of `vector`; the judge may have changed the candidate's.
+            statement: The stored statement; None for facts that do not come from messages.
         """
         self._statement = statement
         judgement, row = decision.judgement, decision.row
@@ -138,17 +145,17 @@ class Writer:
         return Remembered(Verdict.UPDATE, new.memory, new, old.text, new.text, judgement.why)
 
     def _was_before(
-        self, candidate: Candidate, earlier: Fact, now_held: Fact, vector: Vector | None
+        self, candidate: Candidate, earlier: Fact, current: Fact, vector: Vector | None
     ) -> Remembered:
-        """An older conversation that is read later tells of what was so before."""
+        """Write a fact from an older conversation, read later: it was true before."""
         earlier.supersedes = None
-        earlier.valid_to = now_held.valid_from
+        earlier.valid_to = current.valid_from
         earlier.retired_at, earlier.fate = self._now, Fact.Fate.SUPERSEDED
         earlier.closed_by = self._statement
         self._open(earlier, candidate.words, vector)
-        if now_held.supersedes_id is None:
-            now_held.supersedes = earlier
-            self._save(now_held, "supersedes")
+        if current.supersedes_id is None:
+            current.supersedes = earlier
+            self._save(current, "supersedes")
         self._note(FactEvent.Kind.ADD, earlier.memory, None, earlier.text, WAS_BEFORE)
         return Remembered(
             Verdict.COEXIST, earlier.memory, earlier, new_text=earlier.text, why=WAS_BEFORE
@@ -183,7 +190,7 @@ class Writer:
         )
 
     def _make_way(self, fact: Fact) -> None:
-        """Of what a subject has one of, retire whatever else is held: the judge may have erred."""
+        """Retire other active values of a single-valued fact: the judge may have erred."""
         if not fact.single:
             return
         for other in self._rivals(fact):
@@ -229,7 +236,7 @@ class Writer:
         )
 
     def _since(self, candidate: Candidate) -> datetime | None:
-        """Since when it is true; not known of what is over already, unless it is told."""
+        """When it became true; None (unknown) if it is over and the start was not said."""
         said_at = self._said_at(candidate)
         if candidate.valid_from is None and _is_over(candidate, said_at):
             return None
@@ -241,11 +248,11 @@ class Writer:
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
     ) -> None:
-        note(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
+        record_event(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
 
 
 def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
-    """Active facts in the place of a single-valued one."""
+    """Active facts with the same single-valued key."""
     return (
         Fact.objects.within(palace)
         .active()
@@ -261,7 +268,7 @@ def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
 
 
 def retire(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | None = None) -> None:
-    """Hold a fact no longer. What was true ends at `ended_at`, unless it had ended before."""
+    """Retire a fact. If it was true, it ends at `ended_at`, or earlier if it ended before."""
     close(fact, fate, at, ended_at=ended_at)
     fact.closed_by = None
     fact.save(update_fields=CLOSING)
@@ -275,7 +282,7 @@ def close(fact: Fact, fate: Fact.Fate, at: datetime, *, ended_at: datetime | Non
         fact.valid_to = max(min(ends), fact.valid_from) if fact.valid_from else min(ends)
 
 
-def note(
+def record_event(
     palace: Palace,
     scope: Scope,
     kind: FactEvent.Kind,
@@ -286,7 +293,7 @@ def note(
     why: str = "",
     at: datetime | None = None,
 ) -> None:
-    """Write a line of a memory's history."""
+    """Save an event of a memory's history."""
     event(palace, scope, kind, memory, old_text, new_text, why=why, at=at).save(force_insert=True)
 
 
@@ -301,7 +308,7 @@ def event(
     why: str = "",
     at: datetime | None = None,
 ) -> FactEvent:
-    """A line of a memory's history; not saved."""
+    """An unsaved event of a memory's history."""
     return FactEvent(
         palace=palace,
         memory=memory,
@@ -317,7 +324,7 @@ def event(
 
 
 def _is_over(candidate: Candidate, said_at: datetime) -> bool:
-    """Whether it is told as past. An event is, as soon as it happened, and is kept all the same."""
+    """Whether it was stated as past. Events stay active although they are over."""
     ends = candidate.valid_to
     return ends is not None and ends <= said_at and candidate.type != "event"
 
@@ -329,13 +336,13 @@ def _is_earlier(new: Fact, old: Fact) -> bool:
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:
-    """None, which is earlier than anything, if any is."""
+    """The earliest; None is earlier than any."""
     known = [moment for moment in moments if moment is not None]
     return min(known) if len(known) == len(moments) else None
 
 
 def take_over_evidence(old: Fact, new: Fact) -> None:
-    """Let the new row rest on the words of the old one too."""
+    """Copy the evidence of the old row to the new one."""
     Evidence.objects.bulk_create(
         [
             Evidence(

@@ -1,4 +1,4 @@
-"""What callers compare with in filters: checked, and told what is wrong with it."""
+"""Check the values of filters; errors say what is wrong."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SHOWN_CHARS = 60
 Scalar = str | int | float | bool
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A value as an error quotes it."""
     if isinstance(value, str):
         printable = "".join(sign for sign in value[:_SHOWN_CHARS] if sign.isprintable())
         return f"“{printable}”"
-    told = repr(value)
-    return told if len(told) <= _SHOWN_CHARS else f"{told[:_SHOWN_CHARS]}…"
+    written = repr(value)
+    return written if len(written) <= _SHOWN_CHARS else f"{written[:_SHOWN_CHARS]}…"
 
 
 def check_field(field: object) -> None:
@@ -35,10 +35,10 @@ def check_field(field: object) -> None:
         BadFilter: no field or metadata key can have this name.
     """
     if not isinstance(field, str) or not field.strip():
-        raise BadFilter(f"{shown(field)} is no field; name one of a memory, or a metadata key.")
+        raise BadFilter(f"{quoted(field)} is no field; name one of a memory, or a metadata key.")
     if len(field) > MOST_FIELD_CHARS or not is_storable(field):
         raise BadFilter(
-            f"{shown(field)} is no field: names have up to {MOST_FIELD_CHARS} characters that can "
+            f"{quoted(field)} is no field: names have up to {MOST_FIELD_CHARS} characters that can "
             "be stored."
         )
 
@@ -51,7 +51,7 @@ def refuse(field: str, operator: str, refused: Collection[str], because: str) ->
     if operator in refused:
         others = [name for name in ("eq", "gt", "contains") if name not in refused]
         raise BadFilter(
-            f"{operator} cannot be asked of {shown(field)}, which {because}; "
+            f"{operator} cannot be asked of {quoted(field)}, which {because}; "
             f"use {' or '.join(others)} and the like."
         )
 
@@ -60,10 +60,10 @@ def text(field: str, value: object, *, empty_for_none: bool = False) -> str:
     if value is None and empty_for_none:
         return ""
     if not isinstance(value, str):
-        raise BadFilter(f"{shown(field)} is compared with text, not with {shown(value)}.")
+        raise BadFilter(f"{quoted(field)} is compared with text, not with {quoted(value)}.")
     if len(value) > MOST_CHARS or not is_storable(value):
         raise BadFilter(
-            f"The text that {shown(field)} is compared with has up to {MOST_CHARS} characters, "
+            f"The text that {quoted(field)} is compared with has up to {MOST_CHARS} characters, "
             "and none that cannot be stored (NUL or a lone surrogate)."
         )
     return value
@@ -71,7 +71,7 @@ def text(field: str, value: object, *, empty_for_none: bool = False) -> str:
 
 def number(field: str, value: object) -> int | float:
     if not is_number(value):
-        raise BadFilter(f"{shown(field)} is compared with a number, not with {shown(value)}.")
+        raise BadFilter(f"{quoted(field)} is compared with a number, not with {quoted(value)}.")
     return value  # type: ignore[return-value]  # Checked in the line above.
 
 
@@ -90,8 +90,8 @@ def moment(field: str, value: object) -> datetime:
     found = read_moment(value)
     if found is None:
         raise BadFilter(
-            f"{shown(field)} is compared with a time such as 2024-01-31 or "
-            f"2024-01-31T09:30:00+01:00, not with {shown(value)}."
+            f"{quoted(field)} is compared with a time such as 2024-01-31 or "
+            f"2024-01-31T09:30:00+01:00, not with {quoted(value)}."
         )
     return found
 
@@ -112,9 +112,11 @@ def read_moment(value: object) -> datetime | None:
 def several(field: str, value: object) -> list[object]:
     """The set that `in` and `nin` look into; an empty one holds nothing."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | set | frozenset):
-        raise BadFilter(f"in and nin take a list of values for {shown(field)}, not {shown(value)}.")
+        raise BadFilter(
+            f"in and nin take a list of values for {quoted(field)}, not {quoted(value)}."
+        )
     if len(value) > MOST_VALUES:
-        raise BadFilter(f"{len(value)} values for {shown(field)} are too many; {MOST_VALUES} fit.")
+        raise BadFilter(f"{len(value)} values for {quoted(field)} are too many; {MOST_VALUES} fit.")
     return list(value)
 
 
@@ -127,8 +129,8 @@ def scalar(field: str, value: object) -> Scalar:
     if isinstance(value, str):
         return text(field, value)
     raise BadFilter(
-        f"{shown(field)} is compared with text, a number, true, false or null, "
-        f"not with {shown(value)}."
+        f"{quoted(field)} is compared with text, a number, true, false or null, "
+        f"not with {quoted(value)}."
     )
 
 
@@ -139,7 +141,7 @@ def check_type(wanted: str) -> None:
     """
     if wanted not in Fact.Type.values:
         raise BadFilter(
-            f"{shown(wanted)} is no type of memory; there are {', '.join(Fact.Type.values)}."
+            f"{quoted(wanted)} is no type of memory; there are {', '.join(Fact.Type.values)}."
         )
 
 

@@ -1,4 +1,4 @@
-"""Filters of the fact API into conditions of the database: the only place that knows both.
+"""Translate filters of the fact API to database conditions.
 
 A filter is `{"field": …, "operator": …, "value": …}`, or `{"AND": […]}`, `{"OR": […]}`,
 `{"NOT": …}` of filters. Each condition holds or does not: what has no value is equal to nothing,
@@ -34,8 +34,10 @@ from django.db.models.functions import Cast, Coalesce, Lower
 
 from palace.errors import BadFilter
 from palace.knowledge.facts import filter_values as values
-from palace.knowledge.facts.filter_values import shown
+from palace.knowledge.facts.filter_values import as_json, quoted, read_moment
 from palace.models import Fact
+
+__all__ = ["as_json", "condition_of", "quoted", "read_moment"]
 
 _ORDER: Mapping[str, type[lookups.Lookup[Any]]] = {
     "gt": lookups.GreaterThan,
@@ -94,7 +96,7 @@ class _Reading:
         if depth > MOST_DEPTH:
             raise BadFilter(f"The filter is more than {MOST_DEPTH} levels deep; make it flatter.")
         if not isinstance(part, Mapping):
-            raise BadFilter(f"{shown(part)} is no filter. {_WRITE}")
+            raise BadFilter(f"{quoted(part)} is no filter. {_WRITE}")
         [only] = part if len(part) == 1 else [None]
         if only in _JOINS:
             return self._joined(str(only), part[only], depth)
@@ -104,19 +106,19 @@ class _Reading:
 
     def _joined(self, join: str, parts: object, depth: int) -> Q:
         if not isinstance(parts, Sequence) or isinstance(parts, str) or not parts:
-            raise BadFilter(f"{join} takes a list of at least one filter, not {shown(parts)}.")
+            raise BadFilter(f"{join} takes a list of at least one filter, not {quoted(parts)}.")
         return reduce(_JOINS[join], [self.read(one, depth=depth + 1) for one in parts])
 
     def _condition(self, part: Mapping[Any, Any]) -> Q:
         if set(part) != {"field", "operator", "value"}:
-            raise BadFilter(f"{shown(dict(part))} is no filter. {_WRITE}")
+            raise BadFilter(f"{quoted(dict(part))} is no filter. {_WRITE}")
         self._conditions += 1
         if self._conditions > MOST_CONDITIONS:
             raise BadFilter(f"The filter has more than {MOST_CONDITIONS} conditions; use fewer.")
         field, operator = part["field"], part["operator"]
         if not isinstance(operator, str) or operator not in OPERATORS:
             raise BadFilter(
-                f"{shown(operator)} is no operator of filters; use one of {', '.join(OPERATORS)}."
+                f"{quoted(operator)} is no operator of filters; use one of {', '.join(OPERATORS)}."
             )
         values.check_field(field)
         return _compared(field, operator, part["value"])
@@ -191,7 +193,7 @@ def _metadata(field: str, operator: str, value: object) -> Q:
     key = field.removeprefix(OF_METADATA)
     if operator in _WITHIN:
         return _metadata_within(field, key, operator, value)
-    kept, kind = load_weights(key), _kind(key)
+    kept, kind = _stored_value(key), _kind(key)
     if operator == "eq":
         if value is None:
             return Q(Coalesce(lookups.Exact(kind, Value("null")), Value(True)))  # noqa: FBT003
@@ -204,7 +206,7 @@ def _metadata(field: str, operator: str, value: object) -> Q:
 
 def _metadata_within(field: str, key: str, operator: str, value: object) -> Q:
     """Of text: whether it holds these words. Of a list: whether it has this element."""
-    kept, kind = load_weights(key), _kind(key)
+    kept, kind = _stored_value(key), _kind(key)
     if not isinstance(value, str):
         wanted = [values.scalar(field, value)]
         return _is(kind, "array") & _holds(DataContains(kept, wanted))
@@ -215,7 +217,7 @@ def _metadata_within(field: str, key: str, operator: str, value: object) -> Q:
     return _is(kind, "string") & _holds(words) | _is(kind, "array") & element
 
 
-def load_weights(key: str) -> Func:
+def _stored_value(key: str) -> Func:
     return Func(F("metadata"), Value(key), function="jsonb_extract_path", output_field=JSONField())
 
 
@@ -227,17 +229,17 @@ def _kept_text(key: str) -> Func:
 
 def _kept_moment(key: str) -> Case:
     """The time that it is; null where it is none. Nothing else must come to be cast."""
-    told = _kept_text(key)
+    stored = _kept_text(key)
     valid = Func(
-        told, Value("timestamptz"), function="pg_input_is_valid", output_field=BooleanField()
+        stored, Value("timestamptz"), function="pg_input_is_valid", output_field=BooleanField()
     )
-    is_time = _is(_kind(key), "string") & Q(lookups.Regex(told, r"^\d{4}-\d\d-\d\d")) & Q(valid)
-    return Case(When(is_time, then=Cast(told, DateTimeField())), output_field=DateTimeField())
+    is_time = _is(_kind(key), "string") & Q(lookups.Regex(stored, r"^\d{4}-\d\d-\d\d")) & Q(valid)
+    return Case(When(is_time, then=Cast(stored, DateTimeField())), output_field=DateTimeField())
 
 
 def _kind(key: str) -> Func:
     """string, number, boolean, null, array or object; SQL's null where there is no such key."""
-    return Func(load_weights(key), function="jsonb_typeof", output_field=TextField())
+    return Func(_stored_value(key), function="jsonb_typeof", output_field=TextField())
 
 
 def _is(kind: Func, name: str) -> Q:

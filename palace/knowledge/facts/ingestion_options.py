@@ -1,22 +1,56 @@
-"""How messages are to be read, kept beside them until they have been."""
+"""Scope and options of extraction, stored beside messages until they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
-from palace.knowledge.facts.scope import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.models import Drawer, Palace, Telling
 
-Told = tuple[Scope, ExtractionOptions]
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose facts these are; facts are judged only beside those of the same agent and run.
+
+    Attributes:
+        by: Who stores them, for the history: mining, api, sdk, person …
+        metadata: The caller's own, stored with each new fact.
+    """
+
+    by: str
+    agent: str = ""
+    run: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def keep(
+@dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """How messages are read and judged, where the caller overrides the defaults.
+
+    Attributes:
+        prompt: Replaces our instructions for extraction by a model.
+        judging_prompt: Replaces our instructions for judging by a model.
+        filters: Judge only beside known facts that match; in the JSON form that
+            `palace.knowledge.facts.filters` reads.
+    """
+
+    prompt: str = ""
+    judging_prompt: str = ""
+    filters: Mapping[str, Any] | None = None
+
+
+DEFAULT_OPTIONS = ExtractionOptions()
+ScopedOptions = tuple[Scope, ExtractionOptions]
+
+
+def store_options(
     palace: Palace, drawers: Sequence[Drawer], scope: Scope, options: ExtractionOptions
 ) -> None:
-    """Keep it for whoever comes to read these drawers; call it in the transaction that files them.
+    """Store scope and options of drawers; call it in the transaction that files them.
 
-    What has been kept for one of them before stays.
+    Options stored for a drawer before stay.
     """
     rows = [
         Telling(
@@ -36,32 +70,32 @@ def keep(
 
 
 def grouped_by_options(
-    palace: Palace, drawers: Sequence[Drawer], otherwise: Scope
+    palace: Palace, drawers: Sequence[Drawer], default: Scope
 ) -> Iterator[tuple[Scope, ExtractionOptions, list[Drawer]]]:
-    """The drawers in their order, in stretches that are to be read in the same way.
+    """Split drawers, in order, into stretches with the same scope and options.
 
     Args:
-        otherwise: For those of which nothing was told.
+        default: The scope of drawers without stored options.
     """
     rows = Telling.objects.filter(palace=palace, drawer__in=[drawer.pk for drawer in drawers])
-    told = {row.drawer_id: _read(row) for row in rows}
-    plain = otherwise, DEFAULT_OPTIONS
-    for (scope, options), stretch in groupby(drawers, lambda one: told.get(one.pk, plain)):
+    stored = {row.drawer_id: _read(row) for row in rows}
+    plain = default, DEFAULT_OPTIONS
+    for (scope, options), stretch in groupby(drawers, lambda one: stored.get(one.pk, plain)):
         yield scope, options, list(stretch)
 
 
 def have_options(palace: Palace, drawers: Sequence[Drawer]) -> bool:
-    """Whether any of them waits to be read in a way of its own."""
+    """Whether any of the drawers has stored options."""
     keys = [drawer.pk for drawer in drawers]
     return Telling.objects.filter(palace=palace, drawer__in=keys).exists()
 
 
-def settle(palace: Palace, drawers: Collection[int]) -> None:
-    """They have been read; call it in the transaction that says so."""
+def delete_options(palace: Palace, drawers: Collection[int]) -> None:
+    """Delete the options of drawers; call it in the transaction that marks them as read."""
     Telling.objects.filter(palace=palace, drawer__in=drawers).delete()
 
 
-def _read(row: Telling) -> Told:
+def _read(row: Telling) -> ScopedOptions:
     return (
         Scope(row.by, row.agent, row.run, row.metadata),
         ExtractionOptions(row.prompt, row.judging_prompt, row.filters),

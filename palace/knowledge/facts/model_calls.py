@@ -1,4 +1,4 @@
-"""Asking a model about facts: each question once, also where the process died over the answer."""
+"""Ask a model about facts; answers are cached, so that a restarted process does not ask again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from llm import chat
 from llm.chat import Message
 from llm.models import Usage
 from llm.providers import Endpoint
-from palace.working.connection import answering
+from palace.working.redis_store import answering
 
 Answer = TypeVar("Answer", bound=BaseModel)
 
-# Long enough for work that was killed to be taken up again, and no longer: answers are private.
+# Long enough to resume killed work, and no longer: answers are private.
 KEPT_S = 3600
 MOST_TOKENS = 4000
 
@@ -33,7 +33,7 @@ def ask(
     timeout_s: float | None = None,
     max_retries: int | None = None,
 ) -> Answer:
-    """The model's answer, or the one it gave to the very same question lately.
+    """The model's answer, or a cached one to the same question.
 
     Args:
         purpose, max_tokens, timeout_s, max_retries: as `llm.chat.structured()`.
@@ -59,27 +59,27 @@ def ask(
     return answer
 
 
-def forget_answers(owner_id: int) -> None:
-    """Delete what models answered of late for an owner.
+def forget_model_answers(owner_id: int) -> None:
+    """Delete the cached answers of an owner.
 
     Raises:
-        WorkingMemoryAway: Redis does not answer; they go by themselves within the hour.
+        WorkingMemoryAway: Redis does not answer; the answers expire within an hour.
     """
     with answering() as client:
-        for name in client.scan_iter(match=f"*:{_beginning(owner_id)}*", count=500):
+        for name in client.scan_iter(match=f"*:{_prefix(owner_id)}*", count=500):
             client.unlink(name)
 
 
 def _key(
     messages: Sequence[Message], schema: type[BaseModel], endpoint: Endpoint, owner_id: int
 ) -> str:
-    """Tells nothing of the messages, and is another for each owner, model and question."""
+    """The cache key: differs by owner, model and question, and does not reveal the messages."""
     asked = [str(owner_id), endpoint.provider, endpoint.model, schema.__name__]
     asked += [f"{message['role']} {message['content']}" for message in messages]
-    told = "\0".join(f"{len(part)} {part}" for part in asked)
-    digest = salted_hmac("facts asked", told, algorithm="sha256").hexdigest()
-    return f"{_beginning(owner_id)}{digest}"
+    question = "\0".join(f"{len(part)} {part}" for part in asked)
+    digest = salted_hmac("facts asked", question, algorithm="sha256").hexdigest()
+    return f"{_prefix(owner_id)}{digest}"
 
 
-def _beginning(owner_id: int) -> str:
+def _prefix(owner_id: int) -> str:
     return f"facts:{owner_id}:"

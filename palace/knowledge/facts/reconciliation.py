@@ -1,7 +1,7 @@
-"""Facts brought to what their statements come to, where these arrived or went out of order.
+"""Update facts after statements arrived or disappeared out of order: replay and store the changes.
 
-As everywhere, no row is overwritten: what is held otherwise from now on is another row, and the
-history says why. Rows that told of another time than the statements do stay on record as wrong.
+Rows are never overwritten: a change opens a new row, and the history says why. Rows with other
+times than the statements give stay on record as corrected.
 """
 
 from __future__ import annotations
@@ -15,19 +15,27 @@ from uuid import UUID, uuid4
 from django.db.models import F, Q
 from django.utils import timezone
 
-from language.judging import Verdict
+from language.facts import Verdict
 from palace.knowledge.facts.fact_writer import (
     CLOSING,
     WAS_BEFORE,
     Remembered,
-    note,
+    record_event,
     take_over_evidence,
 )
-from palace.knowledge.facts.scope import Scope
-from palace.knowledge.facts.statement_replay import Board, replayed, written_otherwise
-from palace.models import EmbeddingSpace, Evidence, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
-from palace.models.hierarchy import DrawerQuerySet
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.replay_board import Board
+from palace.knowledge.facts.statement_replay import replayed, written_otherwise
+from palace.models import (
+    DrawerQuerySet,
+    EmbeddingSpace,
+    Evidence,
+    Fact,
+    FactEvent,
+    FactQuerySet,
+    Palace,
+    Statement,
+)
 from palace.storage.indexing.fact_vectors import copy_vectors, store
 
 IN_ORDER = "judged again in the order of saying"
@@ -63,9 +71,11 @@ def arrived_late(palace: Palace, statements: Sequence[Statement]) -> bool:
 
 
 def scopes_of(palace: Palace, drawers: DrawerQuerySet) -> list[tuple[str, str]]:
-    """Agents and runs of what was read from drawers."""
-    told = Statement.objects.filter(palace=palace, drawer__in=drawers.within(palace).values("pk"))
-    return list(told.order_by("agent", "run").values_list("agent", "run").distinct())
+    """Agents and runs of the statements from drawers."""
+    statements = Statement.objects.filter(
+        palace=palace, drawer__in=drawers.within(palace).values("pk")
+    )
+    return list(statements.order_by("agent", "run").values_list("agent", "run").distinct())
 
 
 def reconcile(
@@ -76,9 +86,9 @@ def reconcile(
     opened: str = IN_ORDER,
     closed: str = IN_ORDER,
 ) -> Reconciled:
-    """Judge all statements of a scope again, and write what that changes.
+    """Replay all statements of a scope, and write the difference to the stored facts.
 
-    Call it in a transaction, holding the palace.
+    Call it in a transaction that has locked the palace.
 
     Args:
         opened, closed: Why rows are opened and closed, for the history.
@@ -93,8 +103,8 @@ class Reconciled:
     """Writes the difference between a board and the stored rows.
 
     Attributes:
-        closed: Rows that are held no longer, and were.
-        opened: Rows that are held now, and were not.
+        closed: Rows that were active and are not any more.
+        opened: Rows that are active and were not before.
     """
 
     def __init__(
@@ -115,12 +125,12 @@ class Reconciled:
         self._opened: dict[int | None, list[Fact]] = defaultdict(list)
         for fact in self._rows.values():
             self._opened[fact.opened_by_id].append(fact)
-        # Whoever has deleted a memory does not find it again; what is held again is another.
+        # A deleted memory stays deleted; the same statement opens another memory.
         deleted = Fact.objects.within(palace).filter(fate=Fact.Fate.DELETED)
         self._deleted = set(deleted.values_list("memory", flat=True))
         self._is: dict[int, Fact] = {}  # By row of the board: the stored one.
         self._memories: set[UUID] = set()
-        self._known: set[int] = set()  # Rows that say what was held already.
+        self._known: set[int] = set()  # Rows that state what was active before.
         self._updated: set[UUID] = set()  # Memories whose histories say what replaced it.
 
     def line_of(self, statement: Statement) -> Remembered | None:
@@ -152,9 +162,9 @@ class Reconciled:
                 self._settle(row, fact)
         for fact in self._rows.values():
             self._leave_out(fact)
-        held = Fact.objects.within(self._palace).active()
+        active = Fact.objects.within(self._palace).active()
         of_scope = {"agent": self._scope.agent, "run": self._scope.run}
-        self._memories = set(held.filter(**of_scope).values_list("memory", flat=True))
+        self._memories = set(active.filter(**of_scope).values_list("memory", flat=True))
         for row, fact in pairs:
             if row.pk not in self._is:
                 self._open(row, fact)
@@ -162,7 +172,7 @@ class Reconciled:
         self._note_closings()
 
     def _paired(self) -> list[tuple[Fact, Fact | None]]:
-        """Each row of the board with the stored one it is, or is another version of."""
+        """Each row of the board, with the stored row that it matches or replaces."""
         stored = {row.pk: self._match(row) for row in self._board.rows}
         for row in self._board.rows:
             if stored[row.pk] is None and row.retired_at is None:
@@ -174,12 +184,12 @@ class Reconciled:
             agent=self._scope.agent, run=self._scope.run
         )
         learnt = facts.exclude(opened_by=None).select_related("subject", "object_entity")
-        # Those held last, as of several that a statement opened the one that is held counts.
+        # Active rows last: of several rows that a statement opened, the last one counts.
         in_order = learnt.order_by(F("retired_at").asc(nulls_last=True), "recorded_at", "pk")
         return {fact.pk: fact for fact in in_order}
 
     def _match(self, row: Fact) -> Fact | None:
-        """The stored row that comes from the same statement, the same if there are several."""
+        """The stored row from the same statement; of several one with the same content."""
         if row.pk in self._board.stored:
             return self._board.stored[row.pk]
         opened = self._opened[row.opened_by_id]
@@ -188,13 +198,13 @@ class Reconciled:
         return self._rows.pop(found.pk) if found else None
 
     def _match_by_text(self, row: Fact) -> Fact | None:
-        """One that is held and says the same, though other words say so by now."""
+        """An active row with the same text, from another statement."""
         key = attrgetter("subject_id", "predicate", "text", "retired_at")
         found = next((fact for fact in self._rows.values() if key(fact) == key(row)), None)
         return self._rows.pop(found.pk) if found else None
 
     def _leave_out(self, fact: Fact) -> None:
-        """Nothing that is there says so any more."""
+        """Close a row that no statement supports any more."""
         if fact.retired_at is None:
             self._withdraw(fact)
         elif fact.closed_by_id is not None and fact.fate in Fact.WAS_TRUE:
@@ -219,7 +229,7 @@ class Reconciled:
             self._disown(fact)
 
     def _stays_closed(self, row: Fact, fact: Fact) -> bool:
-        """Versions that were never true in either telling need no other row."""
+        """Skip versions that were never true, before or after the replay."""
         never = row.retired_at is not None and fact.retired_at is not None
         if never and fact.fate not in Fact.WAS_TRUE and row.fate not in Fact.WAS_TRUE:
             self._keep(row, fact)
@@ -285,7 +295,7 @@ class Reconciled:
         self._note_opening(row, new, version)
 
     def _before(self, row: Fact, version: Fact | None) -> Fact | None:
-        """What it takes the place of: a version of its own that was held, or what it ends."""
+        """The row it replaces: a previous version of itself, or the fact it ends."""
         ended = self._is.get(row.supersedes.pk) if row.supersedes is not None else None
         if version is not None and (ended is None or version in self.closed):
             return version
@@ -322,7 +332,7 @@ class Reconciled:
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
     ) -> None:
-        note(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
+        record_event(self._palace, self._scope, event, memory, old, new, why=why, at=self._now)
 
     def _add_words(self) -> None:
         rows = [

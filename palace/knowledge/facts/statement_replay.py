@@ -1,155 +1,52 @@
-"""The facts of one scope as its statements leave them, judged in memory in the order of saying.
+"""Replay the statements of one scope in memory, in the order in which they were said.
 
-Nothing is written here: `reconciling` compares the outcome with the rows there are.
+Nothing is written here: `reconciliation` compares the outcome with the stored rows.
 """
 
 from __future__ import annotations
 
 import copy
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from operator import attrgetter, itemgetter
 from uuid import UUID
 
-import numpy as np
 from django.db.models import Max
-from numpy.typing import NDArray
 
-from language.candidate import Candidate, Thing, Words
-from language.judging import Judgement, Known, KnownFact
+from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
-from palace.knowledge.facts.fact_writer import Remembered, Writer, close
-from palace.knowledge.facts.judge import CLOSEST, OF_SUBJECT, Judge
-from palace.knowledge.facts.known_rows import KnownRows, known_fact_of
-from palace.knowledge.facts.scope import Scope
-from palace.knowledge.facts.statements import candidate_of, decided, messages_of
-from palace.models import Drawer, EmbeddingSpace, Entity, Fact, FactEvent, Palace, Statement
-from palace.models.facts import FactQuerySet
-from palace.models.statements import SaidOrder, at_moment
+from palace.knowledge.facts.fact_writer import Writer, close
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.judge import OF_SUBJECT, Judge
+from palace.knowledge.facts.replay_board import Board
+from palace.knowledge.facts.row_conversion import (
+    KnownRows,
+    candidate_of,
+    decided,
+    messages_of,
+)
+from palace.models import (
+    Drawer,
+    EmbeddingSpace,
+    Entity,
+    Fact,
+    FactEvent,
+    FactQuerySet,
+    Palace,
+    SaidOrder,
+    Statement,
+    at_moment,
+)
 from palace.storage.indexing.fact_vectors import Vector, embed_texts
 
-# Closed so by a statement, a row is held again where that statement counts no longer.
+# Rows that a statement closed with these fates reopen when that statement disappears.
 ENDED_BY = (*Fact.WAS_TRUE, Fact.Fate.CORRECTED)
-
-Stretch = tuple[int, int, int]  # A drawer's key, start and end.
-
-
-@dataclass
-class Board:
-    """What is held while statements are judged one after the other.
-
-    Attributes:
-        rows: Every row that was opened, in order; a row's key is its place, counted from 1.
-        known: The rows as plain facts; what rules read of a row does not change once it is put.
-        words: By row the stretches of drawers it rests on.
-        said: By row the statements that opened, repeated or refined it.
-        stored: By row the stored fact it stands for, where that was not learnt from a statement.
-        lines: What became of each statement, by its key.
-        vector_of: The vector of a text, computed once.
-    """
-
-    rows: list[Fact] = field(default_factory=list)
-    known: list[KnownFact] = field(default_factory=list)
-    words: dict[int, dict[Stretch, None]] = field(default_factory=lambda: defaultdict(dict))
-    said: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
-    stored: dict[int, Fact] = field(default_factory=dict)
-    lines: dict[int, Remembered | None] = field(default_factory=dict)
-    vector_of: Callable[[str], Vector | None] = lambda _text: None
-    _active: list[int] = field(default_factory=list)
-    _about: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    _saying: dict[int, dict[int, None]] = field(default_factory=lambda: defaultdict(dict))
-    _vectors: VectorTable = field(default_factory=lambda: VectorTable())
-
-    def put(self, row: Fact) -> None:
-        self.rows.append(row)
-        row.pk = len(self.rows)
-        self.known.append(known_fact_of(row))
-        self._vectors.append(self.vector_of(row.text))
-        self.note(row)
-
-    def note(self, row: Fact) -> None:
-        """Keep up with whether a row is held."""
-        change = _insert if row.retired_at is None else _remove
-        change(self._active, row.pk)
-        change(self._about[row.subject.slug], row.pk)
-
-    def add_said(self, row: Fact, statements: Iterable[int]) -> None:
-        """Note that statements opened, repeated or refined a row."""
-        for statement in statements:
-            self.said[row.pk].add(statement)
-            self._saying[statement][row.pk] = None
-
-    def said_by(self, statement: int | None) -> list[Fact]:
-        """The rows that a statement opened, repeated or refined, in order."""
-        return [self.rows[key - 1] for key in sorted(self._saying.get(statement or 0, ()))]
-
-    def active(self) -> Iterator[Fact]:
-        """Those said last first."""
-        return (self.rows[key - 1] for key in reversed(self._active))
-
-    def active_about(self, slug: str) -> Iterator[Fact]:
-        """Those about the subjects of this slug, said last first."""
-        return (self.rows[key - 1] for key in reversed(self._about.get(slug, [])))
-
-    def closest(self, vector: Vector | None) -> list[tuple[Fact, float]]:
-        """The active rows that are closest by meaning, the closest first, with their cosines."""
-        found = self._vectors.closest(vector, self._active) if vector is not None else []
-        return [(self.rows[key - 1], cosine) for key, cosine in found]
-
-    def known_fact(self, row: Fact) -> KnownFact:
-        return self.known[row.pk - 1]
-
-
-class VectorTable:
-    """Vectors of rows in one array, so that one is compared with all in one step."""
-
-    def __init__(self) -> None:
-        self._array: NDArray[np.float32] = np.zeros((0, 0), np.float32)
-        self._has = np.zeros(0, bool)
-        self._count = 0
-
-    def append(self, vector: Vector | None) -> None:
-        if vector is not None and not self._array.shape[1]:
-            self._array = np.zeros((len(self._has), len(vector)), np.float32)
-        if self._count == len(self._has):
-            more = max(64, self._count)
-            self._array = np.pad(self._array, ((0, more), (0, 0)))
-            self._has = np.pad(self._has, (0, more))
-        if vector is not None:
-            self._array[self._count] = vector
-            self._has[self._count] = True
-        self._count += 1
-
-    def closest(self, vector: Vector, keys: Sequence[int]) -> list[tuple[int, float]]:
-        """Up to `CLOSEST` of these rows, by keys from 1, each with its cosine."""
-        places = np.asarray(keys, int) - 1
-        places = places[self._has[places]]
-        if not len(places):
-            return []
-        cosines = (self._array[: self._count] @ vector)[places]
-        best = np.argsort(-cosines, kind="stable")[:CLOSEST]
-        return [(int(places[at]) + 1, float(cosines[at])) for at in best]
-
-
-def _insert(keys: list[int], key: int) -> None:
-    at = bisect_left(keys, key)
-    if at == len(keys) or keys[at] != key:
-        keys.insert(at, key)
-
-
-def _remove(keys: list[int], key: int) -> None:
-    at = bisect_left(keys, key)
-    if at < len(keys) and keys[at] == key:
-        del keys[at]
 
 
 def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Board:
-    """Judge all statements of a scope in the order in which they were said."""
+    """Judge all statements of a scope, in the order in which they were said."""
     board = Board()
     stored = _Stored(palace, agent, run)
     statements = list(live_statements(palace, agent, run))
@@ -167,7 +64,7 @@ def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Boa
 
 
 def live_statements(palace: Palace, agent: str, run: str) -> Iterable[Statement]:
-    """Those whose message is not in the trash."""
+    """Statements whose messages are not in the trash."""
     rows = Statement.objects.filter(palace=palace, agent=agent, run=run)
     return rows.filter(drawer__palace=palace, drawer__trashed_at=None).select_related("drawer")
 
@@ -190,7 +87,7 @@ class _Texts:
 
 
 class _Stored:
-    """Rows of the scope that no statement accounts for, and what was done to others by hand."""
+    """Rows of the scope without a statement, and manual deletions of other rows."""
 
     def __init__(self, palace: Palace, agent: str, run: str) -> None:
         facts = Fact.objects.within(palace).filter(agent=agent, run=run)
@@ -205,7 +102,7 @@ class _Stored:
         }
 
     def steps(self, board: Board) -> Iterable[tuple[SaidOrder, Callable[[], None]]]:
-        """Each row enters when it was settled, or said; each deletion takes place when it did."""
+        """Insert each row when it was settled or said, and each deletion when it happened."""
         for fact in self._closed:
             if fact.retired_at is not None:
                 yield at_moment(fact.retired_at), _closing(board, fact)
@@ -214,14 +111,14 @@ class _Stored:
 
 
 def written_otherwise(facts: FactQuerySet) -> FactQuerySet:
-    """Rows by hand, by a program or of old, that are held or were closed by what was said."""
+    """Rows without a statement that are active, or were closed by a statement."""
     return facts.filter(opened_by=None).exclude(retired_at__isnull=False, closed_by=None).annotate(
         last_said=Max("evidence__drawer__said_at")
     )  # fmt: skip
 
 
 def closed_otherwise(facts: FactQuerySet) -> FactQuerySet:
-    """Learnt rows that were closed by hand or by a program, and not by what was said."""
+    """Rows from statements that were closed by hand or by a program."""
     done = facts.filter(retired_at__isnull=False, closed_by=None)
     return done.exclude(fate=Fact.Fate.UNFOUNDED)
 
@@ -239,7 +136,7 @@ def _opening(board: Board, fact: Fact) -> Callable[[], None]:
             row.retired_at, row.fate, row.valid_to, row.closed_by = None, Fact.Fate.NONE, None, None
         for rival in _single_rivals(board, row):
             close(rival, Fact.Fate.SUPERSEDED, fact.recorded_at, ended_at=row.valid_from)
-            board.note(rival)
+            board.update_index(rival)
         board.put(row)
         board.stored[row.pk] = fact
 
@@ -252,24 +149,24 @@ def _closing(board: Board, fact: Fact) -> Callable[[], None]:
             if row.retired_at is None:
                 row.retired_at, row.fate = fact.retired_at, fact.fate
                 row.valid_to, row.closed_by = fact.valid_to, None
-                board.note(row)
+                board.update_index(row)
                 if fact.fate == Fact.Fate.DELETED:
                     _reopen_ended_by(board, row)
             elif row.opened_by_id == fact.opened_by_id:
-                # What ended it does so no longer by itself.
+                # The statement that ended it does not count any more.
                 row.closed_by = None
 
     return run
 
 
 def _reopen_ended_by(board: Board, deleted: Fact) -> None:
-    """Hold again what a fact had ended that somebody has deleted."""
+    """Reactivate the facts that a deleted fact had ended."""
     by_it = [row for row in board.rows if row.closed_by_id == deleted.opened_by_id]
     for row in by_it:
         ended = row.retired_at is not None and row.fate in ENDED_BY and row is not deleted
         if ended and not _single_rivals(board, row):
             row.retired_at, row.fate, row.valid_to, row.closed_by = None, "", None, None
-            board.note(row)
+            board.update_index(row)
 
 
 def _single_rivals(board: Board, fact: Fact) -> list[Fact]:
@@ -309,7 +206,7 @@ class _Player:
         self._board.lines[statement.pk] = line
 
     def _drawers(self, statement: Statement) -> list[Drawer] | None:
-        """The messages it rests on; None where one of them is gone."""
+        """The messages of a statement; None if one of them is gone."""
         names = messages_of(statement)
         first = statement.drawer
         if names == [first.external_id]:
@@ -361,7 +258,7 @@ class _BoardWriter(Writer):
     def _row(self, candidate: Candidate, memory: UUID, text: str = "") -> Fact:
         row = super()._row(candidate, memory, text)
         statement = row.opened_by_id
-        # Where somebody has split an entity since, the row is about the one it was given to.
+        # After a split of an entity, the row stays with the entity it was moved to.
         place = self._player._placed.get((statement, row.text))
         if place is not None:
             row.subject, row.object_entity = place
@@ -388,7 +285,7 @@ class _BoardWriter(Writer):
             self._board.add_said(fact, [self._statement.pk])
 
     def _save(self, fact: Fact, *fields: str) -> None:
-        self._board.note(fact)
+        self._board.update_index(fact)
 
     def _take_over(self, old: Fact, new: Fact) -> None:
         self._board.words[new.pk] |= self._board.words[old.pk]
@@ -397,4 +294,4 @@ class _BoardWriter(Writer):
     def _note(
         self, event: FactEvent.Kind, memory: UUID, old: str | None, new: str | None, why: str
     ) -> None:
-        """Histories are written where rows are."""
+        """Do nothing: reconciliation writes the history."""

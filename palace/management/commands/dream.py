@@ -10,8 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.dream import Dreamt, dream
-from palace.knowledge.dreaming.passes import Estimate, estimate
+from palace.knowledge.dreaming import Dreamt, Estimate, dream, estimate
 from palace.management.people import PalaceCommand, palace_of
 from palace.models import Proposal
 

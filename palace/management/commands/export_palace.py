@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from palace.management.people import PalaceCommand, palace_of
 from palace.models import Palace
-from palace.transfer.export.to_zip import stream
+from palace.transfer.export import stream
 
 
 class Command(PalaceCommand):

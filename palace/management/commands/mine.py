@@ -7,11 +7,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from palace.knowledge.episodes.episode_writer import write_due
-from palace.knowledge.facts.fact_learning import learn_unread
+from palace.knowledge.episodes import write_due_episodes
+from palace.knowledge.facts import learn_unread
 from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Drawer, Room
-from palace.pipeline.mine import mine_room
+from palace.pipeline import mine_room
 from palace.storage.indexing import postings
 
 
@@ -34,5 +34,5 @@ class Command(PalaceCommand):
         if postings.needs_compaction(palace):
             postings.compact(palace)
         learn_unread(palace)
-        write_due(palace)
+        write_due_episodes(palace)
         self.stdout.write(f"Mined {drawers} messages.")

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from palace.errors import UnknownRecipe
 from palace.management.people import PalaceCommand, palace_of
 from palace.models import RecallCase
-from palace.recall.evaluation.trials import (
+from palace.recall.evaluation import (
     DEPTH,
     MEASURES,
     Trial,

@@ -11,9 +11,7 @@ from django.core.management.base import CommandError
 
 from palace.errors import PalaceError
 from palace.management.people import PalaceCommand, add_user_argument, palace_of
-from palace.recall.recall import Hit, Recollection, recall
-from palace.recall.request import RecallRequest
-from palace.recall.rerank import describe_move
+from palace.recall import Hit, RecalledFact, RecallRequest, Recollection, describe_move, recall
 
 SNIPPET = 160
 # A full bar stands for this share of the score.
@@ -101,35 +99,37 @@ def as_json(found: Recollection) -> dict[str, Any]:
     return {
         "recollection": str(found.uuid),
         "query": found.query,
-        "hits": [
-            {
-                "drawer": str(hit.drawer.uuid),
-                "pointer": str(hit.pointer),
-                "score": hit.score,
-                "signals": dict(hit.signals),
-                "place_before": hit.place_before,
-                "said_at": hit.drawer.said_at.isoformat(),
-                "speaker": hit.drawer.speaker,
-                "role": hit.drawer.role,
-                "text": hit.drawer.text,
-                "passage": list(hit.passage),
-            }
-            for hit in found.hits
-        ],
-        "facts": [
-            {
-                "memory": str(known.memory),
-                "pointer": str(known.pointer) if known.pointer else None,
-                "score": known.score,
-                "text": known.text,
-                "dates": known.dates,
-            }
-            for known in found.facts
-        ],
+        "hits": [_hit_as_json(hit) for hit in found.hits],
+        "facts": [_fact_as_json(known) for known in found.facts],
         "context": found.context,
         "context_tokens": found.context_tokens,
         "notes": list(found.notes),
         "duration_ms": found.duration_ms,
+    }
+
+
+def _hit_as_json(hit: Hit) -> dict[str, Any]:
+    return {
+        "drawer": str(hit.drawer.uuid),
+        "pointer": str(hit.pointer),
+        "score": hit.score,
+        "signals": dict(hit.signals),
+        "place_before": hit.place_before,
+        "said_at": hit.drawer.said_at.isoformat(),
+        "speaker": hit.drawer.speaker,
+        "role": hit.drawer.role,
+        "text": hit.drawer.text,
+        "passage": list(hit.passage),
+    }
+
+
+def _fact_as_json(known: RecalledFact) -> dict[str, Any]:
+    return {
+        "memory": str(known.memory),
+        "pointer": str(known.pointer) if known.pointer else None,
+        "score": known.score,
+        "text": known.text,
+        "dates": known.dates,
     }
 
 

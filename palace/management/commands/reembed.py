@@ -13,7 +13,7 @@ from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace import tasks
 from palace.models import EmbeddingSpace
-from palace.storage.indexing import backfill
+from palace.storage import build_space, drawers_lacking, switch_to_space
 from palace.storage.indexing.spaces import active_space, space_for
 
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
     @reach.sweep("vectors")
     def handle(self, *, background: bool, **options: Any) -> None:
         space = space_for(deployment_model())
-        missing = backfill.lacking(space)
+        missing = drawers_lacking(space)
         if space == active_space() and not missing:
             self.stdout.write(f"Everything is embedded with {space} already.")
             return
@@ -45,9 +45,9 @@ class Command(BaseCommand):
     def _build(self, space: EmbeddingSpace, missing: int) -> None:
         try:
             with tqdm(total=missing, unit="drawer", disable=None) as bar:
-                for done in backfill.build_space(space):
+                for done in build_space(space):
                     bar.update(done)
-            backfill.switch_to(space)
+            switch_to_space(space)
         except LLMError as error:
             raise CommandError(
                 f"{error} What was done so far is kept; run the command again to go on."

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from llm.errors import LLMError
 from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Drawer
-from palace.storage.indexing.rebuild import rebuild_passages, rebuild_postings
+from palace.storage import rebuild_passages, rebuild_postings
 
 
 class Command(PalaceCommand):

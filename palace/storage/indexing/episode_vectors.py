@@ -11,8 +11,7 @@ from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
-from palace.models import EmbeddingSpace, Episode, EpisodeVector, Palace
-from palace.models.episodes import EpisodeQuerySet
+from palace.models import EmbeddingSpace, Episode, EpisodeQuerySet, EpisodeVector, Palace
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, forget_texts
 
 __all__ = [

@@ -32,7 +32,7 @@ MAX_PASSAGES = 32_000
 _MIN_FILL = 0.5
 
 
-def split(text: str, max_chars: int) -> list[tuple[int, int]]:
+def split_text(text: str, max_chars: int) -> list[tuple[int, int]]:
     """Offsets of the spans of `text`, in order, each at most `max_chars` long and not blank.
 
     In scripts without spaces a character is about a token, so spans are shorter.
@@ -60,7 +60,7 @@ def _cut(text: str, start: int, max_chars: int) -> int:
     return start + max_chars
 
 
-class Embedded:
+class EmbeddedPassages:
     """The passages of some drawers, embedded in one call.
 
     Attributes:
@@ -72,7 +72,7 @@ class Embedded:
     def __init__(self, palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> None:
         model = model_of(space)
         self.space = space
-        self.spans = [split(text, max_passage_chars(model)) for text in texts]
+        self.spans = [split_text(text, max_passage_chars(model)) for text in texts]
         passage_texts = [
             text[start:end]
             for text, spans in zip(texts, self.spans, strict=True)
@@ -105,8 +105,8 @@ class Embedded:
         return np.asarray(means / np.maximum(norms, 1e-12), dtype=np.float32)
 
 
-def store(
-    palace: Palace, drawer_ids: Sequence[int], embedded: Embedded, *, only: Container[int]
+def store_passages(
+    palace: Palace, drawer_ids: Sequence[int], embedded: EmbeddedPassages, *, only: Container[int]
 ) -> None:
     """Write the passages of the drawers in `only`, which must have none in this space.
 
@@ -135,7 +135,7 @@ def store(
 
 
 def _rows_of_passages(
-    drawer_ids: Sequence[int], embedded: Embedded
+    drawer_ids: Sequence[int], embedded: EmbeddedPassages
 ) -> Iterator[tuple[int, int, int, int]]:
     for drawer_id, spans in zip(drawer_ids, embedded.spans, strict=True):
         for ordinal, (start, end) in enumerate(spans):

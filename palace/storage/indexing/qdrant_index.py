@@ -10,9 +10,8 @@ from typing import Self
 
 from qdrant_client import QdrantClient, models
 
-from palace.models import EmbeddingSpace, Palace
-from palace.models.facts import FactQuerySet
-from palace.storage.indexing.vector_index import Vector
+from palace.models import EmbeddingSpace, FactQuerySet, Palace
+from palace.storage.indexing.fact_vectors import Vector
 
 IN_MEMORY = ":memory:"
 

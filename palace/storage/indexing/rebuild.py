@@ -1,20 +1,45 @@
-"""Rebuild: recomputes postings and passages, after a change of the analyzer or the splitting."""
+"""Rebuild: computes postings, passages and vectors that are missing or out of date.
+
+Vectors are missing after an outage of the embedder or in the space of a new model; all of it is out
+of date after a change of the analyzer or the splitting.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from django.db import transaction
+from django.db import connection, models, transaction
+from django.db.models import Exists, OuterRef
+from pgvector import HalfVector
 
 from language.analyzer import analyze
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
+from llm.embedding import embed
 from llm.errors import EmbedderUnavailable
-from palace.models import Drawer, Palace, Passage, Posting
-from palace.storage.indexing import passages, postings
-from palace.storage.indexing.spaces import active_space, stays_active
+from palace.models import (
+    Drawer,
+    EmbeddingSpace,
+    EpisodeQuerySet,
+    EpisodeVector,
+    FactQuerySet,
+    FactVector,
+    Palace,
+    Passage,
+    Posting,
+)
+from palace.storage.indexing import episode_vectors, fact_vectors, postings
+from palace.storage.indexing.passages import EmbeddedPassages, store_passages
+from palace.storage.indexing.spaces import activate, active_space, model_of, stays_active
 
 BATCH = 128
+_FILL = """
+UPDATE palace_passage p SET embedding = n.embedding::halfvec
+FROM unnest(%s::bigint[], %s::int[], %s::text[]) AS n (drawer_id, ordinal, embedding)
+WHERE p.palace_id = %s AND p.space_id = %s AND p.drawer_id = n.drawer_id
+  AND p.ordinal = n.ordinal AND p.embedding IS NULL
+"""
 
 
 @transaction.atomic
@@ -58,7 +83,7 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
         .exclude(mined_at=None)
         .order_by("pk")[:BATCH]
     ):
-        embedded = passages.Embedded(palace, space, [drawer.text for drawer in drawers])
+        embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
         if embedded.vectors is None:
             raise EmbedderUnavailable(embedded.note)
         keys = [drawer.pk for drawer in drawers]
@@ -70,6 +95,129 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
             locked = locked.select_for_update(no_key=True)
             present = set(locked.values_list("pk", flat=True))
             Passage.objects.filter(palace=palace, space=space, drawer__in=keys).delete()
-            passages.store(palace, keys, embedded, only=present)
+            store_passages(palace, keys, embedded, only=present)
         last = keys[-1]
         yield len(drawers)
+
+
+def fill_missing_vectors(*, limit: int = 256) -> int:
+    """Embed texts without a vector, in any palace. Returns how many were processed.
+
+    Safe to run concurrently and to kill at any time.
+
+    Raises:
+        EmbedderUnavailable: the embedder is still unavailable; nothing was changed.
+    """
+    pending = list(
+        Passage.objects.filter(embedding=None, space__active=True)
+        .select_related("space", "drawer", "palace")
+        .order_by("palace_id", "drawer_id", "ordinal")[:limit]
+    )
+    for _, group in groupby(pending, key=lambda passage: passage.palace_id):
+        _fill(list(group))
+    filled = fact_vectors.fill_batch(active_space(), limit=limit)
+    return len(pending) + filled + episode_vectors.fill_batch(active_space(), limit=limit)
+
+
+def _fill(passages: list[Passage]) -> None:
+    texts = [passage.drawer.text[passage.start : passage.end] for passage in passages]
+    space, palace = passages[0].space, passages[0].palace
+    vectors = embed(texts, model_of(space), owner_id=palace.owner_id)
+    columns = (
+        [passage.drawer_id for passage in passages],
+        [passage.ordinal for passage in passages],
+        [HalfVector(vector).to_text() for vector in vectors],
+    )
+    with transaction.atomic():
+        if palace.lock_if_there():
+            with connection.cursor() as cursor:
+                cursor.execute(_FILL, [*columns, palace.pk, space.pk])
+
+
+def build_space(space: EmbeddingSpace, *, batch: int = 128) -> Iterator[int]:
+    """Create the passages of every mined drawer in `space`, while recall uses the active space.
+
+    Yields the number of drawers after each batch. May be killed and called again: it continues.
+    Drawers mined in the meantime are included.
+
+    Raises:
+        EmbedderUnavailable: finished batches are committed.
+    """
+    while palaces := list(Palace.objects.filter(pk__in=_lacking(space).values("palace"))):
+        for palace in palaces:
+            yield from _build_palace(palace, space, batch)
+    for vectors in (fact_vectors, episode_vectors):
+        while waiting := _first_lacking(vectors.lacking(space), batch):
+            filled = vectors.fill_batch(space, limit=batch)
+            # Concurrent runs may have filled all of them, so that this one filled none.
+            if not filled and _first_lacking(vectors.lacking(space), batch) == waiting:
+                raise EmbedderUnavailable(
+                    "Facts and episodes could not be embedded; they will be embedded later."
+                )
+            yield 0
+
+
+def _first_lacking(rows: FactQuerySet | EpisodeQuerySet, limit: int) -> list[int]:
+    return list(rows.order_by("palace_id", "pk").values_list("pk", flat=True)[:limit])
+
+
+def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator[int]:
+    """Keyset pagination, because searching each batch among all drawers is quadratic."""
+    last = 0
+    drawers = _lacking(space).filter(palace=palace).order_by("pk")
+    while part := list(drawers.filter(pk__gt=last)[:batch]):
+        _build(palace, space, part)
+        last = part[-1].pk
+        yield len(part)
+
+
+def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> None:
+    texts = [drawer.text for drawer in drawers]
+    embedded = EmbeddedPassages(palace, space, texts)
+    if embedded.vectors is None:
+        raise EmbedderUnavailable(embedded.note)
+    keys = [drawer.pk for drawer in drawers]
+    with transaction.atomic():
+        if not palace.lock_if_there():
+            return
+        locked = Drawer.objects.within(palace).filter(pk__in=keys).order_by("pk")
+        list(locked.select_for_update(no_key=True).values_list("pk"))
+        # Of two concurrent builders the second has waited: only a new statement sees the passages
+        # that the first one wrote.
+        lacking = set(
+            _lacking(space).filter(palace=palace, pk__in=keys).values_list("pk", flat=True)
+        )
+        store_passages(palace, keys, embedded, only=lacking)
+
+
+def switch_to_space(space: EmbeddingSpace) -> None:
+    """Activate `space`, and delete the passages of all other spaces.
+
+    Raises:
+        EmbedderUnavailable: `space` is active, but the last few drawers are missing; calling it
+            again continues.
+    """
+    activate(space)
+    # Other processes may have mined into the old space until the activation.
+    for _ in build_space(space):
+        pass
+    others = Passage.objects.exclude(space=space)
+    for palace in Palace.objects.filter(pk__in=others.values("palace")).order_by("pk"):
+        with transaction.atomic():
+            # If another process has switched again, its passages must not be deleted.
+            if palace.lock_if_there() and stays_active(space):
+                others.filter(palace=palace).delete()
+    with transaction.atomic():
+        if stays_active(space):
+            FactVector.objects.exclude(space=space).delete()
+            EpisodeVector.objects.exclude(space=space).delete()
+
+
+def drawers_lacking(space: EmbeddingSpace) -> int:
+    """Number of mined drawers without a passage in this space."""
+    return _lacking(space).count()
+
+
+def _lacking(space: EmbeddingSpace) -> models.QuerySet[Drawer]:
+    present = Passage.objects.filter(palace=OuterRef("palace"), space=space, drawer=OuterRef("pk"))
+    return Drawer.objects.filter(~Exists(present), mined_at__isnull=False)

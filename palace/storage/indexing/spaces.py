@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from django.conf import settings
-from django.db import connection, transaction
+from collections.abc import Sequence
+from typing import Any
 
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+
+from isolation import reach
 from llm.embedding import EmbeddingModel, deployment_model
 from palace.errors import EmbeddingMismatch
 from palace.models import EmbeddingSpace
@@ -75,3 +81,25 @@ def verify() -> None:
             f"LOCI_EMBEDDING_PROVIDER={space.provider}, LOCI_EMBEDDING_MODEL={space.model} and "
             f"LOCI_EMBEDDING_DIMENSIONS={space.dimensions}."
         )
+
+
+@register(Tags.database)
+def check_embedding_model(
+    databases: Sequence[str] | None = None, **options: Any
+) -> list[CheckMessage]:
+    """Check that the settings name the model that the palaces are embedded with."""
+    if not databases:
+        return []
+    try:
+        with reach.maintenance():
+            if not _is_behind():
+                verify()
+    except EmbeddingMismatch as error:
+        return [Error(str(error), id="palace.E001")]
+    return []
+
+
+def _is_behind() -> bool:
+    """Whether migrations are pending, so that tables may be missing."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

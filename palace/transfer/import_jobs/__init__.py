@@ -5,22 +5,23 @@ any moment resumes exactly where it stopped, and every message is counted once.
 """
 
 from palace.transfer.import_jobs.already_filed import filed_by
-from palace.transfer.import_jobs.preparation import preview, preview_apart
-from palace.transfer.import_jobs.slices import (
+from palace.transfer.import_jobs.job_state import (
     discard,
     is_worked_on,
     pause,
     receipt,
-    run_slice,
     standing_still,
     start,
 )
+from palace.transfer.import_jobs.preparation import preview, preview_apart
+from palace.transfer.import_jobs.slices import run_slice
 from palace.transfer.import_jobs.spools import remove_orphans
-from palace.transfer.import_jobs.whole_palace import is_whole, whole_in_words
+from palace.transfer.import_jobs.whole_palace import is_loci_export, is_whole, whole_in_words
 
 __all__ = [
     "discard",
     "filed_by",
+    "is_loci_export",
     "is_whole",
     "is_worked_on",
     "pause",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from palace.models import Drawer, ImportJob, Palace
-from palace.models.hierarchy import DrawerQuerySet
+from palace.models import Drawer, DrawerQuerySet, ImportJob, Palace
 from palace.transfer.importers.conversation import Conversation, branch_id
 from palace.transfer.importers.formats import LOCI
 

@@ -26,10 +26,10 @@ from palace.models import ImportJob, Palace
 from palace.transfer.import_jobs.already_filed import count_present
 from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
 from palace.transfer.import_jobs.whole_palace import WholeSurvey
-from palace.transfer.importers import files, formats, spool
-from palace.transfer.importers.conversation import Conversation, label
+from palace.transfer.importers import files, formats
+from palace.transfer.importers.conversation import Conversation, conversation_from_line, label
 from palace.transfer.importers.file_reader import Places, prepare
-from palace.transfer.restore.from_zip import is_empty
+from palace.transfer.restore.restore_palace import is_empty
 
 # The most files that a web process reads concurrently.
 AT_ONCE = 2
@@ -112,7 +112,7 @@ class Survey:
         """Count the listed items, which have no texts."""
         with listed.open("rb") as lines:
             for line in lines:
-                self.add(spool.from_line(line))
+                self.add(conversation_from_line(line))
         self.close()
 
     def add(self, conversation: Conversation) -> None:
@@ -256,13 +256,13 @@ def _answer(request: str, name: str, seconds: float) -> str:
     except subprocess.TimeoutExpired:
         raise BadImport(
             f"{name} takes longer than {settings.READ_UPLOAD_S:g} seconds to read, so nothing of "
-            "it was imported. Whoever runs this Loci can import it with `manage.py import_chats`, "
-            "or raise LOCI_READ_UPLOAD_S."
+            "it was imported. The operator of this server can import it with "
+            "`manage.py import_chats`, or raise LOCI_READ_UPLOAD_S."
         ) from None
     if done.returncode:
         raise BadImport(
             f"{name} could not be read: the program that reads it stopped. It may be too large for "
-            "this machine’s memory; whoever runs this Loci finds more in its log."
+            "this machine’s memory; its operator finds more in the log."
         )
     answer = json.loads(done.stdout)
     if "refused" in answer:

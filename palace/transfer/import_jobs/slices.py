@@ -1,4 +1,4 @@
-"""Run a job in slices, resumable at every conversation, and write its receipt."""
+"""Run a job in slices, resumable at every conversation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -19,15 +17,14 @@ from llm.commits import commit_without_waiting
 from palace.errors import BadImport
 from palace.mining.rooms import GROUP
 from palace.models import Activity, ImportJob, Palace, Room
-from palace.models.locks import held_if_free, is_held
-from palace.pipeline.mine import mine_rooms
-from palace.storage.filing.file import file_transcript
+from palace.models.locks import held_if_free
+from palace.pipeline import mine_rooms
+from palace.storage import file_transcript
 from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
-from palace.transfer.import_jobs.progress import Overtaken, move_on, save
+from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
 from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.import_jobs.whole_palace import is_whole, make_findable, put_back
-from palace.transfer.importers import spool
-from palace.transfer.importers.conversation import Conversation
+from palace.transfer.importers.conversation import Conversation, conversation_from_line
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +48,7 @@ def run_slice(
     def is_over() -> bool:
         return time.monotonic() > deadline or bool(is_interrupted and is_interrupted())
 
-    with held_if_free(_lock_name(job)) as ours:
+    with held_if_free(lock_name(job)) as ours:
         job.refresh_from_db()
         if not ours or job.status != ImportJob.Status.RUNNING:
             return True
@@ -64,73 +61,6 @@ def run_slice(
             job.refresh_from_db()
         # Paused and restarted within this slice; no other process ran it.
         return job.status != ImportJob.Status.RUNNING
-
-
-def start(job: ImportJob) -> bool:
-    """Start a waiting job, from its beginning or where it was paused.
-
-    From now on the periodic task resumes it if no process runs it. Returns False, with nothing
-    changed, for one that runs already or has ended.
-    """
-    waiting = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.READY)
-    started = waiting.update(status=ImportJob.Status.RUNNING, progress_at=timezone.now())
-    job.refresh_from_db()
-    return started == 1
-
-
-def pause(job: ImportJob) -> bool:
-    """Pause a running job at its next conversation.
-
-    Returns False, with nothing changed, for one that does not run.
-    """
-    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
-    paused = running.update(status=ImportJob.Status.READY)
-    job.refresh_from_db()
-    return paused == 1
-
-
-def discard(job: ImportJob) -> bool:
-    """Delete a job; what it has filed stays.
-
-    Returns False, with nothing changed, for one that runs or whose receipt is to be kept.
-    """
-    idle = (ImportJob.Status.READY, ImportJob.Status.FAILED)
-    deleted, _ = ImportJob.objects.filter(pk=job.pk, status__in=idle).delete()
-    if deleted:
-        spool_path(job).unlink(missing_ok=True)
-    return deleted == 1
-
-
-def is_worked_on(job: ImportJob) -> bool:
-    """Whether a process is running it at this moment."""
-    return is_held(_lock_name(job))
-
-
-def standing_still(since: datetime) -> QuerySet[ImportJob, int]:
-    """Keys of running jobs without progress since then."""
-    running = ImportJob.objects.filter(status=ImportJob.Status.RUNNING, progress_at__lt=since)
-    return running.order_by("pk").values_list("pk", flat=True)
-
-
-def receipt(job: ImportJob) -> dict[str, Any]:
-    """Messages in = stored + present + skipped + waiting; nothing waits once the job is done."""
-    skipped = sum(job.messages_skipped.values())
-    stored, present = job.messages_stored, job.messages_present
-    return {
-        "file": job.file_name,
-        "format": job.format,
-        "status": job.status,
-        "conversations": job.conversations_total,
-        "conversations_done": job.conversations_done,
-        "in": job.messages_total,
-        "stored": stored,
-        "present": present,
-        "skipped": skipped,
-        "skipped_why": job.messages_skipped,
-        "waiting": job.messages_total - stored - present - skipped,
-        "left_out": job.preview.get("left_out", {}),
-        "error": job.error,
-    }
 
 
 def _run(job: ImportJob, is_over: Callable[[], bool]) -> bool:
@@ -209,7 +139,7 @@ def _filed_but_not_mined(job: ImportJob) -> QuerySet[Room]:
 
 def _file_line(job: ImportJob, line: bytes) -> list[Room]:
     """File one conversation and record that it was, both or neither."""
-    conversation = spool.from_line(line)
+    conversation = conversation_from_line(line)
     with transaction.atomic():
         # After a power cut it is filed again from the spool: its progress is lost too.
         commit_without_waiting()
@@ -282,7 +212,3 @@ def _fail(job: ImportJob, sentence: str) -> None:
     save(job, status=ImportJob.Status.FAILED, error=sentence, finished_at=timezone.now())
     with suppress(OSError):
         spool_path(job).unlink(missing_ok=True)
-
-
-def _lock_name(job: ImportJob) -> str:
-    return f"import {job.pk}"

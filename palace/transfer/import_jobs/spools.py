@@ -1,4 +1,7 @@
-"""Spool files of prepared conversations: private, deleted when the job ends."""
+"""Files of imports: the largest upload, and spools of prepared conversations.
+
+Spools are private and deleted when the job ends.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,10 @@ from django.utils import timezone
 from isolation import reach
 from palace.models import ImportJob, Palace
 
+# The rest of an upload's request, in bytes: names, tokens, boundaries.
+BESIDES_THE_FILE = 64 << 10
 # After this age, a spool without a job is from a killed process.
 ORPHAN_AFTER = timedelta(days=1)
-
 # Previews expire, so that copies of conversations do not accumulate.
 PREVIEW_KEPT = timedelta(days=7)
 
@@ -83,7 +87,7 @@ def remove_orphans() -> None:
 
 
 def old_spools() -> list[Path]:
-    """Prepared files without an unfinished job that are too old to be on their way to one."""
+    """Spools without an unfinished job, older than any preview takes."""
     oldest = _orphaned_before()
     old = {path.name: path for path in spool_folder().glob("*.jsonl") if _written(path) < oldest}
     needed = ImportJob.objects.filter(spool__in=old, status__in=ImportJob.UNFINISHED)
@@ -112,3 +116,13 @@ def _written(path: Path) -> float:
         return path.stat().st_mtime
     except FileNotFoundError:
         return time.time()
+
+
+def largest_file() -> int:
+    """The largest upload, in bytes."""
+    return int(settings.MAX_UPLOAD_MB) << 20
+
+
+def largest_request() -> int:
+    """The largest request, in bytes."""
+    return largest_file() + BESIDES_THE_FILE

@@ -16,12 +16,12 @@ from palace.mining.rooms import index_rooms
 from palace.models import ImportJob, Palace, Room
 from palace.storage.indexing import episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space
-from palace.transfer.import_jobs.progress import move_on
+from palace.transfer.import_jobs.job_state import move_on
 from palace.transfer.import_jobs.spools import spool_path
-from palace.transfer.importers import loci_whole
+from palace.transfer.importers import loci
 from palace.transfer.importers.conversation import as_time
-from palace.transfer.importers.loci_whole import Record
-from palace.transfer.restore.from_zip import restore
+from palace.transfer.importers.loci import Record, record_from_line
+from palace.transfer.restore.restore_palace import restore
 
 # Restored records besides messages, by file.
 _WITH_THEM = {
@@ -48,7 +48,7 @@ class WholeSurvey:
     def read(self, listed: Path) -> None:
         """Count the listed items, which have no texts."""
         with listed.open("rb") as lines:
-            for record in map(loci_whole.from_line, lines):
+            for record in map(record_from_line, lines):
                 self.records[record.file] += 1
                 if record.file == "drawers":
                     self._add_drawer(record.fields())
@@ -59,7 +59,7 @@ class WholeSurvey:
 
     @property
     def holds_nothing(self) -> bool:
-        """Whether there is nothing to put back: facts and episodes count without any message."""
+        """Whether there is nothing to restore; facts and episodes count, also without messages."""
         return self.records.keys().isdisjoint({"drawers", *_WITH_THEM})
 
     @property
@@ -89,7 +89,12 @@ class WholeSurvey:
             self.last = max(said_at, self.last or said_at)
 
 
+def is_loci_export(job: ImportJob) -> bool:
+    return job.format == loci.SOURCE
+
+
 def is_whole(job: ImportJob) -> bool:
+    """Whether the job restores a palace with all its records."""
     return "whole" in job.preview
 
 
@@ -141,7 +146,7 @@ def make_findable(palace: Palace, is_over: Callable[[], bool]) -> bool:
 def _records(job: ImportJob) -> Iterator[Record]:
     try:
         with spool_path(job).open("rb") as lines:
-            yield from map(loci_whole.from_line, lines)
+            yield from map(record_from_line, lines)
     except (OSError, ValueError) as error:
         raise BadImport(
             "The prepared copy of the file is damaged or gone; import it again."

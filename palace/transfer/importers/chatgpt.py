@@ -1,7 +1,7 @@
 """ChatGPT's data export: a list of conversations, each a tree of messages called `mapping`.
 
-The path from `current_node` up to the root is the conversation as one sees it; what was regenerated
-or edited away is on other branches, and is imported too.
+The path from `current_node` up to the root is the conversation as ChatGPT shows it. Regenerated
+answers and edited questions are on other branches, and are imported too.
 """
 
 from __future__ import annotations
@@ -11,24 +11,53 @@ from datetime import datetime
 from typing import Any
 
 from language.transcripts import Transcript, Turn
-from palace.transfer.importers.chatgpt_messages import add_message
 from palace.transfer.importers.conversation import (
+    UNKNOWN_FORM,
     Conversation,
     Gatherer,
     as_id,
+    as_list,
     as_mapping,
     as_time,
     branch_id,
+    conversation_object,
     derived_id,
     label,
 )
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.shape import conversation_object
 
 SOURCE = "chatgpt"
 MESSAGES = "mapping"
 OTHER_BRANCH = "another branch"
+
+HIDDEN = "is hidden in ChatGPT itself"
+INSTRUCTIONS = "repeats your instructions or ChatGPT's own notes, which are no conversation"
+THINKING = "is the model's thinking, not what it said"
+ONLY_PIECES = "holds no words, only images, sound or files"
+# The text field of content types that are not a list of parts.
+_TEXT_FIELD = {
+    "code": "text",
+    "execution_output": "text",
+    "system_error": "text",
+    "tether_quote": "text",
+    "sonic_webpage": "text",
+    "tether_browsing_display": "result",
+    "citable_code_output": "output_str",
+}
+_NOT_SAID = {
+    "thoughts": THINKING,
+    "reasoning_recap": THINKING,
+    "user_editable_context": INSTRUCTIONS,
+    "model_editable_context": INSTRUCTIONS,
+}
+_OF_A_TOOL = {"code", "execution_output"}
+_PIECES = {
+    "image_asset_pointer": "image",
+    "audio_asset_pointer": "sound",
+    "real_time_user_audio_video_asset_pointer": "sound",
+    "video_container_asset_pointer": "video",
+}
 
 
 def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
@@ -131,3 +160,77 @@ def _parent(node: Any, nodes: dict[str, Any]) -> str | None:
 def _message_time(message: Any) -> datetime | None:
     fields = as_mapping(message)
     return as_time(fields.get("create_time")) or as_time(fields.get("update_time"))
+
+
+def add_message(gatherer: Gatherer, node_id: str, message: Any, said_at: datetime) -> None:
+    content = as_mapping(as_mapping(message).get("content"))
+    kind = content.get("content_type")
+    if not isinstance(kind, str):
+        gatherer.skip(UNKNOWN_FORM)
+    elif kind in _NOT_SAID:
+        gatherer.skip(_NOT_SAID[kind])
+    elif as_mapping(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
+        gatherer.skip(HIDDEN)
+    else:
+        _add_said(gatherer, as_id(node_id) or "~", message, said_at)
+
+
+def _add_said(
+    gatherer: Gatherer, external_id: str, message: dict[str, Any], said_at: datetime
+) -> None:
+    content = message["content"]
+    author = as_mapping(message.get("author"))
+    text = _text(content)
+    pieces = [*_pieces(content), *_files(message)]
+    for piece in pieces:
+        gatherer.leave_out(piece)
+    if text is None:
+        gatherer.skip(UNKNOWN_FORM)
+    elif pieces and not text.strip():
+        gatherer.skip(ONLY_PIECES)
+    else:
+        role = _role(author, message.get("recipient"), content["content_type"])
+        gatherer.add(external_id, role, text, said_at, author.get("name"))
+
+
+def _text(content: dict[str, Any]) -> str | None:
+    """The text; None for unknown content types."""
+    field = _TEXT_FIELD.get(content["content_type"], "text")
+    if isinstance(content.get("parts"), list):
+        return "".join(_spoken(part) for part in content["parts"])
+    text = content.get(field)
+    return text if isinstance(text, str) else None
+
+
+def _spoken(part: Any) -> str:
+    """A part's text: itself, or an audio transcription."""
+    if isinstance(part, str):
+        return part
+    if as_mapping(part).get("content_type") == "audio_transcription":
+        text = part.get("text")
+        return text if isinstance(text, str) else ""
+    return ""
+
+
+def _pieces(content: dict[str, Any]) -> list[str]:
+    objects = [part for part in as_list(content.get("parts")) if isinstance(part, dict)]
+    kinds = [str(part.get("content_type")) for part in objects]
+    return [
+        _PIECES.get(kind, "piece of another kind")
+        for kind in kinds
+        if kind != "audio_transcription"
+    ]
+
+
+def _files(message: dict[str, Any]) -> list[str]:
+    """Uploaded files; images are counted as parts."""
+    attached = as_list(as_mapping(message.get("metadata")).get("attachments"))
+    types = [as_mapping(file).get("mime_type") for file in attached]
+    return ["file" for kind in types if not str(kind).startswith("image/")]
+
+
+def _role(author: dict[str, Any], recipient: object, kind: str) -> object:
+    """The role; messages to and from a tool are both the tool's."""
+    role = author.get("role")
+    to_a_tool = role == "assistant" and recipient not in (None, "", "all")
+    return "tool" if to_a_tool or kind in _OF_A_TOOL else role

@@ -15,13 +15,13 @@ from palace.transfer.importers.conversation import (
     as_list,
     as_mapping,
     as_time,
+    conversation_object,
     derived_id,
     label,
     settle_times,
 )
 from palace.transfer.importers.files import Part
 from palace.transfer.importers.json_stream import list_items
-from palace.transfer.importers.shape import conversation_object
 
 SOURCE = "claude"
 MESSAGES = "chat_messages"

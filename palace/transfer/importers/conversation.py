@@ -1,7 +1,11 @@
-"""The result type of all parsers: verbatim turns, and counts of what was skipped."""
+"""The result type of all parsers: verbatim turns, and counts of what was skipped.
+
+Jobs file from a spool, where each conversation is a line.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +14,7 @@ from typing import Any
 
 from language.storable import EMPTY, UNSTORABLE, digest, is_storable, storable_id, storable_label
 from language.transcripts import ROLES, Role, Transcript, Turn
+from palace.errors import BadImport
 
 REPEATED = "appears twice in its conversation"
 UNKNOWN_ROLE = "its role is none of those we know"
@@ -21,11 +26,11 @@ class Conversation:
     """One conversation of an export.
 
     Attributes:
-        transcript: The conversation as its source shows it; without turns if nothing could be kept.
-        branches: Answers that were regenerated or questions that were edited: the turns that are
-            not in `transcript`, each in exactly one branch.
-        skipped: (reason, how many messages): messages that are in no transcript.
-        left_out: (what, how many): pieces of messages that hold no text, such as images.
+        transcript: The conversation as its source shows it; without turns if all were skipped.
+        branches: Regenerated answers or edited questions: the turns that are not in
+            `transcript`, each in exactly one branch.
+        skipped: (reason, number) of messages that are in no transcript.
+        left_out: (kind, number) of parts of messages without text, such as images.
     """
 
     transcript: Transcript
@@ -106,7 +111,7 @@ class Gatherer:
         )
 
     def _free_id(self, wanted: str) -> str:
-        """Two messages under one id are two messages: the second is always called `<id>~2`."""
+        """A unique id: the second message under one id is always `<id>~2`."""
         name, count = wanted, self._given.get(wanted, 1)
         while name in self._texts:
             count += 1
@@ -120,14 +125,14 @@ def as_role(value: object) -> Role | None:
 
 
 def as_id(value: object) -> str:
-    """The value as an id that fits its column; empty where it cannot serve as one."""
+    """The value as an id that fits its column; empty if it is neither text nor a whole number."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     return storable_id(str(value))
 
 
 def derived_id(*parts: object) -> str:
-    """An id for what has none at its source: always the same for the same parts."""
+    """An id for something without one at its source: the same parts give the same id."""
     return f"~{digest(repr(parts))}"
 
 
@@ -136,20 +141,20 @@ def branch_id(conversation_id: str, leaf_id: str) -> str:
 
 
 def label(value: object) -> str:
-    """A title or a name, fit for a column; empty where the value is neither."""
+    """A title or a name that fits its column; empty if the value is not text."""
     return storable_label(value) if isinstance(value, str) else ""
 
 
 def as_time(value: object) -> datetime | None:
-    """Seconds since 1970 or an ISO 8601 text as an aware time in UTC; None where it is neither.
+    """Seconds since 1970 or an ISO 8601 text as an aware time in UTC; None for other values.
 
-    A text without a zone is taken as UTC.
+    A text without a zone is in UTC.
     """
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
             return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
-        # Zero is what programs write that do not know the time.
+        # Programs that do not know the time write zero.
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
@@ -158,7 +163,7 @@ def as_time(value: object) -> datetime | None:
 
 
 def storable_json(value: Any) -> Any:
-    """The value with all its texts made to fit into a column; what is beside a message may bend."""
+    """The value with unstorable characters in its texts replaced; only metadata may change so."""
     if isinstance(value, str):
         return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
     if isinstance(value, Mapping):
@@ -167,7 +172,7 @@ def storable_json(value: Any) -> Any:
 
 
 def settle_times(times: list[datetime | None], start: datetime) -> list[datetime]:
-    """Each time, or its predecessor's where there is none; `start` comes before the first."""
+    """Replace missing times by the previous one; `start` comes before the first."""
     settled: list[datetime] = []
     for time in times:
         settled.append(time or (settled[-1] if settled else start))
@@ -175,9 +180,81 @@ def settle_times(times: list[datetime | None], start: datetime) -> list[datetime
 
 
 def as_mapping(value: object) -> dict[str, Any]:
-    """The value if it is a JSON object, else an empty one: what is missing reads like what is."""
+    """The value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def conversation_object(
+    item: Any, key: str, kind: type[list[Any]] | type[dict[str, Any]], number: int, name: str
+) -> dict[str, Any]:
+    """The item, a JSON object whose value of `key`, if any, is of this kind.
+
+    Raises:
+        BadImport: it is not. The file is from another program; importing the rest would lose the
+            conversation without notice. Without the key a conversation is empty.
+    """
+    if not isinstance(item, dict):
+        raise BadImport(f"Conversation {number} of {name} is not an object; nothing was imported.")
+    value = item.get(key)
+    if value is not None and not isinstance(value, kind):
+        raise BadImport(
+            f"Conversation {number} of {name} is not as expected: "
+            f'its "{key}" is no {"list" if kind is list else "object"}; nothing was imported.'
+        )
+    return item
+
+
+def conversation_to_line(conversation: Conversation) -> bytes:
+    fields = {
+        "transcripts": [_transcript_fields(each) for each in conversation.transcripts],
+        "skipped": conversation.skipped,
+        "left_out": conversation.left_out,
+    }
+    return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+
+
+def conversation_from_line(line: bytes) -> Conversation:
+    """
+    Raises:
+        BadImport: `conversation_to_line` did not write the line, or not all of it.
+    """
+    try:
+        fields = json.loads(line)
+        first, *branches = [_transcript(each) for each in fields["transcripts"]]
+        return Conversation(
+            first,
+            skipped=tuple((reason, count) for reason, count in fields["skipped"]),
+            branches=tuple(branches),
+            left_out=tuple((what, count) for what, count in fields["left_out"]),
+        )
+    except (ValueError, TypeError, LookupError) as error:
+        raise BadImport("The prepared copy of the file is damaged; import it again.") from error
+
+
+def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
+    return {
+        "source": transcript.source,
+        "id": transcript.external_id,
+        "title": transcript.title,
+        "agent": transcript.agent,
+        "turns": [
+            (
+                *(turn.external_id, turn.role, turn.text),
+                *(turn.said_at.isoformat(), turn.speaker, turn.metadata),
+            )
+            for turn in transcript.turns
+        ],
+    }
+
+
+def _transcript(fields: dict[str, Any]) -> Transcript:
+    turns = tuple(
+        Turn(external_id, role, text, datetime.fromisoformat(said_at), speaker, *metadata)
+        # Spools of earlier versions have no metadata.
+        for external_id, role, text, said_at, speaker, *metadata in fields["turns"]
+    )
+    return Transcript(fields["source"], fields["id"], fields["title"], turns, fields["agent"])

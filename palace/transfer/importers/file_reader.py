@@ -1,7 +1,7 @@
 """Read a file once: spool it for filing, and list it without texts.
 
-Run as a program of its own, it reads for the web, which answers others meanwhile: the standard
-library alone is enough for that, so it starts at once.
+The web processes run it as a program of its own, so that a large file blocks no other request. It
+needs no installed package, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from palace.errors import BadImport
-from palace.transfer.importers import files, formats, loci_whole, spool
-from palace.transfer.importers.conversation import Conversation, as_mapping
-from palace.transfer.importers.loci_whole import Record
+from palace.transfer.importers import files, formats
+from palace.transfer.importers.conversation import Conversation, as_mapping, conversation_to_line
+from palace.transfer.importers.loci import Record, read_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Places:
     """The output files.
 
     Attributes:
-        spool: What a job files from.
-        listed: The same conversations or records in the same form, without their words.
+        spool: The file that a job files from.
+        listed: The same conversations or records in the same form, without their texts.
     """
 
     spool: Path
@@ -46,15 +46,15 @@ def prepare(
     """Read the file and spool its content. Returns the source of its format.
 
     Args:
-        may_be_whole: A Loci export is read record by record, to be put back as it was.
+        may_be_whole: Whether to read a Loci export record by record, for restoring a palace.
 
     Raises:
-        BadImport: The file is broken or none we know, or there is no room for what is in it.
+        BadImport: The file is broken or of an unknown format, or the disk is full.
     """
     try:
         format_ = formats.detect(path, name)
         lines = (
-            _of_records(loci_whole.read(path, name, progress))
+            _of_records(read_records(path, name, progress))
             if may_be_whole and format_ is formats.LOCI
             else _of_conversations(formats.read(path, format_, name=name, progress=progress))
         )
@@ -66,7 +66,7 @@ def prepare(
 
 def _of_conversations(conversations: Iterable[Conversation]) -> Iterator[tuple[bytes, bytes]]:
     for each in conversations:
-        yield spool.to_line(each), spool.to_line(_without_texts(each))
+        yield conversation_to_line(each), conversation_to_line(_without_texts(each))
 
 
 def _without_texts(conversation: Conversation) -> Conversation:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 CHUNK = 1 << 20
-# Real exports unpack to five or ten times their size. More than this is a file made to fill memory
-# or disk, and reading it is stopped.
+# Real exports unpack to five or ten times their size. A file that unpacks to more than this is made
+# to fill memory or disk; reading stops.
 LARGEST_UNPACKED = 8 << 30
 HIGHEST_RATIO = 200
 RATIO_MATTERS_FROM = 256 << 20
@@ -50,7 +50,7 @@ def _is_geminis(folder: str, file: str) -> bool:
     return named and bool(_ACTIVITY.fullmatch(file))
 
 
-# The files that hold conversations, by folder and name; the first kind of which there is one.
+# The kinds of files with conversations, by folder and name; the first kind present counts.
 _KINDS: tuple[Callable[[str, str], bool], ...] = (
     lambda _, file: bool(_CONVERSATIONS.fullmatch(file)),
     _is_geminis,
@@ -66,7 +66,7 @@ class Part:
     """One file of an export, open for reading from its beginning.
 
     Attributes:
-        name: What messages to people call it.
+        name: The name in error messages.
     """
 
     name: str
@@ -74,15 +74,15 @@ class Part:
 
 
 def exported_at(path: Path) -> datetime:
-    """When the file was last written: nothing in it was said later."""
+    """When the file was last written, which is after every message in it."""
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
 def parts(path: Path, name: str, progress: Progress | None = None) -> Iterator[Part]:
     """The files of the export that hold conversations, one open at a time, in order of name.
 
-    `name` is what messages call the file: an upload's path is not its name. `progress` is called
-    with the bytes of the file at `path` that have been read so far.
+    `name` is the file's name in error messages: an upload's path differs. `progress` is called
+    with the number of bytes read so far.
     """
     with opened(path, name, progress) as found:
         yield from [found] if isinstance(found, Part) else members(found)
@@ -119,7 +119,7 @@ class Archive:
     """A zip or a folder: files by name, read without extracting them.
 
     Attributes:
-        name: What messages to people call it.
+        name: The name in error messages.
         members: Files by name, in order; without the folder that all of them are in.
     """
 

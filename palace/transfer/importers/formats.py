@@ -10,19 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from palace.errors import BadImport
-from palace.transfer.importers import (
-    chatgpt,
-    claude,
-    files,
-    gemini,
-    loci_export,
-    markdown,
-    plain,
-    slack,
-)
+from palace.transfer.importers import chatgpt, claude, files, gemini, loci, markdown, plain, slack
 from palace.transfer.importers.conversation import Conversation
 from palace.transfer.importers.json_stream import first_character, line_items, list_items
-from palace.transfer.importers.loci_archive import is_loci
+from palace.transfer.importers.loci import is_loci
 
 # The most leading conversations without messages before detection gives up.
 _LOOK_AT = 50
@@ -37,7 +28,7 @@ class Format:
     """A kind of export.
 
     Attributes:
-        source: The transcripts' source; those of a Loci export have the ones they had there.
+        source: The transcripts' source; a Loci export has transcripts of several sources.
         name: The display name.
         conversations: Reads one file.
         of_archive: Reads a zip or folder whose files belong together.
@@ -56,7 +47,7 @@ SLACK = Format(slack.SOURCE, "Slack export", of_archive=slack.conversations)
 MARKDOWN = Format(
     markdown.SOURCE, "Markdown", markdown.conversations_of_file, markdown.conversations
 )
-LOCI = Format(loci_export.SOURCE, "Loci export", of_archive=loci_export.conversations)
+LOCI = Format(loci.SOURCE, "Loci export", of_archive=loci.conversations)
 PLAIN = Format(plain.SOURCE, "plain JSON Lines", plain.conversations)
 FORMATS = {each.source: each for each in (CHATGPT, CLAUDE, GEMINI, SLACK, MARKDOWN, LOCI, PLAIN)}
 

@@ -1,8 +1,8 @@
 """Parse JSON that is too large for memory: one long list, or one document a line.
 
-The standard library's decoder is used on a sliding window rather than an event parser: it is as
-fast, and it is the one that gives every text back as it was written. (Yajl, behind the usual event
-parsers, silently turns a lone surrogate into a question mark.)
+The standard library's decoder runs on a sliding window. It is as fast as an event parser, and
+keeps every text as it was written; Yajl, behind the usual event parsers, turns a lone surrogate
+into a question mark.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from palace.transfer.importers.files import CHUNK, Part
 
 # A single conversation has to fit into memory; the largest real ones have a few dozen MB.
 LARGEST_ITEM = 128 << 20
-# No token but a string is longer than this, so an error well before the window's end is an error,
-# not merely the end of what has been read.
+# No token but a string is longer than this. So an error further from the window's end is final, and
+# not due to the end of the chunk.
 _LONGEST_TOKEN = 64
 _NO_SPACE = re.compile(r"[^ \t\r\n]")
 _BOM = codecs.BOM_UTF8
 
 
 def _number(digits: str) -> int | float:
-    """Numbers are only times and ids here: one with thousands of digits need not be exact."""
+    """Exports have numbers as times and ids only, so thousands of digits need not be exact."""
     return int(digits) if len(digits) < 20 else float(digits)
 
 
@@ -41,11 +41,11 @@ def first_character(part: Part) -> str:
 
 
 def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -> Iterator[Any]:
-    """The items of the list that the file is, one at a time.
+    """The items of a JSON list, one at a time.
 
     Args:
         chunk: Bytes to read at a time, at least.
-        largest: Characters an item may have.
+        largest: The most characters of an item.
     """
     window = _Window(part, chunk, largest)
     if window.take() != "[":
@@ -65,9 +65,9 @@ def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -
 
 
 def line_items(part: Part, *, largest: int = LARGEST_ITEM) -> Iterator[tuple[int, Any]]:
-    """(line number from 1, what the line says), for every line that is not blank.
+    """(line number from 1, value) of each line that is not blank.
 
-    `largest` is how many bytes a line may have.
+    `largest` is the most bytes of a line.
     """
     number = 0
     while line := part.stream.readline(largest):
@@ -137,7 +137,7 @@ class _Window:
             except RecursionError:
                 self.fail("is nested too deeply")
             else:
-                # A number at the very end may go on in what has not been read yet.
+                # A number at the very end may continue in the next chunk.
                 if end < len(self._text) or not self._more():
                     self._at = end
                     return value
@@ -157,7 +157,7 @@ class _Window:
         return not unterminated and error.pos < len(self._text) - _LONGEST_TOKEN
 
     def _more(self) -> bool:
-        """Read on, twice as far each time, so that a long item is not decoded over and over."""
+        """Read on, twice as far each time, so that decoding a long item takes linear time."""
         if self._ended:
             return False
         kept = self._text[self._at :]

@@ -1,4 +1,4 @@
-"""Our own format, for everything else: JSON Lines, one conversation a line (docs/importing.md)."""
+"""The plain format for all other sources: JSON Lines, one conversation each (docs/importing.md)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _MANY_DIGITS = 8
 
 
 def text_of(page: str) -> str:
-    """Its text: a blank line between paragraphs, “- ” before what is in a list."""
+    """The page's text, with a blank line between paragraphs and “- ” before list items."""
     reader = _Reader(page)
     reader.read()
     return re.sub(r"\n{3,}", "\n\n", "".join(reader.pieces)).strip()
@@ -48,7 +48,7 @@ class _Reader:
     """Goes through a page once, from tag to tag.
 
     Attributes:
-        pieces: Of the text; none of them is empty.
+        pieces: The text so far, in non-empty pieces.
     """
 
     def __init__(self, page: str) -> None:

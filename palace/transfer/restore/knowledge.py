@@ -9,15 +9,13 @@ from uuid import UUID
 from django.db import connection
 
 from palace.models import Activity, Entity, Episode, Fact, FactEvent
-from palace.storage.insertion import insert_rows
-from palace.transfer.restore.fields import Fields, as_json
-from palace.transfer.restore.restored_keys import Placed
-from palace.transfer.restore.tables import present
+from palace.storage import insert_rows
+from palace.transfer.restore.record_fields import Fields, RestoredKeys, as_json, present
 
 Row = tuple[object, ...]
 
 
-def put_entities(placed: Placed, records: Sequence[Fields]) -> None:
+def put_entities(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     palace = placed.palace
     rows = (
         (
@@ -36,7 +34,7 @@ def put_entities(placed: Placed, records: Sequence[Fields]) -> None:
     }
 
 
-def put_facts(placed: Placed, records: Sequence[Fields]) -> None:
+def put_facts(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "memory", "type", "subject_id", "predicate", "object"),
         *("object_entity_id", "aspect", "stance", "text", "confidence", "category", "tags"),
@@ -49,7 +47,7 @@ def put_facts(placed: Placed, records: Sequence[Fields]) -> None:
     _put_evidence(placed, records)
 
 
-def _statement(placed: Placed, each: Fields) -> Row:
+def _statement(placed: RestoredKeys, each: Fields) -> Row:
     other = each.record_or_none("object_entity")
     return (
         *(placed.palace.pk, placed.id_of(each), placed.id_of(each, "memory")),
@@ -69,7 +67,7 @@ def _clocks(each: Fields) -> Row:
     )
 
 
-def _link_versions(placed: Placed, records: Sequence[Fields]) -> None:
+def _link_versions(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     """Link superseded facts, which come earlier, in this chunk or a previous one."""
     linked = [each for each in records if each.text_or_none("supersedes")]
     new = [placed.id_of(each) for each in linked]
@@ -85,7 +83,7 @@ def _link_versions(placed: Placed, records: Sequence[Fields]) -> None:
         raise ValueError("it supersedes a fact that is not before it")
 
 
-def _put_evidence(placed: Placed, records: Sequence[Fields]) -> None:
+def _put_evidence(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     rows = [row for each in records for row in _words(placed.id_of(each), each)]
     statement = """
         INSERT INTO palace_evidence (palace_id, fact_id, drawer_id, start, "end")
@@ -107,7 +105,7 @@ def _words(fact: UUID, each: Fields) -> Iterator[Row]:
         yield fact, *words.message(), words.count("start"), words.count("end")
 
 
-def put_fact_events(placed: Placed, records: Sequence[Fields]) -> None:
+def put_fact_events(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "memory", "event", "old_text", "new_text"),
         *("why", "by", "agent", "run", "at"),
@@ -124,7 +122,7 @@ def put_fact_events(placed: Placed, records: Sequence[Fields]) -> None:
     insert_rows(FactEvent, columns, rows)
 
 
-def put_episodes(placed: Placed, records: Sequence[Fields]) -> None:
+def put_episodes(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "source", "conversation", "agent", "summary"),
         *("key_decisions", "entities", "tools", "made_by", "model", "input_hash", "messages"),
@@ -145,7 +143,7 @@ def put_episodes(placed: Placed, records: Sequence[Fields]) -> None:
     insert_rows(Episode, columns, rows)
 
 
-def put_activities(placed: Placed, records: Sequence[Fields]) -> None:
+def put_activities(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     rows = (
         (
             *(placed.palace.pk, placed.id_of(each)),
@@ -158,7 +156,7 @@ def put_activities(placed: Placed, records: Sequence[Fields]) -> None:
     insert_rows(Activity, columns, rows)
 
 
-def _new(placed: Placed, kind: Any, records: Sequence[Fields]) -> list[Fields]:
+def _new(placed: RestoredKeys, kind: Any, records: Sequence[Fields]) -> list[Fields]:
     """The records that the emptied palace does not have yet: its log is never deleted."""
     kept = present(kind, placed.palace, [placed.id_of(each) for each in records])
     return [each for each in records if placed.id_of(each) not in kept]

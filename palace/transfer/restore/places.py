@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from language.transcripts import ROLES
 from palace.models import Closet, Drawer, Mention, Palace, Room, Telling, Wing, WingAlias
-from palace.storage.insertion import insert_rows
-from palace.transfer.restore.fields import Fields, as_json
-from palace.transfer.restore.restored_keys import Placed
+from palace.storage import insert_rows
+from palace.transfer.restore.record_fields import Fields, RestoredKeys, as_json
 
 DRAWER = (
     *("palace_id", "uuid", "room_id", "closet_id", "number", "source", "conversation"),
@@ -27,7 +26,7 @@ INGESTION = (
 )
 
 
-def put_palace(placed: Placed, records: Sequence[Fields]) -> None:
+def put_palace(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     """Restore the highest numbers, so that those of purged rows are not reused."""
     for each in records:
         Palace.objects.filter(pk=placed.palace.pk).update(
@@ -36,7 +35,7 @@ def put_palace(placed: Placed, records: Sequence[Fields]) -> None:
         )
 
 
-def put_wings(placed: Placed, records: Sequence[Fields]) -> None:
+def put_wings(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = ("palace_id", "uuid", "number", "slug", "name", "kind", "created_at")
     palace = placed.palace
     rows = (
@@ -56,7 +55,7 @@ def put_wings(placed: Placed, records: Sequence[Fields]) -> None:
     insert_rows(WingAlias, ("palace_id", "wing_id", "slug"), aliases)
 
 
-def put_rooms(placed: Placed, records: Sequence[Fields]) -> None:
+def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "wing_id", "number", "source", "external_id", "agent", "title"),
         *("started_at", "ended_at", "highest_drawer", "created_at", "episode_due_at"),
@@ -76,7 +75,7 @@ def put_rooms(placed: Placed, records: Sequence[Fields]) -> None:
     placed.rooms |= dict(_written(placed, Room, records).values_list("number", "pk"))
 
 
-def put_closets(placed: Placed, records: Sequence[Fields]) -> None:
+def put_closets(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     palace = placed.palace
     rows = (
         (
@@ -90,7 +89,7 @@ def put_closets(placed: Placed, records: Sequence[Fields]) -> None:
     placed.closets |= {(room, slug): key for room, slug, key in closets}
 
 
-def put_drawers(placed: Placed, records: Sequence[Fields]) -> None:
+def put_drawers(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     palace = placed.palace
     insert_rows(Drawer, DRAWER, (_drawer(placed, each) for each in records))
     keys = dict(_written(placed, Drawer, records).values_list("uuid", "pk"))
@@ -100,15 +99,15 @@ def put_drawers(placed: Placed, records: Sequence[Fields]) -> None:
 
 
 def _written(
-    placed: Placed, kind: type[Wing | Room | Closet | Drawer], records: Sequence[Fields]
+    placed: RestoredKeys, kind: type[Wing | Room | Closet | Drawer], records: Sequence[Fields]
 ) -> QuerySet[Any, Any]:
     """The restored rows of these records."""
     rows = kind._default_manager.filter(palace=placed.palace)
     return rows.filter(uuid__in=[placed.id_of(each) for each in records])
 
 
-def _drawer(placed: Placed, each: Fields) -> tuple[object, ...]:
-    # Mined drawers have a closet, by which `index_placed` finds them; others are mined later.
+def _drawer(placed: RestoredKeys, each: Fields) -> tuple[object, ...]:
+    # Mined drawers have a closet, by which `make_findable` finds them; others are mined later.
     was_mined = each.is_so("mined")
     return (
         *(placed.palace.pk, placed.id_of(each), placed.room(each)),
@@ -127,7 +126,7 @@ def _tags(each: Fields) -> dict[str, list[str]]:
     return {letter: tags.texts(letter) for letter in each.mapping("tags")}
 
 
-def _mentions(placed: Placed, drawer: int, each: Fields) -> Iterator[tuple[object, ...]]:
+def _mentions(placed: RestoredKeys, drawer: int, each: Fields) -> Iterator[tuple[object, ...]]:
     for mention in each.records("mentions"):
         start, end = mention.span_in(each.text("text"))
         yield placed.palace.pk, placed.entity(mention.record("entity")), drawer, start, end

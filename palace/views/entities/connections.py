@@ -1,31 +1,31 @@
-"""The connections of an entity: facts whose object is another entity."""
+"""The connections of an entity, facts whose object is another entity, as a drawn graph."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from django.db.models import F
 
-from palace.knowledge.facts.graph import relations
-from palace.models import Entity, Fact
-from palace.models.facts import FactQuerySet
-from palace.queries.entities import display_name
+from palace.knowledge.facts import relations
+from palace.models import Entity, Fact, FactQuerySet
+from palace.queries.facts import display_name
 from palace.templatetags.fact_tags import in_words
-from palace.views.entities.graph_layout import (
-    HUB_HEIGHT,
-    HUB_SIGNS,
-    HUB_WIDTH,
-    NAME_SIGNS,
-    WIDTH,
-    Layout,
-    Node,
-    best_connected,
-    laid_out,
-)
 
-# So many are drawn, and so many facts are read to find them.
+WIDTH = 344
+ROW = 44
+HUB_WIDTH = 76
+HUB_HEIGHT = 40
+# The distance from the middle to a node's dot, and from the dot to its name.
+REACH = 64
+GAP = 9
+# The characters that fit beside a dot, and into the hub.
+NAME_SIGNS = 12
+HUB_SIGNS = 9
+Key = TypeVar("Key", bound=Hashable)
+# How many neighbours are drawn, and how many facts are read to find them.
 NEIGHBOURS_SHOWN = 25
 EDGES_READ = 600
 LINKS_SHOWN = 60
@@ -36,9 +36,9 @@ FACTS_SHOWN = 3
 class Neighbour:
     """
     Attributes:
-        facts: What is said of the two of them, latest first.
-        node: Where it stands in the drawing.
-        spoke: The path to it, in the direction of what is said.
+        facts: The facts about both entities, latest first.
+        node: Its position in the drawing.
+        spoke: The path between hub and node, from subject to object.
     """
 
     entity: Entity
@@ -77,7 +77,7 @@ class Link:
 class Connections:
     """
     Attributes:
-        has_more: Whether there are others that are not drawn.
+        has_more: Whether the drawing leaves out other neighbours.
     """
 
     entity: Entity
@@ -121,7 +121,7 @@ def connections_of(entity: Entity, facts: FactQuerySet) -> Connections:
 
 
 def _said(entity: Entity, facts: FactQuerySet) -> dict[int, list[Fact]]:
-    """By the neighbour's key, the facts about both, latest first."""
+    """The facts about both entities by the neighbour's key, latest first."""
     said: defaultdict[int, list[Fact]] = defaultdict(list)
     for fact in relations(entity, facts)[:EDGES_READ]:
         said[_other(entity, fact).pk].append(fact)
@@ -159,3 +159,112 @@ def _other(entity: Entity, fact: Fact) -> Entity:
 
 def _cut(text: str, signs: int) -> str:
     return text if len(text) <= signs else f"{text[: signs - 1].rstrip()}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Node(Generic[Key]):
+    """
+    Attributes:
+        is_left: Whether it is in the left column.
+        x, y: The position of its dot.
+    """
+
+    key: Key
+    is_left: bool
+    x: int
+    y: int
+
+    @property
+    def text_x(self) -> int:
+        return self.x - GAP if self.is_left else self.x + GAP
+
+    @property
+    def box_x(self) -> int:
+        """The left edge of the clickable area, which is as wide as its column."""
+        return 0 if self.is_left else self.x - GAP
+
+    @property
+    def box_width(self) -> int:
+        return self.x + GAP if self.is_left else WIDTH - self.x + GAP
+
+    @property
+    def box_y(self) -> int:
+        return self.y - ROW // 2 + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Layout(Generic[Key]):
+    nodes: tuple[Node[Key], ...]
+    height: int
+
+    @property
+    def hub(self) -> tuple[int, int]:
+        return WIDTH // 2, self.height // 2
+
+    def spoke(self, node: Node[Key], *, inwards: bool) -> str:
+        """The path between hub and node, from subject to object."""
+        side = -1 if node.is_left else 1
+        x, y = self.hub
+        at_hub = (x + side * _edge_of_hub(node.y - y), y + _side_of_hub(node.y - y))
+        at_node = (node.x - side * 6, node.y)
+        bend = (node.x - side * 26, node.y)
+        first, last = (at_node, at_hub) if inwards else (at_hub, at_node)
+        return f"M{first[0]} {first[1]}Q{bend[0]} {bend[1]} {last[0]} {last[1]}"
+
+    def chord(self, one: Node[Key], other: Node[Key]) -> str:
+        """The path between two nodes, around the hub where they are in one column."""
+        if one.is_left == other.is_left:
+            inner = one.x + (34 if one.is_left else -34)
+            return f"M{one.x} {one.y}Q{inner} {(one.y + other.y) // 2} {other.x} {other.y}"
+        return f"M{one.x} {one.y}L{other.x} {other.y}"
+
+
+def _edge_of_hub(distance: int) -> int:
+    """The distance from the middle of the hub to the start of a spoke: beside, above or below."""
+    return HUB_WIDTH // 2 if abs(distance) <= ROW else HUB_WIDTH // 4
+
+
+def _side_of_hub(distance: int) -> int:
+    if abs(distance) <= ROW:
+        return 0
+    return HUB_HEIGHT // 2 if distance > 0 else -HUB_HEIGHT // 2
+
+
+def laid_out(keys: Sequence[Key]) -> Layout[Key]:
+    """Two columns from the top, in the order given; the right one may be longer by one."""
+    half = len(keys) // 2
+    right, left = keys[: len(keys) - half], keys[len(keys) - half :]
+    height = max(len(right), 2) * ROW
+    nodes = [*_column(right, height, is_left=False), *_column(left, height, is_left=True)]
+    return Layout(tuple(nodes), height)
+
+
+def _column(keys: Sequence[Key], height: int, *, is_left: bool) -> list[Node[Key]]:
+    x = WIDTH // 2 + (-REACH if is_left else REACH)
+    top = (height - len(keys) * ROW) // 2 + ROW // 2
+    return [Node(key, is_left, x, top + number * ROW) for number, key in enumerate(keys)]
+
+
+def best_connected(
+    weights: Mapping[Key, int], links: Collection[tuple[Key, Key]], *, at_most: int
+) -> list[Key]:
+    """The `at_most` keys of the largest weight, linked ones next to each other."""
+    best = sorted(weights, key=lambda key: -weights[key])[:at_most]
+    beside: dict[Key, list[Key]] = {key: [] for key in best}
+    for one, other in links:
+        if one in beside and other in beside:
+            beside[one].append(other)
+            beside[other].append(one)
+    ordered: dict[Key, None] = {}
+    for key in best:
+        _walk(key, beside, ordered)
+    return list(ordered)
+
+
+def _walk(start: Key, beside: Mapping[Key, Sequence[Key]], ordered: dict[Key, None]) -> None:
+    waiting = [start]
+    while waiting:
+        key = waiting.pop()
+        if key not in ordered:
+            ordered[key] = None
+            waiting += reversed(beside[key])

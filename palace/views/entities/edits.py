@@ -1,4 +1,4 @@
-"""Entities are merged and split here, and either can be undone."""
+"""Merge and split entities, and undo either."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from django.template.loader import render_to_string
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entities import BadEntity, merge_entities, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
-from palace.queries.entities import display_name, named_like
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import about_entity
+from palace.queries.facts import about_entity, display_name, named_like, with_quotes
 from palace.templatetags.fact_tags import KINDS
-from palace.views.entities.mentions import mention_rows, mentions_of
+from palace.views.entities.views import mention_rows, mentions_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
+from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 OTHERS_SHOWN = 20
 FACTS_SHOWN = 60
 MENTIONS_SHOWN = 40
-# Shorter words than this are in too many names to tell who is alike.
+# Shorter words occur in too many names to find similar ones.
 TELLING = 3
 
 
@@ -154,5 +152,5 @@ def _uuids(texts: Sequence[str]) -> list[UUID]:
 
 def _offer_undo(request: PageRequest, said: str, activity: Activity) -> None:
     context = {"said": said, "activity": activity}
-    # Marked as safe by having been rendered, which escapes the names.
+    # Rendering has escaped the names and marked the text as safe.
     messages.success(request, render_to_string("palace/_undo_entity.html", context, request))

@@ -9,26 +9,25 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Greatest, Substr
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
 
 from language.storable import storable_label
-from palace.models import Entity, Fact, Mention, Palace
-from palace.models.facts import FactQuerySet
-from palace.queries.entities import named_like
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import EVER_TRUE, about_entity
+from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace
+from palace.queries.facts import EVER_TRUE, about_entity, named_like, with_quotes
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
-from palace.views.entities.mentions import mention_rows, mentions_of
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query_string, read_day
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
-# Of each kind, on the page that shows all kinds.
+# Characters shown before the name, and in all.
+LEAD = 90
+AROUND = 300
+# How many entities of each kind the page of all kinds shows.
 OF_A_KIND = 12
 KNOWN_SHOWN = 16
 STORY_SIZE = 30
@@ -41,7 +40,7 @@ class EntityRow:
     """
     Attributes:
         facts: How many active facts have it as subject or object.
-        mentions: How often it is named.
+        mentions: The number of mentions.
     """
 
     entity: Entity
@@ -79,7 +78,7 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     lists = {"story": _story, "mentions": _mentions}
     wanted = next((name for name in lists if name in request.GET), "about")
     if request.htmx and not request.htmx.history_restore_request and wanted in lists:
-        # The next rows of one list need nothing of the rest of the page.
+        # The next rows of one list need no other part of the page.
         context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
         return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
     context = _about(palace, entity, request.GET.get("as_of", ""))
@@ -150,7 +149,7 @@ def _overview(palace: Palace) -> list[KindGroup]:
 
 
 def _rows(palace: Palace, listed: Sequence[Entity]) -> list[EntityRow]:
-    """With their counts, in three queries for all of them."""
+    """The entities with their counts, in three queries."""
     facts = Fact.objects.within(palace).active().order_by()
     about = _counts(facts.filter(subject__in=listed).values_list("subject"))
     ending = _counts(
@@ -211,3 +210,54 @@ def _year(fact: Fact) -> str:
 def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
     listed = NumberedPage(mentions_of(entity), number, size=MENTIONS_SIZE)
     return {"mentions": listed, "mentioned": mention_rows(listed.rows)}
+
+
+@dataclass(frozen=True, slots=True)
+class MentionRow:
+    """The words before the name, the name as it was written, and those after it."""
+
+    drawer: Drawer
+    before: str
+    name: str
+    after: str
+    url: str
+
+
+def mentions_of(entity: Entity) -> QuerySet[Mention]:
+    """The first mention in each drawer outside the trash, the latest drawer first."""
+    own = Mention.objects.filter(palace=entity.palace_id, entity=entity)
+    earlier = Mention.objects.filter(
+        palace=entity.palace_id,
+        drawer=OuterRef("drawer"),
+        entity=OuterRef("entity"),
+        start__lt=OuterRef("start"),
+    )
+    shown: QuerySet[Mention] = (
+        own.filter(~Exists(earlier), drawer__trashed_at=None)
+        .select_related("drawer__room__wing")
+        .defer("drawer__text")
+        .annotate(
+            begins=Greatest(F("start") - LEAD, 0),
+            around=Substr("drawer__text", Greatest(F("start") - LEAD, 0) + 1, AROUND),
+        )
+        .order_by("-drawer__said_at", "-drawer", "start")
+    )
+    return shown
+
+
+def mention_rows(mentions: Sequence[Any]) -> list[MentionRow]:
+    """Rows of what `mentions_of` finds."""
+    return [_row(mention) for mention in mentions]
+
+
+def _row(mention: Any) -> MentionRow:
+    around, begins = mention.around, mention.begins
+    start, end = mention.start - begins, mention.end - begins
+    more = len(around) == AROUND
+    return MentionRow(
+        mention.drawer,
+        ("… " if begins else "") + around[:start],
+        around[start:end],
+        around[end:] + (" …" if more else ""),
+        f"{mention.drawer.get_absolute_url()}?passage={mention.start}-{mention.end}#passage",
+    )

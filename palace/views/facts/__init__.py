@@ -1,1 +1,1 @@
-"""The pages of facts: the list, one fact, its edits, and all changes."""
+"""The pages of facts: the list, one fact, and all changes."""

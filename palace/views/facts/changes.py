@@ -12,11 +12,10 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse, QueryDict
 
-from language.predicates import PREDICATES
+from language.facts import PREDICATES
 from language.storable import storable_label
 from palace.models import Entity, Fact, FactEvent, Palace
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import about_entity
+from palace.queries.facts import about_entity, with_quotes
 from palace.templatetags.fact_tags import CHANGES
 from palace.views.facts.filters import about_named, entity_asked
 from palace.views.shared.pagination import UncountedPage
@@ -28,15 +27,14 @@ from palace.views.shared.query_params import (
     read_day,
     start_of,
 )
-from settings_app.access import PageRequest, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """
     Attributes:
-        fact: The version it made, or ended; None where that is gone for good.
+        fact: The version it created or ended; None if that was purged.
     """
 
     event: FactEvent
@@ -48,11 +46,11 @@ class ChangeFilter:
     """The filters in the page's address; without any, all changes.
 
     Attributes:
-        about: A part of the name of whom or what the fact is about, or another name of theirs.
-        entity: Whom or what it is about, exactly.
-        predicate: What is said of the subject, as facts have it.
-        since, until: Days, each of them included.
-        errors: What is wrong with a day, by its name in the address.
+        about: A part of a name of the subject or object.
+        entity: The subject or object itself.
+        predicate: The predicate, as facts store it.
+        since, until: Days, inclusive.
+        errors: What is wrong with a day, by its parameter.
     """
 
     kind: str = ""
@@ -68,7 +66,7 @@ class ChangeFilter:
     def read(cls, palace: Palace, sent: QueryDict) -> Self:
         """
         Raises:
-            Http404: the entity is none of this palace.
+            Http404: the entity is not in this palace.
         """
         text = {name: storable_label(sent.get(name, "")) for name in _TEXTS}
         days: dict[str, date | None] = {}
@@ -124,7 +122,7 @@ class ChangeFilter:
         return replace(self, entity=None)
 
     def events(self, palace: Palace) -> QuerySet[FactEvent]:
-        """In no order yet."""
+        """The changes that pass the filters, unordered."""
         events = FactEvent.objects.filter(palace=palace)
         if self.kind:
             events = events.filter(event=self.kind)

@@ -10,10 +10,8 @@ from django.db.models import Q
 from django.http import QueryDict
 
 from language.storable import storable_label
-from palace.models import Entity, Fact, Palace
-from palace.models.facts import FactQuerySet
-from palace.queries.entities import stored_name
-from palace.queries.facts import about_entity, in_category
+from palace.models import Entity, Fact, FactQuerySet, Palace
+from palace.queries.facts import about_entity, in_category, stored_name
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
 State = Literal["held", "dropped", "all"]
@@ -35,12 +33,12 @@ class FactFilter:
     """The filters in the page's address; without any, all active facts.
 
     Attributes:
-        words: Each has to be in the fact's text.
-        about: A part of the name of its subject or object, or another name of theirs.
-        entity: Whom or what it is about, exactly.
-        category: A path; what lies below it counts too.
-        day: Facts as of the end of this day, by `clock`; `state` has no meaning then.
-        error: What is wrong with the day, in a sentence.
+        words: The fact's text has each of them.
+        about: A part of a name of the subject or object.
+        entity: The subject or object itself.
+        category: A path, including categories below it.
+        day: Facts as of the end of this day, by `clock`; `state` is ignored then.
+        error: A sentence about an invalid day.
     """
 
     type: str = ""
@@ -59,7 +57,7 @@ class FactFilter:
         """From an address; unknown values are ignored, but a bad day is an error.
 
         Raises:
-            Http404: the entity is none of this palace.
+            Http404: the entity is not in this palace.
         """
         text = {name: storable_label(sent.get(name, "")) for name in _TEXTS}
         day, error = None, ""
@@ -110,7 +108,7 @@ class FactFilter:
         return replace(self, entity=None)
 
     def facts(self, palace: Palace) -> FactQuerySet:
-        """In no order yet."""
+        """The facts that pass the filters, unordered."""
         facts = self._held(palace)
         for word in self.words.split():
             facts = facts.filter(text__icontains=word)
@@ -140,13 +138,13 @@ _TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")
 def entity_asked(palace: Palace, text: str) -> Entity | None:
     """
     Raises:
-        Http404: the text is no entity's of this palace.
+        Http404: the text is not the id of an entity in this palace.
     """
     return get_by_uuid(Entity.objects.filter(palace=palace), text) if text else None
 
 
 def about_named(name: str) -> Q:
-    """The subject or the object has such a name."""
+    """Facts whose subject or object has such a name."""
     stored = stored_name(name)
     return _named("subject", stored) | _named("object_entity", stored)
 

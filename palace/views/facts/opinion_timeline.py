@@ -9,10 +9,10 @@ from itertools import groupby
 
 from palace.models import Fact
 
-# In the drawing's own units, which are a phone's pixels.
+# In the drawing's units: pixels of a phone.
 WIDTH = 344.0
 LANE_HEIGHT = 58.0
-# So much a stance needs for its sign, and so many of them a lane has room for.
+# The width of a stance's sign, and how many fit on a lane.
 NARROWEST = 22.0
 MOST_STANCES = 12
 
@@ -21,7 +21,7 @@ SIGNS = {"positive": "+", "negative": "−", "mixed": "±", "neutral": "○"}
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """One opinion on its lane, from `x` on."""
+    """One opinion on its lane, which starts at `x`."""
 
     fact: Fact
     x: float
@@ -44,8 +44,8 @@ class Stance:
 class Lane:
     """
     Attributes:
-        aspect: Empty for what is said of the whole.
-        left_out: How many earlier stances there was no room for.
+        aspect: Empty for opinions on the subject as a whole.
+        left_out: The number of earlier stances that did not fit.
     """
 
     aspect: str
@@ -58,7 +58,7 @@ class Lane:
 class OpinionTimeline:
     """
     Attributes:
-        since: Where the drawing begins; None where no day is known.
+        since: When the drawing begins; None if no day is known.
     """
 
     lanes: tuple[Lane, ...]
@@ -106,7 +106,7 @@ def _x(moment: datetime, start: datetime, now: datetime) -> float:
 
 
 def _apart(begins: Sequence[float]) -> list[float]:
-    """Pushed to the right until each has room for its sign, then back from the right end."""
+    """Push each to the right until its sign fits, then back from the right end."""
     pushed: list[float] = []
     for x in begins:
         pushed.append(max(x, pushed[-1] + NARROWEST) if pushed else x)

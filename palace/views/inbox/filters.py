@@ -9,13 +9,12 @@ from uuid import UUID
 from django.db.models import Case, IntegerField, Q, Value, When
 from django.http import Http404
 
-from palace.models import Activity, Fact, Palace, Proposal
-from palace.models.dreams import ProposalQuerySet
+from palace.models import Activity, Fact, Palace, Proposal, ProposalQuerySet
 from palace.views.shared.query_params import find_by_uuid, get_by_uuid, query_string
 
 Kind = Proposal.Kind
 
-# What wants thought comes first, what is routine last.
+# Kinds that need thought come first, routine ones last.
 KINDS = (
     Kind.PREFERENCE,
     Kind.ANTI_PATTERN,
@@ -34,10 +33,10 @@ class ProposalFilter:
     """
     Attributes:
         shelf: One of `SHELVES`.
-        kind: Only this one; empty for all.
-        dream: Only what this dream proposed.
-        about: Only what is about this memory.
-        select: The kind whose boxes are to be ticked.
+        kind: Only this kind; empty for all.
+        dream: Only proposals of this dream.
+        about: Only proposals about this memory.
+        select: The kind whose boxes are ticked.
     """
 
     shelf: str = WAITING
@@ -89,7 +88,7 @@ class ProposalFilter:
             yield label, self.with_query(show=name), name == self.shelf
 
     def proposals(self, palace: Palace) -> ProposalQuerySet:
-        """In no order yet, except for those that were decided on."""
+        """The proposals that pass the filters; only decided ones are ordered."""
         rows = Proposal.objects.within(palace)
         if self.shelf == DECIDED:
             rows = rows.decided()
@@ -109,21 +108,21 @@ class ProposalFilter:
 
 
 def stale(palace: Palace) -> ProposalQuerySet:
-    """Proposals that cannot be decided on any more, as their facts have changed."""
+    """Proposals that can no longer be decided, because their facts have changed."""
     rows = Proposal.objects.within(palace)
     undecided = rows.filter(status__in=(Proposal.Status.STALE, Proposal.Status.PROPOSED))
     return undecided.exclude(pk__in=rows.waiting().values("pk")).order_by("-made_at", "-pk")
 
 
 def by_kind(rows: ProposalQuerySet) -> ProposalQuerySet:
-    """In the order of `KINDS`, of one kind the newest first."""
+    """In the order of `KINDS`; within a kind the newest first."""
     return rows.annotate(rank=_rank()).order_by("rank", "-made_at", "-pk")
 
 
 def behind(palace: Palace, rows: ProposalQuerySet, uuid: str) -> ProposalQuerySet:
     """The proposals after one in the order of `by_kind`; all if there is no such proposal.
 
-    It need not wait any more: who has decided on all of a page goes on behind it.
+    The cursor may be decided already: after deciding on a whole page, one goes to the next.
     """
     mark = find_by_uuid(Proposal.objects.within(palace), uuid)
     if mark is None:

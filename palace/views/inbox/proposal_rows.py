@@ -1,23 +1,42 @@
-"""Proposals as rows of the inbox: before and after, with sources."""
+"""Proposals as rows of the inbox: before and after, word by word, with sources."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 
-from palace.knowledge.dreaming.findings import After, after_of
+from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
-from palace.queries.evidence import cut_out, with_quotes
+from palace.queries.facts import cut_out, with_quotes
 from palace.templatetags.fact_tags import path
 from palace.templatetags.palace_tags import counted
-from palace.views.inbox.word_diff import Piece, all_changed, changes, likeness
 
+_WORD = re.compile(r"\S+\s*")
+# The most pairs of equal words and the most words that are compared: the time grows with their
+# product. Of longer texts only a common beginning and end count as unchanged.
+MOST_PAIRS = 200_000
+MOST_WORDS = 4_000
 Kind, Status = Proposal.Kind, Proposal.Status
-
-# Stretches of words that a fact is shown with.
+# The most quotes shown with a fact.
 WORDS_SHOWN = 2
 BY_RULES = "the local rules"
+_TITLES = {
+    Kind.MERGE: "{facts} become one",
+    Kind.REFINE: "Filed elsewhere",
+    Kind.DROP: "Nothing worth keeping",
+    Kind.OUTDATED: "Its time is over",
+    Kind.CONTRADICTION: "The older one ends",
+    Kind.ANTI_PATTERN: "To be avoided from now on",
+    Kind.PREFERENCE: "To be known from now on",
+}
+_NOTHING_AFTER = {
+    Kind.DROP: "Nothing: it is not a fact any more; its history stays.",
+    Kind.OUTDATED: "It ends: it was so, and is so no longer.",
+    Kind.CONTRADICTION: "It ends when the other one began; the other one stays.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +44,8 @@ class Line:
     """A fact that a proposal is about.
 
     Attributes:
-        text: As it was when this was proposed, with what goes of it marked.
-        stays: Whether it is the reason, and stays as it is.
+        text: The text when this was proposed, with deletions marked.
+        stays: Whether it is only the reason and does not change.
     """
 
     fact: Fact
@@ -38,13 +57,13 @@ class Line:
 class ProposalRow:
     """
     Attributes:
-        state: The status, save that what cannot be decided on any more is stale.
+        state: The status; stale if it can no longer be decided.
         lines: The facts before, sources first.
         after: The fact after, with new words marked; empty if no fact stays.
-        category: The one before and the one after, where they differ.
-        tags: Those that come or go, and those that stay.
-        quotes: The words that were said, where it is about no fact.
-        error: Why what was asked of it was not done.
+        category: The old and the new one, if they differ.
+        tags: Added, removed and unchanged ones.
+        quotes: The source messages, for a proposal without a fact.
+        error: Why the last action failed.
     """
 
     proposal: Proposal
@@ -92,22 +111,6 @@ class ProposalRow:
     @property
     def was_trusted(self) -> bool:
         return self.proposal.decided_by == "dream"
-
-
-_TITLES = {
-    Kind.MERGE: "{facts} become one",
-    Kind.REFINE: "Filed elsewhere",
-    Kind.DROP: "Nothing worth keeping",
-    Kind.OUTDATED: "Its time is over",
-    Kind.CONTRADICTION: "The older one ends",
-    Kind.ANTI_PATTERN: "To be avoided from now on",
-    Kind.PREFERENCE: "To be known from now on",
-}
-_NOTHING_AFTER = {
-    Kind.DROP: "Nothing: it is not a fact any more; its history stays.",
-    Kind.OUTDATED: "It ends: it was so, and is so no longer.",
-    Kind.CONTRADICTION: "It ends when the other one began; the other one stays.",
-}
 
 
 def proposal_rows(
@@ -191,7 +194,7 @@ def _source(fact: Fact, after: After | None) -> Line:
 
 
 def _after(sources: Sequence[Fact], after: After | None) -> list[Piece]:
-    """Compared with the most similar source."""
+    """The fact after, compared with the most similar source."""
     if after is None:
         return []
     if not sources:
@@ -209,9 +212,84 @@ def _category(sources: Sequence[Fact], after: After | None) -> tuple[str, str] |
 
 
 def _tags(sources: Sequence[Fact], after: After | None) -> list[tuple[str, str]]:
-    """Each with `stays`, `comes` or `goes`; none where nothing changes."""
+    """Each tag with `stays`, `comes` or `goes`; none if nothing changes."""
     before = list(dict.fromkeys(tag for fact in sources for tag in fact.tags))
     if after is None or set(before) == set(after.tags):
         return []
     now = [(tag, "stays" if tag in before else "comes") for tag in after.tags]
     return now + [(tag, "goes") for tag in before if tag not in after.tags]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive words of both texts, or of one text only."""
+
+    text: str
+    changed: bool
+
+
+def changes(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
+    """The old text with deletions marked, and the new one with insertions marked.
+
+    Joined, the pieces of either give its text to the byte.
+    """
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    gone: list[Piece] = [*_leading(old)]
+    come: list[Piece] = [*_leading(new)]
+    for same, start, end, new_start, new_end in _stretches(_stripped(before), _stripped(after)):
+        gone += _pieces(before[start:end], changed=not same)
+        come += _pieces(after[new_start:new_end], changed=not same)
+    return gone, come
+
+
+def likeness(one: str, other: str) -> float:
+    """The similarity of two texts, 0 to 1; for long texts regardless of word order."""
+    words = _stripped(_WORD.findall(one)), _stripped(_WORD.findall(other))
+    matcher = SequenceMatcher(None, *words, autojunk=False)
+    return matcher.ratio() if _are_few(*words) else matcher.quick_ratio()
+
+
+def _are_few(old: Sequence[str], new: Sequence[str]) -> bool:
+    counts = Counter(new)
+    few = len(old) + len(new) <= MOST_WORDS
+    return few and sum(counts[word] for word in old) <= MOST_PAIRS
+
+
+def _stretches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+    """(is the same, span of the old words, span of the new words) of each stretch."""
+    if _are_few(old, new):
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        for kind, start, end, new_start, new_end in matcher.get_opcodes():
+            yield kind == "equal", start, end, new_start, new_end
+        return
+    most = min(len(old), len(new))
+    first = next((at for at in range(most) if old[at] != new[at]), most)
+    most -= first
+    last = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
+    yield True, 0, first, 0, first
+    yield False, first, len(old) - last, first, len(new) - last
+    yield True, len(old) - last, len(old), len(new) - last, len(new)
+
+
+def all_changed(text: str) -> list[Piece]:
+    return [Piece(text, changed=True)]
+
+
+def _stripped(words: Iterable[str]) -> list[str]:
+    return [word.rstrip() for word in words]
+
+
+def _leading(text: str) -> Iterator[Piece]:
+    space = text[: len(text) - len(text.lstrip())]
+    if space:
+        yield Piece(space, changed=False)
+
+
+def _pieces(words: Sequence[str], *, changed: bool) -> Iterator[Piece]:
+    """Pieces of a text; space after the last word is not part of a change."""
+    text = "".join(words)
+    kept = text.rstrip()
+    if kept:
+        yield Piece(kept, changed)
+    if kept != text:
+        yield Piece(text[len(kept) :], changed=False)

@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from palace.errors import PalaceError
-from palace.knowledge.dreaming.decisions import (
+from palace.knowledge.dreaming import (
     Decided,
     accept,
     accept_all,
@@ -29,8 +29,7 @@ from palace.models import Palace, Proposal
 from palace.views.inbox.filters import DECIDED, KINDS, WAITING, ProposalFilter, behind, by_kind
 from palace.views.inbox.proposal_rows import ProposalRow, proposal_rows
 from palace.views.shared.pagination import NumberedPage, UncountedPage
-from settings_app.access import PageRequest, signed_in_action, signed_in_page
-from settings_app.rendering import render_page_or_part
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
 
 PROPOSALS_SHOWN = 20
 MOST_AT_ONCE = 200
@@ -45,7 +44,7 @@ class Group:
     """Proposals of one kind, listed together.
 
     Attributes:
-        count: How many of the kind there are, on this page or not.
+        count: The number of this kind, on all pages.
     """
 
     kind: Proposal.Kind
@@ -58,9 +57,9 @@ class DecisionReport:
     """The result of deciding on several.
 
     Attributes:
-        said: What was done; empty where nothing was.
-        undo: The proposals that an Undo takes back.
-        refused: What was wrong with others, each sentence once, with how many it is about.
+        said: What was done; empty if nothing was.
+        undo: The proposals that an undo reverts.
+        refused: (error message, number of proposals) of those that failed.
     """
 
     said: str
@@ -153,7 +152,7 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
 
 
 def _counts(rows: Any) -> dict[str, int]:
-    """How many of each kind."""
+    """The number of each kind."""
     found = rows.order_by().values("kind").annotate(count=Count("pk", distinct=True))
     return {row["kind"]: row["count"] for row in found}
 
@@ -197,7 +196,7 @@ def _decide(
 def _in_place(
     request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: Proposal, error: str
 ) -> HttpResponse:
-    """The row as it is now, and the counts of those that wait."""
+    """The current row, and the counts of waiting proposals."""
     every = Proposal.objects.within(palace).select_related("dream")
     rows = proposal_rows(palace, list(every.filter(pk=proposal.pk)), error=error)
     context = {
@@ -215,7 +214,7 @@ def _say(request: PageRequest, palace: Palace, asked: ProposalFilter, proposal: 
     proposal.refresh_from_db()
     row = proposal_rows(palace, [proposal])[0]
     context = {"row": row, "asked": asked}
-    # Marked as safe by having been rendered, which escapes the proposal's own words.
+    # Rendering has escaped the proposal's words and marked the text as safe.
     messages.success(request, render_to_string("palace/_undo_proposal.html", context, request))
 
 
@@ -223,7 +222,7 @@ def _chosen(palace: Palace, sent: Sequence[str]) -> list[UUID]:
     """The chosen proposals of this palace; a value may have several ids, separated by spaces.
 
     Raises:
-        Http404: what was sent is none of them.
+        Http404: the value has no id of such a proposal.
     """
     texts = [text for value in sent for text in value.split()]
     try:

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from palace.queries.signals import SIGNALS, all_shares, label_of
 
-# Shares are shown in hundredths, and so are their sums.
+# Shares and their sums are displayed in hundredths.
 SHOWN = 100
 
 
@@ -17,8 +17,8 @@ class Step:
     """One signal's share, drawn from where the one before it ended.
 
     Attributes:
-        hundredths: The share as it is shown.
-        start: Where it is drawn, from 0 to 100; likewise `width`.
+        hundredths: The share as displayed.
+        start: The left edge of its bar, from 0 to 100; likewise `width`.
     """
 
     label: str
@@ -42,10 +42,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAccount:
-    """The steps to a score: as they are shown, they add up to it.
+    """The steps to a score: the displayed figures add up to it.
 
     Attributes:
-        zero: Where nothing is drawn, from 0 to 100.
+        zero: The position of zero, from 0 to 100.
         sum: The last step, from nothing to the score.
     """
 
@@ -88,14 +88,14 @@ def explained(accounts: Iterable[ScoreAccount]) -> list[tuple[str, str]]:
 
 
 def _in_order(score: float, signals: Mapping[str, float]) -> list[tuple[str, int]]:
-    """In hundredths, the largest share first; together they are the score."""
+    """The shares in hundredths, the largest first; their sum is the score."""
     known = all_shares(score, signals)
     shares = _rounded([(name, share * SHOWN) for name, share in known.items()], score * SHOWN)
     return sorted(((n, s) for n, s in shares if s), key=lambda each: -each[1])
 
 
 def _rounded(shares: Sequence[tuple[str, float]], total: float) -> list[tuple[str, int]]:
-    """Whole numbers that add up to the rounded total: those cut off most are rounded up."""
+    """Round to whole numbers that add up to the rounded total; the largest remainders round up."""
     whole = [(name, int(share // 1)) for name, share in shares]
     missing = round(total) - sum(share for _, share in whole)
     by_rest = sorted(range(len(shares)), key=lambda i: -(shares[i][1] % 1))

@@ -14,8 +14,8 @@ from django.utils.dateformat import format as format_date
 from language.analyzer import analyze
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.queries.places import PREVIEW_LENGTH, with_preview
-from palace.recall.evaluation.cases import case_of
-from palace.recall.rerank import describe_move
+from palace.recall import describe_move
+from palace.recall.evaluation import case_of
 from palace.recall.trace import (
     KNOWN,
     NO_ROOM,
@@ -28,7 +28,7 @@ from palace.recall.trace import (
 from palace.views.recalls.score_steps import Scale, ScoreAccount
 from palace.views.shared.snippets import WORD, snippet_of
 
-# Why something was cut: a heading, and a sentence for those who wonder.
+# The reasons for a cut: a heading and an explanation.
 CUTS = {
     KNOWN: (
         "Already in the conversation",
@@ -56,9 +56,9 @@ WHEN = {
     "first": "what came first",
     "last": "the last time before this",
 }
-# A period from so early on has no beginning.
+# A period that starts this early has no beginning.
 EVER = 1900
-# So many hits are shown at once, the others when asked for.
+# Hits shown at once; the others are folded.
 SHOWN_AT_ONCE = 5
 UNKNOWN_FATE = (
     "It is not among those on record here: it came further down, or was not looked at at all."
@@ -70,12 +70,12 @@ class TraceRow:
     """A drawer in a trace.
 
     Attributes:
-        place: From 1; of a hit its own, of another that of its score; None where it has none.
+        place: From 1: a hit's rank, else the rank of its score; None without a score.
         drawer: None once it is purged.
-        snippet: As `hits.snippet_of`; empty where the drawer is in the trash or gone.
-        cut: Why it was cut, of a hit from the block only; else empty.
-        note: What else was done with it, in a sentence.
-        is_expected: The owner said that it should come.
+        snippet: As `snippet_of`; empty if the drawer is in the trash or purged.
+        cut: Why it was cut, a hit only from the context block; else empty.
+        note: A sentence on what else happened to it.
+        is_expected: The owner marked it as expected.
     """
 
     place: int | None
@@ -94,16 +94,16 @@ class TraceRow:
 
     @property
     def is_shown_before(self) -> bool:
-        """Whether it was not injected again because the model could see it already."""
+        """Whether it was not injected because it was in the prompt already."""
         return self.cut == SHOWN
 
 
 @dataclass(frozen=True, slots=True)
 class CutGroup:
-    """Those cut for one reason.
+    """Candidates cut for one reason.
 
     Attributes:
-        total: How many there were; `rows` holds the best of them.
+        total: Their number; `rows` has the best of them.
     """
 
     title: str
@@ -257,7 +257,7 @@ def _fate(drawer: Drawer, rows: Sequence[TraceRow]) -> Fate:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The parsed question in words for people; parts that it lacks are empty."""
+    """The parsed question in words; missing parts are empty."""
 
     words: list[str]
     names: list[str]
@@ -291,7 +291,7 @@ def reading(trace: RecollectionTrace) -> Reading:
 
 
 def _as_written(question: str, terms: Sequence[str]) -> list[str]:
-    """The terms as the question writes them; one that it writes nowhere as it is."""
+    """The terms as the question spells them; a term it does not contain stays as it is."""
     written: dict[str, str] = {}
     for word in WORD.findall(question):
         for term in analyze(word):
@@ -300,7 +300,7 @@ def _as_written(question: str, terms: Sequence[str]) -> list[str]:
 
 
 def _stretch(start: datetime, end: datetime) -> str:
-    """From `start` up to and without `end`: in whole days where it is made of such."""
+    """From `start` up to but excluding `end`; in days if both are whole days."""
     if start.time() == end.time() == time():
         end -= timedelta(days=1)
         first, last = format_date(start, "D j M Y"), format_date(end, "D j M Y")
@@ -312,7 +312,7 @@ def _stretch(start: datetime, end: datetime) -> str:
 
 
 def floor_sentence(trace: RecollectionTrace) -> str:
-    """How close the best candidate was, if the floor rejected all; else empty."""
+    """The similarity of the best candidate, if the floor rejected all; else empty."""
     floor = trace.figures.get("floor") or {}
     if not floor.get("refused"):
         return ""
@@ -326,7 +326,7 @@ def floor_sentence(trace: RecollectionTrace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of retrieval, and how many drawers reached it."""
+    """A stage of retrieval, and the number of drawers that reached it."""
 
     number: int
     what: str

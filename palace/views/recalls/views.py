@@ -1,7 +1,9 @@
-"""One recall: its question, hits and rejected candidates, and the drawers it should have found."""
+"""One recall with its hits and rejected candidates, and the recalls kept as test cases."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -12,17 +14,45 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from palace.errors import PalaceError
-from palace.models import Drawer, Fact, Palace, RecollectionTrace
-from palace.models.aaak import Pointer
-from palace.queries.evidence import with_quotes
-from palace.queries.facts import latest_versions
-from palace.recall.evaluation.cases import NotACase, case_of, expect, take_back
+from palace.models import (
+    Drawer,
+    ExpectedDrawer,
+    Fact,
+    Palace,
+    Pointer,
+    RecallCase,
+    RecollectionTrace,
+)
+from palace.queries.facts import latest_versions, with_quotes
+from palace.queries.places import with_preview
+from palace.recall.evaluation import (
+    DEPTH,
+    NotACase,
+    case_of,
+    expect,
+    last_scores,
+    take_back,
+    try_now,
+)
+from palace.templatetags.palace_tags import counted
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
+from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.access import PageRequest, signed_in_form
+from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
 
-# A longer question is no heading.
+# The most cases that a request tries, and the seconds after which it begins no other.
+TRIED_AT_ONCE, TRYING_S = 20, 8
+# A drawer counts as found among the first five.
+FIRST = 5
+# The measures in words.
+IN_WORDS = {
+    "any@5": "have a right drawer in the first five",
+    "all@5": "have all of them there",
+    "recall@10": "of the right ones are in the first ten",
+    "mrr": "is one over the first right one’s place, on average",
+}
+# A longer question is not shown as the heading.
 HEADING_LENGTH = 140
 
 
@@ -34,7 +64,7 @@ class NoSuchDrawer(PalaceError):
 def recall_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     """The page of a recall; POST adds or removes an expected drawer.
 
-    That is named by `drawer`, its id, as the buttons do, or by `pointer`, as people do.
+    Buttons send its id as `drawer`, people write its `pointer`.
     """
     palace = Palace.objects.own(request.user)
     traces = RecollectionTrace.objects.select_related("palace")
@@ -85,7 +115,7 @@ def _by_pointer(palace: Palace, text: str) -> Drawer:
     """
     Raises:
         BadPointer: `text` is not a pointer.
-        NoSuchDrawer: nothing is kept there.
+        NoSuchDrawer: there is no drawer of this pointer.
     """
     wanted = Pointer.parse(text)
     drawers = Drawer.objects.within(palace).with_place()
@@ -104,7 +134,7 @@ def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpRe
     context = {
         "trace": trace,
         "is_heading": len(trace.query) <= HEADING_LENGTH,
-        # Asked of another moment than the one it was asked at.
+        # The question asked about another time.
         "is_then": abs((trace.created_at - trace.now).total_seconds()) > 60,
         "shown": rows,
         "known": given_facts(trace),
@@ -123,7 +153,7 @@ class GivenFacts:
     """
     Attributes:
         facts: Best first.
-        gone: How many more there were, which are deleted for good by now.
+        gone: The number of others, which were purged since.
     """
 
     facts: list[Fact]
@@ -135,7 +165,7 @@ class GivenFacts:
 
 
 def given_facts(trace: RecollectionTrace) -> GivenFacts:
-    """Each in the version that was known at the time of the recall."""
+    """The given facts, each in the version known at the time of the recall."""
     memories = [given["memory"] for given in trace.facts]
     if not memories:
         return GivenFacts([], 0)
@@ -144,3 +174,100 @@ def given_facts(trace: RecollectionTrace) -> GivenFacts:
     found = {str(fact.memory): fact for fact in rows}
     kept = [found[memory] for memory in memories if memory in found]
     return GivenFacts(kept, len(memories) - len(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRow:
+    """
+    Attributes:
+        came: The outcome of the last try, in words; empty without one.
+        is_found: Whether it was among the first five.
+    """
+
+    drawer: Drawer
+    came: str
+    is_found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    case: RecallCase
+    expected: list[ExpectedRow]
+
+
+@signed_in_page
+def recall_cases(request: PageRequest) -> HttpResponse:
+    """Newest first."""
+    palace = Palace.objects.own(request.user)
+    cases = RecallCase.objects.within(palace)
+    listed = CountedPage(cases.order_by("-created_at", "-pk"), request.GET.get("page"))
+    tried, scores = last_scores(palace)
+    context = {
+        "listed": listed,
+        "rows": _rows(palace, listed.rows),
+        "tried": tried,
+        "scores": [(_figure(name, scores[name]), what) for name, what in IN_WORDS.items()]
+        if tried
+        else [],
+        "at_once": TRIED_AT_ONCE,
+    }
+    return render(request, "palace/recall_cases.html", context)
+
+
+@signed_in_action
+def try_cases(request: PageRequest) -> HttpResponse:
+    """Run recall on the questions again, with the default recipe and no model."""
+    palace = Palace.objects.own(request.user)
+    tried = try_now(palace, at_most=TRIED_AT_ONCE, seconds=TRYING_S)
+    left = RecallCase.objects.within(palace).count() - tried
+    if not tried:
+        messages.info(request, "There are no cases to try.")
+    elif left > 0:
+        messages.success(
+            request, f"Tried {counted(tried, 'case')}; press again for {left} of the others."
+        )
+    else:
+        messages.success(request, f"Tried {counted(tried, 'case')}.")
+    return redirect("recall_cases")
+
+
+@signed_in_action
+def delete_case(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Delete a case, or only `drawer` from it; without its last drawer a case is deleted too."""
+    palace = Palace.objects.own(request.user)
+    case = get_object_or_404(RecallCase.objects.within(palace).select_related("palace"), uuid=uuid)
+    if "drawer" not in request.POST:
+        case.delete()
+        messages.success(request, "Deleted the case. Its drawers stay where they are.")
+    elif take_back(case, get_by_uuid(Drawer.objects.within(palace), request.POST["drawer"])):
+        messages.success(request, "That was all it expected, so the case is deleted.")
+    else:
+        messages.success(request, "Taken out of the case.")
+    return redirect("recall_cases")
+
+
+def _figure(name: str, value: float) -> str:
+    """A share in per cent; the mean reciprocal rank as it is."""
+    return f"{value:.2f}" if name == "mrr" else f"{value:.0%}".replace("%", " %")
+
+
+def _rows(palace: Palace, cases: Sequence[RecallCase]) -> list[CaseRow]:
+    expected = list(ExpectedDrawer.objects.filter(palace=palace, case__in=cases).order_by("pk"))
+    drawers = Drawer.objects.within(palace).filter(pk__in=[each.drawer_id for each in expected])
+    by_key = with_preview(drawers.with_place()).in_bulk()
+    tried = {case.pk for case in cases if case.tried_at}
+    by_case: defaultdict[int, list[ExpectedRow]] = defaultdict(list)
+    for each in expected:
+        if drawer := by_key.get(each.drawer_id):
+            by_case[each.case_id].append(_expected(each, drawer, was_tried=each.case_id in tried))
+    return [CaseRow(case, by_case[case.pk]) for case in cases]
+
+
+def _expected(each: ExpectedDrawer, drawer: Drawer, *, was_tried: bool) -> ExpectedRow:
+    if drawer.trashed_at:
+        return ExpectedRow(drawer, "in the trash, so it is left out", is_found=False)
+    if not was_tried:
+        return ExpectedRow(drawer, "", is_found=False)
+    if each.place is None:
+        return ExpectedRow(drawer, f"not among the first {DEPTH}", is_found=False)
+    return ExpectedRow(drawer, f"came in place {each.place}", is_found=each.place <= FIRST)

@@ -1,1 +1,1 @@
-"""What several pages use: lists in parts, days in forms, counts beside a drawer."""
+"""Used by several pages: lists in pages, values in addresses, counts, snippets."""

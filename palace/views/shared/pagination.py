@@ -33,7 +33,7 @@ class CountedPage(Generic[M]):
 
     @property
     def next_count(self) -> int:
-        """How many rows the next page has."""
+        """The number of rows on the next page."""
         return min(PAGE_SIZE, self.total - self.page.end_index())
 
 

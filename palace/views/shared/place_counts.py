@@ -11,9 +11,9 @@ from palace.curation.trash import drawers_in
 from palace.models import Drawer
 from palace.queries.places import WingRow, wing_rows
 from palace.templatetags.palace_tags import counted
-from settings_app.access import PageRequest
+from settings_app.pages import PageRequest
 
-# How far up from a drawer the counts on a page reach.
+# How many levels above a drawer have counts on a page.
 REACH = {"closet_detail": 1, "room_detail": 1, "wing_detail": 2, "memory": 3}
 TOTALS = "totals"
 

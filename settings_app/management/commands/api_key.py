@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from isolation import reach
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
-from settings_app.people import person_or_owner
+from settings_app.users import person_or_owner
 
 MOST_CHARS, MOST_SUBJECT_CHARS, MOST_DAYS = 100, 200, 3650
 

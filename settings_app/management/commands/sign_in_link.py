@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from settings_app.people import person_or_owner
 from settings_app.sign_in import LINK_LASTS, one_time_link
+from settings_app.users import person_or_owner
 
 
 class Command(BaseCommand):

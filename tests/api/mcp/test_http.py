@@ -6,7 +6,7 @@ import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from palace.knowledge.episodes.episode_store import store
+from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Palace
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
@@ -22,7 +22,7 @@ def told(result):
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_day_with_the_palace(door, owner, mode):
-    store(Palace.objects.own(owner), conversation="before", summary="A move to Berlin.")
+    store_episode(Palace.objects.own(owner), conversation="before", summary="A move to Berlin.")
 
     async def talk(client):
         async def call(tool, **arguments):

@@ -12,15 +12,14 @@ from django.contrib.auth.models import User
 
 from api.mcp import prompts, resources
 from api.mcp.callers import Caller
-from api.mcp.fields import ToolRequest, ToolResponse
-from api.mcp.registry import Tool
+from api.mcp.registry import Tool, ToolRequest, ToolResponse
 from api.mcp.server import BROKEN, call
 from api.mcp.tools import TOOLS
 from api.rest.problems import Problem
 from language.transcripts import Transcript, Turn
-from palace.knowledge.episodes.episode_store import store
+from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Fact, Palace
-from palace.pipeline.deadline import mine_at_once
+from palace.pipeline import mine_at_once
 from palace.working.entries import set_entry
 from palace.working.names import Namespace
 from settings_app.api_keys import issue
@@ -74,7 +73,7 @@ def drawer(owner):
     palace = Palace.objects.create(owner=owner, subject="ada")
     turn = Turn("1", "user", SAID, START)
     [drawer] = mine_at_once(palace, Transcript("plain", "one", "", (turn,)), seconds=30).drawers
-    store(palace, conversation="one", summary=f"About a {WORD}.")
+    store_episode(palace, conversation="one", summary=f"About a {WORD}.")
     set_entry(palace, Namespace.read("session/mcp"), "notes", f"{WORD} notes")
     return Drawer.objects.with_place().get(pk=drawer.pk)
 

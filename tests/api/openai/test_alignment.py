@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from api.openai.alignment import MOST_MESSAGES, SAME_REQUEST, Kept, is_same_opening, lay
-from api.openai.message_text import Said, read_history
+from api.openai.chat_request import Said, read_history
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from itertools import islice
 import openai
 import pytest
 
-from api.openai import concurrency
-from chat.extractive import NO_MODEL
+from api.openai import exchange
+from chat.prompt import NO_MODEL
 from llm.models import Usage
 from palace.models import Drawer, Palace
 from settings_app.models import MemorySettings
@@ -109,7 +109,7 @@ def test_who_hangs_up_before_the_first_word_leaves_nothing_behind(client_for, mo
         ask(client_for(alice, timeout=0.5), "Hello", stream=True)
     opened.set()
     until(Usage.objects.filter(purpose="chat", outcome="cancelled").exists)
-    assert not concurrency._taken
+    assert not exchange._slots_taken
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -151,14 +151,14 @@ def test_models_that_pause_keep_no_connection_to_the_database(client_for, model,
 
 
 def test_more_at_once_than_may_wait_are_told_to_come_again(program, model, alice):
-    for _ in range(concurrency.MOST_AT_ONCE):
-        concurrency.take(alice.pk)
+    for _ in range(exchange.MOST_AT_ONCE):
+        exchange.take_slot(alice.pk)
     with pytest.raises(openai.RateLimitError) as caught:
         ask(program, "Hello")
     assert caught.value.code == "too_many_at_once"
-    concurrency.give_back(alice.pk)
+    exchange.give_back_slot(alice.pk)
     assert ask(program, "Hello")
-    concurrency._taken.clear()
+    exchange._slots_taken.clear()
 
 
 def test_a_model_within_this_network_is_not_called(program, model, alice, settings):

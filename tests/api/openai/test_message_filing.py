@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from api.openai.chat_request import Said, read_history
 from api.openai.message_filing import SOURCE, file_messages, find_place, keep_reply
-from api.openai.message_text import Said, read_history
-from chat.extractive import NO_MODEL
+from chat.prompt import NO_MODEL
 from chat.tasks import mine_proxied
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers

@@ -1,4 +1,4 @@
-"""docs/api.md names every address of the fact API and the short memories, and its commands work."""
+"""docs/api.md has every address of the fact API and of working memory, and its commands work."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from api.rest.facts import urls as fact_api
-from api.rest.working_memory import urls as short_memory
+from api.rest.urls import urlpatterns
 from tests.config.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "api.md").read_text()
+ROOMS = ("api.rest.facts", "api.rest.working_memory", "api.rest.episodes", "api.rest.ledger")
 ADDRESSES = [
     re.sub(r"<\w+:(\w+)>", r"{\1}", str(each.pattern))
-    for each in (*fact_api.urlpatterns, *short_memory.urlpatterns)
+    for each in urlpatterns
+    if each.callback.__module__.startswith(ROOMS)
 ]
 
 

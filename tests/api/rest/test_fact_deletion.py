@@ -7,7 +7,7 @@ import pytest
 from palace.curation.trash import batch_key
 from palace.models import Drawer, Fact, IdempotentWrite, Palace, Room
 from palace.models.facts import Evidence
-from palace.pipeline.mine import mine_room
+from palace.pipeline import mine_room
 from tests.factories import (
     DrawerFactory,
     EntityFactory,

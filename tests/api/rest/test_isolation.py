@@ -17,11 +17,11 @@ from django.urls import URLPattern, get_resolver
 from rest_framework.test import APIClient
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.episodes.episode_store import store
+from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Fact, Palace, RecollectionTrace, Webhook, Wing
-from palace.pipeline.deadline import mine_at_once
-from palace.recall.recall import recall
+from palace.pipeline import mine_at_once
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
@@ -254,7 +254,7 @@ def noted(drawer: Drawer) -> str:
     """An entry of working memory, and beside it what else is noted."""
     set_entry(drawer.palace, Namespace.read("session/one"), "cello", SAID)
     put_fields(drawer.palace, "one", {"scratchpad": SAID})
-    store(drawer.palace, conversation="one", summary=SAID)
+    store_episode(drawer.palace, conversation="one", summary=SAID)
     return "/namespaces/session/one/entries/cello"
 
 

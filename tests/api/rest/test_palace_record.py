@@ -7,9 +7,9 @@ import pytest
 
 from llm.models import Usage
 from palace.models import Activity, Palace
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from settings_app.models import MemorySettings, settings_of
 from tests.api.rest.conftest import client_of
 from tests.conversations import BATTERY, LISBON

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from palace.models import Palace
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.config.conftest import House
 from tests.conversations import LISBON
 

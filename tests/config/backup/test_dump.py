@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from config.backup import tools
 from config.backup.archive import unpack
 from config.backup.dump import keep_newest
-from config.backup.errors import BackupError
+from config.backup.tools import BackupError
 from config.embedded import postgres_bin
 from palace.models import Drawer, ImportJob
 from palace.transfer.import_jobs.spools import private_folder

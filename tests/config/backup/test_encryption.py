@@ -5,7 +5,7 @@ import io
 import pytest
 
 from config.backup.encryption import CHUNK, TAG, EncryptingFile, decrypt, is_encrypted
-from config.backup.errors import BackupError
+from config.backup.tools import BackupError
 
 HEADER = 34
 PHRASE = "correct horse"

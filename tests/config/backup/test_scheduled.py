@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from config import celery, tasks
 from config.backup.archive import unpack
-from config.backup.scheduled import back_up_before_migrating
+from config.backup.dump import back_up_before_migrating
 from isolation import reach
 from isolation.policies import ROLES
 from palace.models import Drawer, Palace

@@ -8,10 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from language.predicates import category_of, is_single
+from language.facts import category_of, is_single
 from llm.models import Usage
-from palace.knowledge.dreaming.findings import After, Finding, Kind, Quote
-from palace.knowledge.dreaming.proposal_writer import propose
+from palace.knowledge.dreaming.proposals import After, Finding, Kind, Quote, propose
 from palace.models import Activity, Entity, Evidence, Fact, Proposal
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space

@@ -16,9 +16,9 @@ from django.utils import timezone
 from palace import tasks
 from palace.curation.purge import Purge
 from palace.knowledge.dreaming.decisions import accept_all, reject_all
-from palace.knowledge.dreaming.directives import BadDirective
-from palace.knowledge.dreaming.dream import dream, is_dreaming
-from palace.knowledge.dreaming.passes import estimate
+from palace.knowledge.dreaming.dream_input import BadDirective
+from palace.knowledge.dreaming.dream_run import dream, is_dreaming
+from palace.knowledge.dreaming.model_passes import estimate
 from palace.models import Activity, Drawer, DreamMark, Fact, FactVector, Palace, Proposal
 from tests.curation.test_purge import words_in_the_database
 from tests.knowledge.dreaming.conftest import (
@@ -325,7 +325,7 @@ def test_facts_without_vectors_get_them(messy):
 
 
 def test_a_night_proposes_no_more_than_somebody_would_look_through(palace, hold, monkeypatch):
-    monkeypatch.setattr("palace.knowledge.dreaming.proposal_writer.MOST_PROPOSED", 2)
+    monkeypatch.setattr("palace.knowledge.dreaming.proposals.MOST_PROPOSED", 2)
     for what in ("tea", "figs", "golf"):
         for verb in ("likes", "enjoys"):
             hold(f"User {verb} {what}", "likes", what)

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from bench.dreams.planted import Group, Planted, read
-from palace.knowledge.dreaming.dream import dream
+from bench.planted_dreams import Group, Planted, read
+from palace.knowledge.dreaming.dream_run import dream
 from palace.models import Proposal
 from tests.factories import EntityFactory
 from tests.knowledge.dreaming.conftest import LONG_AGO
@@ -30,72 +30,23 @@ def between(hold, palace):
     return between
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (("likes", "tea", "User enjoys tea"), ("likes", "tea", "User likes tea")),
-        (
-            ("lives_in", "Oslo", "User lives in Oslo"),
-            ("based_in", "Oslo", "User is based in Oslo"),
-        ),
-        (("smokes", "no", "User doesn't smoke"), ("smokes", "no", "User does not smoke")),
-        (("reports_to", "Ann", "User reports to Ann"), ("boss", "Ann", "User's boss is Ann")),
-        (
-            ("speaks", "Dutch and French", "User speaks Dutch and French"),
-            ("speaks", "French and Dutch", "User speaks French and Dutch"),
-        ),
-    ],
-)
-def test_what_says_the_same_is_found(between, one, other):
-    assert between(one, other) == ["merge"]
+def test_what_says_the_same_is_found(between):
+    tea = ("likes", "tea", "User enjoys tea"), ("likes", "tea", "User likes tea")
+    assert between(*tea) == ["merge"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (("lives_in", "Oslo", "User lives in Oslo"), ("resides_in", "Rome", "User lives in Rome")),
-        (("likes", "golf", "User likes golf"), ("dislikes", "golf", "User dislikes golf")),
-        (("owns", "boat", "User owns a boat"), ("owns", "boat", "User does not own a boat")),
-        (("has_pet", "two cats", "User has two cats"), ("has_pet", "3 cats", "User has 3 cats")),
-        (
-            ("prefers", "tabs to spaces", "User prefers tabs to spaces"),
-            ("prefers", "spaces to tabs", "User prefers spaces to tabs"),
-        ),
-        (("diet", "vegan", "User is vegan"), ("likes", "steak", "User likes steak")),
-    ],
-)
-def test_what_is_at_odds_is_found_and_the_newer_holds(between, one, other):
+def test_what_is_at_odds_is_found_and_the_newer_holds(between):
+    one = ("lives_in", "Oslo", "User lives in Oslo")
+    other = ("resides_in", "Rome", "User lives in Rome")
     assert between(one, other) == ["contradiction"]
     (proposal,) = Proposal.objects.all()
     assert [about.fact.text for about in proposal.about.all()] == [one[2], other[2]]
     assert [about.role for about in proposal.about.all()] == ["source", "beside"]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (
-            ("friend_of", "Ann", "User sent Ann to Ben"),
-            ("friend_of", "Ben", "User sent Ben to Ann"),
-        ),
-        (("likes", "Jaws 2", "User likes Jaws 2"), ("likes", "Jaws 3", "User likes Jaws 3")),
-        (("does", "reads", "User writes chapter two"), ("does", "x", "User writes chapter six")),
-        (("likes", "tea", "User likes tea"), ("likes", "coffee", "User likes coffee")),
-        (("knows", "C", "User knows C"), ("knows", "C++", "User knows C++")),
-        (("likes", "Queen", "User likes Queen"), ("dislikes", "queens", "User dislikes queens")),
-        (("likes", "red wine", "User likes red wine"), ("dislikes", "wine", "User dislikes wine")),
-        (("age", "5", "User's son is 5"), ("age", "7", "User's daughter is 7")),
-        (("does", "runs", "User runs at dawn"), ("does", "runs", "User runs at dusk")),
-        (("likes", "cake", "User likes cake"), ("likes", "cake", "User only likes cake at home")),
-    ],
-)
-def test_what_only_looks_so_is_left_alone(between, one, other):
-    assert between(one, other) == []
-
-
-def test_events_happen_again(between):
-    rome = ("visited", "Rome", "User visited Rome")
-    assert between(rome, ("visited", "Rome", "User was visiting Rome"), type="event") == []
+def test_what_only_looks_so_is_left_alone(between):
+    queen = ("likes", "Queen", "User likes Queen")
+    assert between(queen, ("dislikes", "queens", "User dislikes queens")) == []
 
 
 def test_what_is_over_is_at_odds_with_nothing(between):

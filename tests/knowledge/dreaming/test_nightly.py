@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from palace import tasks
-from palace.knowledge.dreaming.nightly import due, is_due
+from palace.knowledge.dreaming.dream_run import is_due, palaces_due
 from palace.models import Activity, DreamMark, Palace
 from settings_app.models import MemorySettings
 from tests.knowledge.facts.conftest import said
@@ -38,7 +38,7 @@ def dreamt(palace, hold):
 )
 def test_once_a_night_or_by_day_after_a_night_without(dreamt, now, hours, is_it):
     palace = dreamt(now, hours)
-    assert [night.palace for night in due(now)] == ([palace] if is_it else [])
+    assert [night.palace for night in palaces_due(now)] == ([palace] if is_it else [])
 
 
 def test_the_night_is_the_owners(dreamt, palace):
@@ -70,7 +70,7 @@ def test_it_can_be_turned_off(dreamt, palace):
 
 def test_a_palace_that_holds_nothing_does_not_dream(palace):
     Palace.objects.update(created_at=NIGHT - timedelta(days=30))
-    assert list(due(NIGHT)) == []
+    assert list(palaces_due(NIGHT)) == []
 
 
 def test_the_tasks_dream_once(palace, hold, queued):

@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from palace.knowledge.dreaming.decisions import accept_all
-from palace.knowledge.dreaming.dream import dream
-from palace.knowledge.dreaming.scanning import MOST_MESSAGES
+from palace.knowledge.dreaming.dream_input import MOST_MESSAGES
+from palace.knowledge.dreaming.dream_run import dream
 from palace.models import DreamMark, Fact, Proposal
 from settings_app.models import MemorySettings
 from tests.knowledge.dreaming.conftest import LONG_AGO, answers
@@ -154,7 +154,7 @@ def test_what_is_said_later_is_looked_at_later(palace, log, model):
 
 
 def test_only_the_last_messages_are_looked_at(palace, model, monkeypatch):
-    monkeypatch.setattr("palace.knowledge.dreaming.scanning.MOST_MESSAGES", 2)
+    monkeypatch.setattr("palace.knowledge.dreaming.dream_input.MOST_MESSAGES", 2)
     assert MOST_MESSAGES == 400
     for number in range(5):
         last = said(palace, f"This is message {number}.", LONG_AGO + timedelta(days=number))

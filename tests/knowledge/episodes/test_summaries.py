@@ -10,11 +10,11 @@ from django.db import connection
 from django.utils import timezone
 
 from palace import tasks
-from palace.knowledge.episodes.episode_writer import write_due, write_episodes
+from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
 from palace.knowledge.episodes.material import HEAD, TAIL
 from palace.models import Episode, EpisodeVector, Palace, Room
 from palace.models.episodes import BEFORE_EPISODES
-from palace.pipeline.mine import mine, mine_many
+from palace.pipeline import mine, mine_many
 from tests.conversations import BATTERY, EVERYTHING, LISBON, long_transcript, transcript
 from tests.knowledge.episodes.conftest import answering, asked_for_episodes
 from tests.model_server import Status
@@ -118,7 +118,7 @@ def test_what_changes_while_it_is_read_is_left_to_the_next_run(palace, model):
     model.script([meanwhile])
     write_episodes(palace, list(Room.objects.all()))
     assert not Episode.objects.exists()
-    write_due(palace)
+    write_due_episodes(palace)
     assert Episode.objects.get().made_by == "model"
 
 
@@ -141,7 +141,7 @@ def test_many_who_write_at_once_leave_one_episode_each(palace):
     for thread in threads:
         thread.join()
     assert errors == []
-    write_due(palace)
+    write_due_episodes(palace)
     assert Episode.objects.count() == EpisodeVector.objects.count() == 3
 
 
@@ -156,11 +156,11 @@ def test_killed_before_it_is_written_it_is_still_due(palace):
             FOR EACH ROW EXECUTE FUNCTION refuse()
         """)
     with pytest.raises(Exception, match="refused"):
-        write_due(palace)
+        write_due_episodes(palace)
     with connection.cursor() as cursor:
         cursor.execute("DROP FUNCTION refuse CASCADE")
     assert not Episode.objects.exists()
-    write_due(palace)
+    write_due_episodes(palace)
     assert Episode.objects.count() == 2
 
 
@@ -182,7 +182,7 @@ def test_a_model_sums_up_and_is_asked_once(palace, model):
     assert "small-model" in episode.model
     mine(palace, DECIDED)
     Room.objects.update(episode_due_at=episode.updated_at)
-    write_due(palace)
+    write_due_episodes(palace)
     assert len(asked_for_episodes(model)) == 1
 
 
@@ -193,7 +193,7 @@ def test_a_model_that_fails_is_done_without_and_asked_again_next_time(palace, mo
     assert Episode.objects.get().made_by == "local"
     model.answer(answering("They chose the night train."))
     Room.objects.update(episode_due_at=Episode.objects.get().updated_at)
-    write_due(palace)
+    write_due_episodes(palace)
     assert Episode.objects.get().made_by == "model"
 
 
@@ -201,7 +201,7 @@ def test_what_was_mined_before_costs_nobody_a_model(palace, model):
     model.answer(answering("They chose the night train."))
     mine_many(palace, [DECIDED])
     Room.objects.update(episode_due_at=BEFORE_EPISODES)
-    write_due(palace)
+    write_due_episodes(palace)
     assert Episode.objects.get().made_by == "local"
     assert asked_for_episodes(model) == []
 

@@ -9,15 +9,15 @@ from uuid import uuid4
 import pytest
 from django.db import transaction
 
-from language.candidate import Candidate, Thing, Words
+from language.facts import Candidate, Thing, Words
 from language.transcripts import Transcript, Turn
 from palace.knowledge.facts.fact_writer import Writer
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.judge import Judge
-from palace.knowledge.facts.scope import Scope
 from palace.models import Drawer
-from palace.storage.filing.file import file_transcript
 from palace.storage.indexing.fact_vectors import embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
+from palace.storage.transcript_filing import file_transcript
 
 LONG_AGO = datetime(2024, 1, 10, 9, 0, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from palace.knowledge.facts.history import history, timeline, versions
+from palace.knowledge.facts.fact_queries import history, timeline, versions
 from palace.models import Entity, Fact
 from tests.knowledge.facts.conftest import statement
 

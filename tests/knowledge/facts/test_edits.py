@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from language.judging import Verdict
+from language.facts import Verdict
 from llm.embedding import embed
 from palace.errors import FactConflict
-from palace.knowledge.facts import graph
-from palace.knowledge.facts.entities import find_entity
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts.fact_queries import relations
+from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.row_conversion import find_entity
 from palace.models import Evidence, Fact, FactEvent
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
@@ -32,7 +32,7 @@ def told(palace):
 
 def relations_of(palace, name):
     entity = find_entity(palace, name)
-    return [] if entity is None else list(graph.relations(entity, Fact.objects.active()))
+    return [] if entity is None else list(relations(entity, Fact.objects.active()))
 
 
 def test_object_edge_words_and_vector_follow(palace, told):

@@ -14,13 +14,11 @@ from django.utils import timezone
 
 from language.transcripts import Transcript
 from palace.curation.purge import Purge
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.ingestion_options import keep
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import ExtractionOptions, Scope
+from palace.knowledge.facts.fact_learning import learn_unread, remember
+from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, store_options
 from palace.models import Drawer, Fact, FactEvent, Room, Telling
-from palace.pipeline.mine import mine, mine_room
-from palace.storage.filing.file import file_transcript
+from palace.pipeline import mine, mine_room
+from palace.storage.transcript_filing import file_transcript
 from tests.conversations import transcript
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.model_server import CHAT, Slow
@@ -47,7 +45,7 @@ def told(palace, text="I live in Porto.", **scope):
     """Messages as they are when the process died right after it had filed them."""
     room = file_transcript(palace, transcript(text, id=text)).room
     drawers = list(Drawer.objects.filter(room=room))
-    keep(palace, drawers, Scope("sdk", **scope), ExtractionOptions())
+    store_options(palace, drawers, Scope("sdk", **scope), ExtractionOptions())
     return room
 
 
@@ -110,7 +108,7 @@ def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
     talk = Transcript(talk.source, talk.external_id, "", turns)
     file_transcript(palace, talk)
     [second] = Drawer.objects.filter(position=1)
-    keep(palace, [second], Scope("sdk", "helper"), ExtractionOptions())
+    store_options(palace, [second], Scope("sdk", "helper"), ExtractionOptions())
     mine(palace, talk)
     agents = dict(Fact.objects.values_list("predicate", "agent"))
     assert agents == {"lives_in": "", "allergic_to": "helper", "has_pet": ""}
@@ -118,7 +116,7 @@ def test_in_one_conversation_each_message_is_read_as_it_was_told(palace):
 
 def test_what_was_told_first_stays(palace):
     room = told(palace, agent="first")
-    keep(
+    store_options(
         palace, list(Drawer.objects.filter(room=room)), Scope("sdk", "second"), ExtractionOptions()
     )
     mine_room(room)

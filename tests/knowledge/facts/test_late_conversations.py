@@ -10,10 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
-from palace.knowledge.facts.fact_learning import learn_unread
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import learn_unread, remember
 from palace.models import Drawer, Fact, Statement
-from palace.storage.filing.file import file_transcript
+from palace.storage.transcript_filing import file_transcript
 
 pytestmark = pytest.mark.django_db
 START = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)

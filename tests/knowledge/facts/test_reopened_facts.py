@@ -9,15 +9,15 @@ import pytest
 from django.db import connection
 
 from language.transcripts import Turn
-from palace.curation.account_deletion import delete_drawers
+from palace.curation.deletion import delete_drawers
 from palace.curation.purge import Purge
 from palace.curation.trash import restore, trash_drawers
 from palace.errors import FactConflict
-from palace.knowledge.facts.evidence_support import BACK, ENDED_AGAIN, OPEN_AGAIN
+from palace.knowledge.facts.evidence_support import ENDED_AGAIN, OPEN_AGAIN, WORDS_ARE_BACK
 from palace.knowledge.facts.fact_edits import ENDING_DELETED, delete, delete_all
 from palace.knowledge.facts.fact_edits import restore as restore_fact
-from palace.knowledge.facts.remember import remember
-from palace.knowledge.facts.scope import Scope
+from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Drawer, Fact, FactEvent
 from tests.knowledge.facts.test_concurrent_writers import in_threads
 
@@ -97,7 +97,7 @@ def test_a_false_correction_in_the_trash_brings_back_what_it_corrected(palace):
     restore(palace, said_on(9))
     assert held(palace) == wrong
     event = FactEvent.objects.filter(palace=palace).last()
-    assert event.why in (BACK, ENDED_AGAIN)
+    assert event.why in (WORDS_ARE_BACK, ENDED_AGAIN)
 
 
 @pytest.mark.parametrize("order", list(permutations((0, 9, 18))))

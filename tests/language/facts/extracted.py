@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from language.english.facts.reading import read_facts
-from language.judging import Known, KnownFact
-from language.predicates import is_single
+from language.facts import Known, KnownFact, is_single
 from language.transcripts import Turn
 
 SAID_AT = datetime(2025, 6, 10, 12, tzinfo=UTC)  # A Tuesday.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.predicates import HEARSAY, UNRESOLVED
+from language.facts import HEARSAY, UNRESOLVED
 from tests.language.facts.extracted import facts, texts
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.candidate import TYPES
 from language.english.facts.reading import read_facts
+from language.facts import TYPES
 from palace.models import Entity
 from tests.language.facts.extracted import turns
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from language.candidate import Candidate, Thing, Words
 from language.english.judging.object_kinds import checked, doubt_of
-from language.judging import Judgement, Verdict
+from language.facts import Candidate, Judgement, Thing, Verdict, Words
 
 TRUE_HOMES = """
     Berlin|Óbidos|Little Haywood|Phoenix|Java|McAllen|LaGrange|O'Fallon|St. Louis|Swift Current

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from language.candidate import Candidate, Thing, Words
 from language.english.judging.rules import judge_by_rules
-from language.judging import Change, Known, Verdict
+from language.facts import Candidate, Change, Known, Thing, Verdict, Words
 from tests.language.facts.extracted import facts, known, known_fact
 
 

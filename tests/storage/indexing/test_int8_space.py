@@ -10,9 +10,9 @@ from llm.embedding.build import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
 from palace.errors import EmbeddingMismatch
 from palace.models import Passage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.storage.indexing.spaces import active_space, verify
 from tests.conversations import BATTERY, SOURDOUGH
 

@@ -5,39 +5,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palace.models import Drawer, Passage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.indexing import backfill
-from palace.storage.indexing.passages import MAX_PASSAGES, split
+from palace.recall.retrieval import recall
+from palace.storage.indexing import rebuild
+from palace.storage.indexing.passages import MAX_PASSAGES, split_text
 from tests.conversations import BATTERY
 from tests.model_server import EMBEDDINGS, Status
 
 
 @given(st.text(), st.integers(min_value=8, max_value=60))
 def test_passages_hold_every_word_once_and_in_order(text, limit):
-    spans = split(text, limit)
+    spans = split_text(text, limit)
     assert "".join("".join(text[a:b] for a, b in spans).split()) == "".join(text.split())
     assert all(0 < b - a <= limit for a, b in spans)
     assert [a for a, _ in spans] == sorted(a for a, _ in spans)
 
 
 def test_a_monstrous_message_has_no_more_passages_than_can_be_numbered():
-    assert len(split("word " * 400_000, 10)) == MAX_PASSAGES
+    assert len(split_text("word " * 400_000, 10)) == MAX_PASSAGES
 
 
 def test_a_short_text_is_one_passage():
-    assert split("A few words.", 900) == [(0, 12)]
+    assert split_text("A few words.", 900) == [(0, 12)]
 
 
 def test_a_long_text_is_cut_where_sentences_end():
     text = "One sentence of some length is here. " * 20
-    spans = split(text, 200)
+    spans = split_text(text, 200)
     assert all(text[a:b].rstrip().endswith(".") for a, b in spans)
 
 
 def test_unspaced_text_is_cut_shorter():
-    assert max(b - a for a, b in split("電池の配線" * 200, 900)) <= 225
+    assert max(b - a for a, b in split_text("電池の配線" * 200, 900)) <= 225
 
 
 @pytest.fixture
@@ -60,6 +60,6 @@ def test_a_failed_embedding_leaves_the_drawer_and_is_made_up_for_later(palace, b
 
     broken_embedder.recover(EMBEDDINGS)
     episode = 1
-    assert backfill.fill_missing() == 4 + episode
+    assert rebuild.fill_missing_vectors() == 4 + episode
     assert not Passage.objects.filter(embedding=None).exists()
     assert "meaning" in recall(palace, RecallRequest("silicone wire overheated")).hits[0].signals

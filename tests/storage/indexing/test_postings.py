@@ -7,7 +7,7 @@ import pytest
 
 from language.analyzer import analyze
 from palace.models import Drawer, Posting
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from palace.recall.keyword import K1, B, by_words
 from palace.storage.indexing import postings
 from tests.conversations import long_transcript

@@ -22,9 +22,9 @@ from hypothesis.stateful import (
 from language.analyzer import analyze
 from palace.models import Drawer, Palace, Posting, Room
 from palace.recall.keyword import by_words
-from palace.storage.filing.file import unsorted_wing
 from palace.storage.indexing import postings
 from palace.storage.indexing.rebuild import rebuild_postings
+from palace.storage.transcript_filing import unsorted_wing
 from tests.hypothesis_profiles import examples
 from tests.storage.indexing.test_postings import bm25
 

@@ -7,9 +7,9 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 from palace.models import Drawer, Passage, Posting
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
 from palace.storage.indexing import postings
 from palace.storage.indexing.rebuild import rebuild_postings
 from tests.conversations import EVERYTHING

@@ -4,16 +4,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.db import connection
 
 from llm.embedding import deployment_model
 from palace.errors import EmbeddingMismatch
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import EmbeddingSpace, Passage
-from palace.pipeline.mine import mine
-from palace.recall.recall import recall
+from palace.pipeline import mine
 from palace.recall.request import RecallRequest
-from palace.storage.indexing import backfill, episode_vectors, fact_vectors
+from palace.recall.retrieval import recall
+from palace.storage.indexing import episode_vectors, fact_vectors, rebuild
 from palace.storage.indexing.spaces import active_space, space_for, verify
 from tests.conversations import BATTERY, SOURDOUGH, long_transcript
 
@@ -68,20 +69,20 @@ def test_reembedding_goes_on_where_it_was_stopped(palace, other_model):
     old = active_space()
     other_model()
     space = space_for(deployment_model())
-    steps = backfill.build_space(space, batch=3)
+    steps = rebuild.build_space(space, batch=3)
     assert next(steps) == 3
     steps.close()
     assert active_space() == old
-    assert backfill.lacking(space) == 1
-    assert sum(backfill.build_space(space, batch=3)) == 1
-    assert list(backfill.build_space(space, batch=3)) == []
+    assert rebuild.drawers_lacking(space) == 1
+    assert sum(rebuild.build_space(space, batch=3)) == 1
+    assert list(rebuild.build_space(space, batch=3)) == []
 
 
 def test_what_is_mined_meanwhile_is_taken_along(palace, other_model):
     mine(palace, BATTERY)
     other_model()
     space = space_for(deployment_model())
-    steps = backfill.build_space(space)
+    steps = rebuild.build_space(space)
     next(steps)
     mine(palace, SOURDOUGH)
     assert sum(steps) == 4
@@ -90,9 +91,9 @@ def test_what_is_mined_meanwhile_is_taken_along(palace, other_model):
 def test_only_one_space_is_active(db):
     first = active_space()
     second = EmbeddingSpace.objects.create(provider="x", model="y", dimensions=3)
-    backfill.activate(second)
+    rebuild.activate(second)
     assert list(EmbeddingSpace.objects.filter(active=True)) == [second]
-    backfill.activate(first)
+    rebuild.activate(first)
     assert list(EmbeddingSpace.objects.filter(active=True)) == [first]
 
 
@@ -121,7 +122,7 @@ def test_two_that_reembed_at_once_share_the_work(palace, other_model):
     space = space_for(deployment_model())
     with ThreadPoolExecutor(4) as pool:
         # The smaller the batches, the likelier one run finds that others have done its own.
-        build = closing(lambda: list(backfill.build_space(space, batch=1)))
+        build = closing(lambda: list(rebuild.build_space(space, batch=1)))
         for run in [pool.submit(build) for _ in range(4)]:
             run.result()
     assert Passage.objects.filter(space=space).count() == 40
@@ -155,7 +156,22 @@ def test_what_was_mined_last_into_the_old_space_is_taken_along(palace, other_mod
     mine(palace, BATTERY)
     other_model()
     space = space_for(deployment_model())
-    list(backfill.build_space(space))
+    list(rebuild.build_space(space))
     mine(palace, SOURDOUGH)
-    backfill.switch_to(space)
+    rebuild.switch_to_space(space)
     assert Passage.objects.filter(space=space).count() == Passage.objects.count() == 8
+
+
+def test_settings_that_agree_pass(palace):
+    mine(palace, BATTERY)
+    call_command("check", databases=["default"])
+
+
+def test_another_embedding_model_is_refused_with_its_cure(palace, settings):
+    mine(palace, BATTERY)
+    settings.EMBEDDING_PROVIDER = "openai"
+    settings.EMBEDDING_MODEL = "text-embedding-3-small"
+    settings.EMBEDDING_DIMENSIONS = 1536
+    settings.EMBEDDING_API_KEY = "key"
+    with pytest.raises(SystemCheckError, match=r"manage\.py reembed"):
+        call_command("check", databases=["default"])

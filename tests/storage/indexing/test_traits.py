@@ -11,7 +11,7 @@ from django.db import connection
 
 from language.english.message_traits import Trait, read_traits
 from palace.models import Drawer
-from palace.pipeline.mine import mine
+from palace.pipeline import mine
 from tests.conversations import EVERYTHING, transcript
 
 T = Trait

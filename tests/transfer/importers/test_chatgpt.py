@@ -6,7 +6,7 @@ import pytest
 
 from language.storable import EMPTY, UNSTORABLE
 from palace.errors import BadImport
-from palace.transfer.importers.chatgpt_messages import HIDDEN, INSTRUCTIONS, ONLY_PIECES, THINKING
+from palace.transfer.importers.chatgpt import HIDDEN, INSTRUCTIONS, ONLY_PIECES, THINKING
 from palace.transfer.importers.conversation import UNKNOWN_FORM, UNKNOWN_ROLE
 from palace.transfer.importers.formats import CHATGPT, detect, read
 from tests.transfer.importers.exports import STARTED, chatgpt, chatgpt_talk, root, said, write_json

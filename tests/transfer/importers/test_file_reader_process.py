@@ -13,7 +13,7 @@ from palace.errors import BadImport
 from palace.models import ImportJob
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_folder, spool_path
-from palace.transfer.importers import spool
+from palace.transfer.importers.conversation import conversation_from_line
 from palace.transfer.importers.file_reader import Places, prepare
 from tests.transfer.importers.exports import (
     chatgpt_talk,
@@ -58,7 +58,10 @@ def test_it_is_prepared_as_it_is_in_the_terminal(palace, bob, tmp_path):
     assert import_jobs.discard(apart)
     here = import_jobs.preview(palace, file)
     assert (here.preview, spool_path(here).read_bytes()) == (told, prepared)
-    assert [turn.text for turn in spool.from_line(prepared).turns] == ["Which tea?", "Oolong."]
+    assert [turn.text for turn in conversation_from_line(prepared).turns] == [
+        "Which tea?",
+        "Oolong.",
+    ]
 
 
 def test_what_takes_too_long_is_refused_and_leaves_nothing(palace, tmp_path, settings):
@@ -83,7 +86,7 @@ def test_what_is_nested_deeply_is_kept_or_refused(tmp_path, depth):
     places = Places(tmp_path / "spool", tmp_path / "listed")
     if depth <= 100:
         prepare(file, "loci.zip", places, may_be_whole=False)
-        assert spool.from_line(places.spool.read_bytes()).turns[0].text == "Q"
+        assert conversation_from_line(places.spool.read_bytes()).turns[0].text == "Q"
     else:
         with pytest.raises(BadImport, match="nested too deeply"):
             prepare(file, "loci.zip", places, may_be_whole=False)

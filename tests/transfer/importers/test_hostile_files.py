@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from language.storable import ID_LENGTH, is_storable
 from language.transcripts import ROLES
 from palace.errors import BadImport
-from palace.transfer.importers import spool
+from palace.transfer.importers.conversation import conversation_from_line, conversation_to_line
 from palace.transfer.importers.formats import FORMATS, detect, read
 from tests.hypothesis_profiles import examples
 from tests.transfer.importers.exports import (
@@ -66,7 +66,7 @@ def check_conversation(conversation, format_):
         assert turn.text.strip()
         assert all(map(is_storable, (turn.external_id, turn.text, turn.speaker)))
         assert turn.said_at.tzinfo is UTC
-    assert spool.from_line(spool.to_line(conversation)) == conversation
+    assert conversation_from_line(conversation_to_line(conversation)) == conversation
 
 
 @pytest.fixture(scope="module")

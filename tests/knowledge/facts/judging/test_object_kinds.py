@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import Entity, Fact
 from tests.knowledge.facts.conftest import facts_answer, judgements_answer
 from tests.model_server import CHAT

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import Fact
 from tests.knowledge.facts.conftest import LONG_AGO
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from palace.knowledge.facts.remember import remember
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import Fact
 from tests.knowledge.facts.conftest import LONG_AGO
 

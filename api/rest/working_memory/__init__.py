@@ -1,1 +1,0 @@
-"""Working memory, the ledger, and episodes."""

@@ -1,0 +1,257 @@
+"""Train the adapter of the question and the recipes' weights, both listwise.
+
+For one question the candidates' scores make a distribution by softmax, and the answers get as much
+of it as possible: the cross entropy of ListNet (Cao et al. 2007). Adam (Kingma, Ba 2015) with a
+fixed seed and order: the same numbers come out of the same questions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.metrics import all_at, any_at, mean, recall_at
+from bench.training_examples import Example, TrainingQuestion
+from palace.recall import ranking
+from palace.recall.recipes import FIXED_WEIGHTS
+
+Floats = npt.NDArray[np.float32]
+SEED = 7
+
+FOLDS = 5
+# Kinds of question (see `Query.kinds`) that weigh features their own way.
+KINDS = ("names", "times", "advice", "survey", "user", "assistant")
+# What recall without vectors does without.
+OF_MEANING = (
+    "meaning.best",
+    "meaning.first",
+    "exchange.before",
+    "exchange.after",
+    "exchange.answer",
+    "room.meaning",
+    "agreement.exchange",
+    "length.passages",
+)
+
+
+class Adam:
+    """Steps down a gradient, each number at a pace of its own."""
+
+    def __init__(self, shape: tuple[int, ...], rate: float) -> None:
+        self.rate = rate
+        self.steps = 0
+        self.mean = np.zeros(shape, dtype=np.float32)
+        self.square = np.zeros(shape, dtype=np.float32)
+
+    def step(self, gradient: Floats) -> Floats:
+        """What to take away."""
+        self.steps += 1
+        self.mean = 0.9 * self.mean + 0.1 * gradient
+        self.square = 0.999 * self.square + 0.001 * gradient**2
+        mean = self.mean / (1 - 0.9**self.steps)
+        square = self.square / (1 - 0.999**self.steps)
+        return np.asarray(self.rate * mean / (np.sqrt(square) + 1e-8), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question's vector, the vectors it is to be told apart among, and the places of answers.
+
+    Attributes:
+        weight: How much it counts beside the others.
+    """
+
+    question: Floats
+    passages: Floats
+    answers: npt.NDArray[np.int64]
+    weight: float
+
+
+# Chosen by what questions of other people gain.
+SHARPNESS = 15.0
+PULL = 0.01
+EPOCHS = 6
+BATCH = 64
+ADAPTER_RATE = 0.0005
+
+
+def fit_adapter(pairs: Sequence[Pair]) -> Floats:
+    """What is to be added to a question's vector, as a square matrix of it; pulled towards none."""
+    size = len(pairs[0].question)
+    turn = np.zeros((size, size), dtype=np.float32)
+    adam, draw = Adam(turn.shape, ADAPTER_RATE), np.random.default_rng(SEED)
+    for _ in range(EPOCHS):
+        order = draw.permutation(len(pairs))
+        for batch in np.array_split(order, len(pairs) // BATCH + 1):
+            gradient = PULL * turn
+            for place in batch:
+                gradient += _gradient(turn, pairs[place]) / len(batch)
+            turn -= adam.step(gradient)
+    return turn
+
+
+def _gradient(turn: Floats, pair: Pair) -> Floats:
+    scores = SHARPNESS * (pair.passages @ (pair.question + turn @ pair.question))
+    share = np.exp(scores - scores.max())
+    share /= share.sum()
+    share[pair.answers] -= 1 / len(pair.answers)
+    towards = (pair.weight * SHARPNESS) * (pair.passages.T @ share)
+    return np.outer(towards, pair.question).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """A question's candidates.
+
+    Attributes:
+        values: One row a candidate, one column a feature.
+        gold: Which of them answer it; at least one.
+        kinds: For each kind of question, whether it is of that kind (0 or 1).
+        weight: How much it counts beside the others.
+    """
+
+    values: Floats
+    gold: npt.NDArray[np.bool_]
+    kinds: Floats
+    weight: float
+
+
+# Towards 0, of weights in standard deviations; what a kind of question adds is held back more.
+RIDGE = 0.02
+RIDGE_OF_KINDS = 0.1
+STEPS = 400
+WEIGHT_RATE = 0.03
+
+
+def fit_weights(lists: Sequence[List]) -> tuple[Floats, Floats]:
+    """The weight of each feature (m), and what each kind of question adds to it (k, m)."""
+    values = np.concatenate([each.values for each in lists])
+    spread = values.std(axis=0)
+    used = spread > 1e-6
+    values = (values - values.mean(axis=0)) / np.where(used, spread, 1) * used
+    sizes = [len(each.values) for each in lists]
+    starts = np.r_[0, np.cumsum(sizes)[:-1]]
+    of_question = np.repeat(np.arange(len(lists)), sizes)
+    gold = np.concatenate([each.gold / each.gold.sum() for each in lists]).astype(np.float32)
+    importance = np.array([each.weight for each in lists], dtype=np.float32)
+    importance /= importance.sum()
+    kinds = np.stack([np.r_[np.float32(1), each.kinds] for each in lists])
+    ridge = np.full((kinds.shape[1], 1), RIDGE_OF_KINDS, dtype=np.float32)
+    ridge[0] = RIDGE
+    weights = np.zeros((kinds.shape[1], values.shape[1]), dtype=np.float32)
+    adam = Adam(weights.shape, WEIGHT_RATE)
+    for _ in range(STEPS):
+        scores = np.einsum("ij,ij->i", values, (kinds @ weights)[of_question])
+        share = np.exp(scores - np.maximum.reduceat(scores, starts)[of_question])
+        share /= np.add.reduceat(share, starts)[of_question]
+        error = (share - gold) * importance[of_question]
+        slopes = np.add.reduceat(error[:, None] * values, starts, axis=0)
+        weights -= adam.step(kinds.T @ slopes + ridge * weights)
+    weights = weights / np.where(used, spread, 1) * used
+    return weights[0], weights[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """Weights by feature, and what a kind of question adds to them."""
+
+    weights: Mapping[str, float]
+    more: Mapping[str, Mapping[str, float]]
+
+    def score(self, example: Example, names: Sequence[str]) -> Floats:
+        weights = [
+            self.weights[name]
+            + sum(self.more.get(kind, {}).get(name, 0.0) for kind in example.kinds)
+            if name in self.weights
+            else 0.0
+            for name in names
+        ]
+        return example.values @ np.array(weights, dtype=np.float32)
+
+
+def folds(asked: Sequence[TrainingQuestion]) -> dict[tuple[str, str], int]:
+    """Which fold each person of each data set is in: of one person all questions or none."""
+    people: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for each in asked:
+        here = people[each.dataset]
+        here.setdefault(each.person, len(here) % FOLDS)
+    return {
+        (dataset, person): fold for dataset, here in people.items() for person, fold in here.items()
+    }
+
+
+def learn_adapter(asked: Sequence[TrainingQuestion]) -> Floats:
+    counts = Counter(each.dataset for each in asked)
+    pairs = [
+        Pair(
+            each.vector,
+            each.openings.vectors,
+            np.flatnonzero(np.isin(each.openings.keys, each.gold)),
+            # The sets count alike, but for small ones: they would be learnt by heart.
+            min(len(asked) / len(counts) / counts[each.dataset], 3.0),
+        )
+        for each in asked
+        if np.isin(each.gold, each.openings.keys).any()
+    ]
+    return fit_adapter(pairs)
+
+
+def learn_weights(
+    examples: Sequence[Example], names: Sequence[str], *, leave_out: Sequence[str] = ()
+) -> Learnt:
+    counts = Counter(each.dataset for each in examples)
+    columns = [
+        p for p, name in enumerate(names) if name not in leave_out and name not in FIXED_WEIGHTS
+    ]
+    used = [names[place] for place in columns]
+    lists = [
+        List(
+            each.values[:, columns],
+            each.gold,
+            np.array([kind in each.kinds for kind in KINDS], dtype=np.float32),
+            1 / counts[each.dataset],
+        )
+        for each in examples
+        if each.gold.any()
+    ]
+    weights, more = fit_weights(lists)
+    left = {name: weight for name, weight in FIXED_WEIGHTS.items() if name not in leave_out}
+    return Learnt(
+        _named(used, weights) | left,
+        {kind: _named(used, added) for kind, added in zip(KINDS, more, strict=True)},
+    )
+
+
+def _named(names: Sequence[str], numbers: Floats) -> dict[str, float]:
+    return {name: round(float(n), 4) for name, n in zip(names, numbers, strict=True)}
+
+
+def figures(
+    scored: Iterator[tuple[Example, Floats]],
+) -> dict[str, dict[str, float]]:
+    """By data set, the metrics its table shows."""
+    values: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for example, scores in scored:
+        for name, value in _metrics(example, scores):
+            values[example.dataset][name].append(value)
+    return {
+        dataset: {name: round(mean(each), 4) for name, each in by_metric.items()}
+        for dataset, by_metric in values.items()
+    }
+
+
+def _metrics(example: Example, scores: Floats) -> Iterator[tuple[str, float]]:
+    order = ranking(scores, example.keys)
+    turns = [example.turns[place] for place in order]
+    sessions = list(dict.fromkeys(example.sessions[place] for place in order))
+    question = example.question
+    yield "session_recall_any@5", any_at(sessions, question.gold_sessions, 5)
+    yield "session_recall_all@5", all_at(sessions, question.gold_sessions, 5)
+    yield "session_recall@10", recall_at(sessions, question.gold_sessions, 10)
+    if question.gold_turns:
+        yield "turn_recall@10", recall_at(turns, question.gold_turns, 10)
+        yield "turn_recall@20", recall_at(turns, question.gold_turns, 20)

@@ -1,0 +1,141 @@
+"""Preconditions of a start: no other Loci on this home folder, a free port, and a database that
+answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+# Seconds for a killed predecessor to release its port.
+PORT_PATIENCE_S = 5
+
+PAUSE_S = 2.0
+_CONNECT_TIMEOUT_S = 5
+
+
+class CannotStart(Exception):
+    """The message says why, and what to do."""
+
+
+@contextlib.contextmanager
+def only_one(home: Path, address: str) -> Iterator[bool]:
+    """Ensure that no other Loci runs on `home`; yields whether the last one was killed.
+
+    Raises:
+        CannotStart: another Loci runs.
+    """
+    home.mkdir(parents=True, mode=0o700, exist_ok=True)
+    with (home / "run.lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise CannotStart(_already_running(home, lock.read())) from None
+        was_killed = lock.tell() > 0
+        lock.truncate(0)
+        json.dump({"pid": os.getpid(), "address": address}, lock)
+        lock.flush()
+        yield was_killed
+        lock.truncate(0)
+
+
+def _already_running(home: Path, written: str) -> str:
+    who, where = "another process", "ADDRESS"
+    # The lock's owner may not have written yet.
+    with contextlib.suppress(ValueError):
+        found = json.loads(written)
+        who, where = f"process {found['pid']}", found["address"]
+    return (
+        f"Loci is already running on {home} ({who}): open {where}, or stop it first with Ctrl-C "
+        f"in its terminal. `manage.py sign_in_link --base {where}` prints a new address to sign in."
+    )
+
+
+def check_port(host: str, port: int, *, patience_s: float) -> None:
+    if not 0 < port < 2**16:
+        raise CannotStart(f"{port} is not a port. Choose another: `make run PORT=8001`.")
+    deadline = time.monotonic() + patience_s
+    while (error := _bind_error(host, port)) is not None:
+        if error.errno == errno.EACCES:
+            raise CannotStart(f"Port {port} is for root only. Choose one above 1023.")
+        if time.monotonic() > deadline:
+            raise CannotStart(
+                f"Port {port} is taken by another program ({error.strerror}). "
+                f"Choose another: `make run PORT={port + 1}`."
+            )
+        time.sleep(0.2)
+
+
+def _bind_error(host: str, port: int) -> OSError | None:
+    with socket.socket() as probe:
+        # With the web server's options: a port in TIME_WAIT counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return error
+    return None
+
+
+def wait_for_database(
+    database: dict[str, Any], patience_s: float, say: Callable[[str], None]
+) -> None:
+    """Return once the database answers; until then `say` one line a try.
+
+    Args:
+        database: An entry of Django's `DATABASES`.
+
+    Raises:
+        CannotStart: It has not answered for `patience_s` seconds.
+    """
+    start = time.monotonic()
+    where = _address(database)
+    while (reason := _failure(database)) is not None:
+        if time.monotonic() - start + PAUSE_S > patience_s:
+            raise CannotStart(
+                f"the database at {where} has not answered for {patience_s:.0f} seconds "
+                f"({reason}). Start it, or correct DATABASE_URL."
+            )
+        say(f"Loci: the database at {where} does not answer yet ({reason}); trying again.")
+        time.sleep(PAUSE_S)
+
+
+def _failure(database: dict[str, Any]) -> str | None:
+    """Why it cannot be used, in one line; None if it can."""
+    try:
+        psycopg.connect(
+            host=database["HOST"] or None,
+            port=database["PORT"] or None,
+            user=database["USER"] or None,
+            password=database["PASSWORD"] or None,
+            dbname=database["NAME"],
+            connect_timeout=_CONNECT_TIMEOUT_S,
+            **_transport(database),
+        ).close()
+    except psycopg.OperationalError as error:
+        lines = str(error).strip().splitlines() or ["no reason given"]
+        return lines[0].rstrip(".")
+    return None
+
+
+def _transport(database: dict[str, Any]) -> dict[str, Any]:
+    """How to connect, from the options: such as sslmode; not what is set afterwards."""
+    options = database.get("OPTIONS", {})
+    return {name: value for name, value in options.items() if name.startswith(("ssl", "gss"))}
+
+
+def _address(database: dict[str, Any]) -> str:
+    """Where it is, without the password."""
+    host = database["HOST"] or "localhost"
+    return f"{host}:{database['PORT'] or 5432}/{database['NAME']}"

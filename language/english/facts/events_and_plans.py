@@ -1,0 +1,325 @@
+"""Patterns of what happens in a life, and of what people want and plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from language.english.facts.dates import When, read_ahead
+from language.english.facts.phrasing import sentence, third
+from language.english.facts.rules import PAST_TENSES, Claim, Mode, row, table_of, without_reasons
+from language.english.facts.verbs import Tense, Verb, without_fillers
+from language.facts import Candidate
+
+_PLACES = r"(?P<o>(?:the )?[A-Z][\w'-]+.*)"
+_HAPPENED = {"mode": Mode.EVENT, "type": "event"}
+
+
+_ROWS = (
+    row("visit", _PLACES, "visited", "visit {o}", kind="place", object="{place}", **_HAPPENED),
+    row(
+        "be",
+        r"to (?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)",
+        "visited",
+        "visit {o}",
+        kind="place",
+        **_HAPPENED,
+    ),
+    row(
+        "travel fly go",
+        r"(?:all the way |on (?:a|our|my) (?:trip|vacation|holiday"
+        r"|honeymoon) )?(?:to|around|through) (?P<o>(?:the )?[A-Z][\w'-]+.*)",
+        "visited",
+        "{verb} to {o}",
+        dated=True,
+        kind="place",
+        object="{place}",
+        **_HAPPENED,
+    ),
+    row(
+        "go",
+        r"(?P<o>(?:to (?:an?|the|my) .+|on (?:an?|my|our) .+|(?:camping|hiking"
+        r"|skiing|surfing|kayaking|sailing|backpacking|scuba diving"
+        r"|bungee jumping|skydiving|snorkeling|paragliding)\b.*))",
+        "did",
+        "go {o}",
+        confidence=0.65,
+        dated=True,
+        **_HAPPENED,
+    ),
+    row(
+        "attend",
+        r"(?P<o>(?:an?|the|my|our|[A-Z]).+)",
+        "did",
+        "attend {o}",
+        confidence=0.7,
+        dated=True,
+        **_HAPPENED,
+    ),
+    row(
+        "run complete finish",
+        r"(?P<o>(?:an?|my|the|our) (?:[\w-]+ ){0,3}(?:marathon|half[- ]marathon"
+        r"|5k|10k|race|triathlon|ultramarathon|thesis|degree|book|novel|course"
+        r"|training|phd|bootcamp|certification|manuscript|residency|internship"
+        r"|screenplay|album)\b.*)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "finish",
+        r"(?:reading )?(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)\Z",
+        "did",
+        "finish {o}",
+        confidence=0.7,
+        **_HAPPENED,
+    ),
+    row("win", r"(?P<o>(?:an?|the|my|first|second|third|our) .+)", "did", "win {o}", **_HAPPENED),
+    row(
+        "pass fail defend",
+        r"(?P<o>(?:my|the) (?:[\w-]+ ){0,4}(?:exams?|tests?|thesis|finals?"
+        r"|certification|interview|phd|dissertation|viva|licen[cs]e|boards?"
+        r"|bar)\b.*)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "get be",
+        r"(?P<o>(?:married|divorced|engaged|promoted|naturalised|ordained|baptised))\Z",
+        "did",
+        "get {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "publish release launch record",
+        r"(?P<o>(?:my|our|an?) .+)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row("perform sing", r"(?P<o>(?:at|in|on) .+)", "did", "{verb} {o}", **_HAPPENED),
+    row("sign", r"up (?P<o>(?:for|as) (?:an?|the|my) .+)", "did", "sign up {o}", **_HAPPENED),
+    row("join", r"(?P<o>(?:an?|the|my local|our local) .+)", "did", "join {o}", **_HAPPENED),
+    row(
+        "climb hike summit",
+        r"(?P<o>(?:Mount |Mt\.? |the )?[A-Z].+)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "meet",
+        r"(?:my|our) (?P<o>(?:now[- ])?(?:husband|wife|partner|girlfriend"
+        r"|boyfriend|fiancée?)\b.+)",
+        "did",
+        "meet their {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "lose",
+        r"(?P<o>(?:my|our) (?:dog|cat|father|mother|dad|mum|mom|grandmother"
+        r"|grandfather|grandma|grandpa|uncle|aunt|brother|sister|husband|wife"
+        r"|son|daughter|best friend|house|home)\b.*)",
+        "did",
+        "lose {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "buy adopt",
+        r"(?P<o>(?:an?|our first|my first|a new) (?:[\w-]+ ){0,3}(?:house|flat"
+        r"|apartment|home|car)\b.*)",
+        "did",
+        "{verb} {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "receive",
+        r"(?P<o>(?:an?|the|my) .*(?:award|scholarship|grant|diploma|degree"
+        r"|prize|medal|promotion)\b.*)",
+        "did",
+        "receive {o}",
+        **_HAPPENED,
+    ),
+    row("volunteer", r"(?P<o>(?:at|with|for) .+)", "did", "volunteer {o}", **_HAPPENED),
+    row(
+        "see",
+        r"(?P<o>[A-Z][\w'-]+(?: [A-Z][\w'-]+)* (?:live|in concert)\b.*)",
+        "did",
+        "see {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "celebrate",
+        r"(?P<o>(?:my|our) .*(?:birthday|anniversary|graduation|wedding)\b.*)",
+        "did",
+        "celebrate {o}",
+        **_HAPPENED,
+    ),
+    row(
+        "host organise organize",
+        r"(?P<o>(?:an?|our|my) .+)",
+        "did",
+        "{verb} {o}",
+        dated=True,
+        **_HAPPENED,
+    ),
+    row(
+        "buy take replace build paint plant give receive finish start make",
+        r"(?P<o>(?:an?|my|our|the) (?!(?:look|break|while|lot|bit|few|picture"
+        r"|photo|pic|screenshot|chance|step|first|mistake|decision|call|nap"
+        r"|shower|walk|try|masters?|master's|phd|doctorate|degree|job|apprenticeship|different"
+        r"|difference|new approach)\b).+)",
+        "did",
+        "{verb} {o}",
+        dated=True,
+        confidence=0.6,
+        **_HAPPENED,
+    ),
+    row(
+        "have",
+        r"(?P<o>(?:surgery|an operation|a miscarriage|a stroke|a heart attack"
+        r"|a car accident|an accident|a baby|twins|my (?:\w+ )?(?:surgery"
+        r"|wedding))\b.*)",
+        "did",
+        "have {o}",
+        **_HAPPENED,
+    ),
+)
+
+EVENTS = table_of(_ROWS)
+
+# What is worth knowing that somebody wants or plans; "to make sure" is not.
+_LIFE = re.compile(
+    r"(?:learn (?:to |how to )?(?!more|about|how (?:to|I) (?:use|apply|calc|prove"
+    r"|solve)|it|this|from|from|the)\S|move |visit |travel |become |retire|adopt "
+    r"|get married|marry|quit |give up |stop (?:smoking|drinking|eating)"
+    r"|lose (?:weight|\d)|run (?:a|the|my) (?:[\w-]+ ){0,2}(?:marathon|half|5k|10k|race"
+    r"|ultra|business|bakery|shop)|climb |start (?:a|my|our) (?:[\w-]+ )?(?:business"
+    r"|family|company|blog|podcast|garden|bakery|restaurant|degree|course|phd|charity"
+    r"|shop)|open (?:a|my|our) "
+    r"|buy (?:a|an|my|our) (?:[\w-]+ ){0,2}(?:house|flat|apartment|car|home|boat|van"
+    r"|bike|piano|guitar|farm|cabin|camera|motorbike|telescope)|study |hike |walk the "
+    r"|sail |renovate |publish |write a (?:[\w-]+ )?(?:book|novel|memoir)|emigrate"
+    r"|go (?:back )?to (?:university|college|school|[A-Z])"
+    r"|go (?:freelance|vegan|vegetarian)|(?:get|have|adopt) (?:a"
+    r"|another) (?:[\w-]+ )?(?:dog|cat|puppy|kitten|baby|pet|tattoo|horse)|become "
+    r"|change careers?|switch (?:jobs|careers?)|apply (?:to|for) |graduate|take (?:a"
+    r"|my) (?:[\w-]+ )?(?:trip|course|exam|sabbatical|gap year)|fly to |work (?:as|at"
+    r"|in) (?:an?|[A-Z])|have (?:kids|children)|propose |see the northern |compete in "
+    r"|attend |join (?:a|the) |raise )",
+    re.IGNORECASE,
+)
+
+
+def is_life(words: str) -> bool:
+    """Whether the infinitive is a plan of one's life rather than of the conversation."""
+    return _LIFE.match(words) is not None
+
+
+# In the present tense they tell of what is to come: "we fly to Kyoto on the 3rd".
+MOVES = frozenset("fly leave start move travel go return begin marry graduate turn".split())
+# These say so even without a date; the others are plans when one is told.
+GREAT_STEPS = frozenset(
+    "move marry retire emigrate adopt graduate relocate divorce renovate".split()
+)
+DATED_STEPS = frozenset(
+    "visit travel fly attend sit start begin run launch go take compete hike sail join"
+    " publish propose study leave walk perform host finish "
+    "train celebrate meet return climb open release defend present speak cycle spend book".split()
+)
+
+
+def plans_of(claim: Claim, tail: str, when: When) -> Iterator[Candidate]:
+    verb = claim.verb
+    said = without_reasons(_ASIDE.split(tail)[0])
+    if not said or re.search(r"\byou(?:r|rs)?\b|·", said) or len(said.split()) > 12:
+        return
+    dated = when.at is not None and when.at.date() > claim.said_at.date()
+    wide = verb.lemma in GREAT_STEPS and len(said.split()) > 1
+    if (
+        not wide
+        and not (dated and verb.lemma in DATED_STEPS)
+        and not is_life(f"{verb.lemma} {said}")
+    ):
+        return
+    if _ERRAND.match(f"{verb.lemma} {said}"):
+        return
+    if (when.at is not None and not dated) or re.match(
+        r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said
+    ):
+        return
+    yield _plan(claim, "plans", f"{verb.lemma} {said}", when, negated=verb.negated)
+
+
+def wishes_of(claim: Claim) -> Iterator[Candidate]:
+    """ "I'd love to learn to sail", "we're planning to move"."""
+    verb = claim.verb
+    if verb.tense in PAST_TENSES or (verb.tense is Tense.PERFECT and verb.lemma != "plan"):
+        return
+    to = _wished(verb, f"{verb.tail} {claim.lead}".strip())
+    if to is None:
+        return
+    what, when = read_ahead(to["what"], claim.said_at)
+    said = without_reasons(without_fillers(what))
+    if not said or not _is_plain(said):
+        return
+    planned = verb.lemma in ("plan", "intend", "aim", "save")
+    if verb.lemma == "consider" or (
+        not is_life(said)
+        and not (planned and re.match(r"(?:an?|our|my|visiting|moving|going)\b", said))
+    ):
+        return
+    yield _plan(claim, "plans" if planned else "wants", said, when, negated=verb.negated)
+
+
+def _wished(verb: Verb, raw: str) -> re.Match[str] | None:
+    """What is wanted: "to sail"; of what one is planning also "a trip"."""
+    to = re.match(r"(?:(?:to|on)\s+|up to\s+)(?P<what>.+)", raw)
+    if to is None and verb.tense is Tense.PROGRESSIVE and verb.lemma == "plan":
+        to = re.match(r"(?P<what>(?:an?|our|my) .+)", raw)
+    return to
+
+
+def _is_plain(said: str) -> bool:
+    """Whether it is short, of nobody else, and more than an errand."""
+    return not (
+        re.search(r"\byou(?:r|rs)?\b|·", said)
+        or len(said.split()) > 12
+        or re.match(r"(?:an?|the)? ?(?:few|couple|bit|lot)\b", said)
+        or _ERRAND.match(said)
+    )
+
+
+# Where a date was taken out, or something is asked for, another thought begins.
+_ASIDE = re.compile(r" ,|, (?=[^,]*\bplease\Z)")
+# What is over by tomorrow.
+_ERRAND = re.compile(
+    r"(?:(?:an?|the|my|our) )?(?:(?:quick|little|shopping|grocery|day) )*(?:trip|run|outing)(?:"
+    r" to (?:the )?"
+    r"(?:\w+ )?(?:park|store|stores|mall|gym|supermarket|market|shops?|walmart|target|ikea"
+    r"|costco)\b|\Z)"
+    r"|(?:shopping|grocery) |meet(?:ing)? (?:with )?(?:my|our|the)\b",
+    re.IGNORECASE,
+)
+
+
+def _plan(claim: Claim, predicate: str, what: str, when: When, *, negated: bool) -> Candidate:
+    verb = "plan" if predicate == "plans" else "want"
+    infinitive = not re.match(r"(?:an?|our|my)\b|\w+ing\b", what)
+    says = f"{verb} {'to ' if infinitive else ''}{what}"
+    ended = claim.verb.ended
+    return Candidate(
+        type="fact",
+        subject=claim.person.thing,
+        predicate=predicate,
+        object=third(what),
+        text=sentence(
+            claim.person.label, third(says), tense=Tense.PRESENT, negated=negated, ended=ended
+        ),
+        words=(claim.words,),
+        negated=negated,
+        corrects=claim.corrects,
+        valid_from=when.at or when.since,
+        confidence=0.7,
+    )

@@ -1,0 +1,242 @@
+"""What a name names: by lists, by its last word, or by the words around it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from language.english.lexicon import words
+
+_PROGRAM = re.compile(
+    r"^(?:the |my )?(?:user|assistant|human|ai|bot|system|tool|me|you|default|agent|model|unknown"
+    r"|anonymous|function|loci|speaker ?\w?|person ?\w?|participant ?\w?|guest|client|customer"
+    r"|agent ?\d*|ai assistant|virtual assistant|customer service)$"
+    r"|gpt|claude|gemini|copilot|llama|mistral|deepseek|qwen|\bbard\b|openai|anthropic|\bgrok\b"
+    r"|\bo[134]\b"
+)
+_PERSONAL = re.compile(r"[^\W\d_][^\d_/@#:]*")
+_LONGEST_NAME = 4
+
+
+def is_personal(speaker: str) -> bool:
+    """Whether a speaker's name is a person's, rather than a role or a program."""
+    name = speaker.strip()
+    if not _PERSONAL.fullmatch(name) or len(name.split()) > _LONGEST_NAME:
+        return False
+    return not is_program(name)
+
+
+def is_program(name: str) -> bool:
+    """Whether a name says which program it is ("Assistant", "gpt-4o"); also true of no name."""
+    plain = name.strip().lower()
+    return not plain or _PROGRAM.search(plain) is not None
+
+
+_KIN = (
+    r"(?:friend|buddy|sister|brother|mom|mum|mother|dad|father|son|daughter|wife|husband|partner"
+    r"|boyfriend|girlfriend|fianc[eé]e?|cousin|uncle|aunt|niece|nephew|grandma|grandpa|grandmother"
+    r"|grandfather|boss|manager|colleague|coworker|co-worker|teammate|roommate|neighbou?r|teacher"
+    r"|professor|doctor|therapist|dentist|coach|trainer|mentor|tutor|client|landlord|dog|cat|puppy"
+    r"|kitten|pup|kitty|horse|rabbit|hamster|parrot|pet|baby|toddler|bestie|pal)"
+)
+_BEFORE_PERSON = re.compile(
+    rf"(?:\b{_KIN}s?,?(?: is| was|'s)?(?: named| called|:)?"
+    r"|\b(?:named|name is|name's|called) (?:him|her|it)?"
+    r"|\b(?:Dr|Mr|Mrs|Ms|Prof|Professor|Aunt|Uncle|Coach|Sister|Brother|Grandma|Grandpa|Dear)\.?"
+    rf"|\bmy name is|\b{_KIN}s? (?:and|&)) ?$",
+    re.IGNORECASE,
+)
+_BEFORE_PLACE = re.compile(
+    r"\b(?:(?:live|lives|lived|living|born|based|located|stayed|staying|vacation|vacationing|holiday"
+    r"|apartment|flat|house|grew up|hometown|arrived) (?:in|at|near|to)"
+    r"|(?:move|moves|moved|moving|travel|traveled|travelled|traveling|travelling|trip|trips|flight"
+    r"|flights|fly|flew|flying|drive|drove|driving|relocate|relocated|relocating"
+    r"|tour|road trip) (?:to|from|around|through)"
+    r"|(?:city|town|village|island|state) of) $",
+    re.IGNORECASE,
+)
+_BEFORE_EMPLOYER = re.compile(
+    r"\b(?:(?:work|works|worked|working|job|position|internship|intern|role|interview"
+    r"|interviewing) at|employed by|(?:work|works|worked|working) for) $",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(
+    r"(?:^|[.!?,\n]\s*)(?:hey|hi|hello|thanks|thank you|wow|yeah|yep|sorry|congrats|bye|oh"
+    r"|good (?:morning|evening|night)|dear|absolutely|totally|awesome|cool|aw+|you too)"
+    r"[ ,]+(?:there,? )?$",
+    re.IGNORECASE,
+)
+_AFTER_PERSON = re.compile(
+    r"(?:['’]s (?:birthday|house|place|wedding|mom|dad|sister|brother|wife|husband|party|baby"
+    rf"|family|room)\b|,? who\b| and I\b| said\b| says\b| told\b| thinks\b| asked\b"
+    rf"|, my (?:\w+ )?{_KIN}\b)"
+)
+
+
+def is_greeted(before: str, after: str) -> bool:
+    """Whether the name is spoken to: "Thanks, Ann!", "… you too, Ann!"."""
+    if _GREETING.search(before):
+        return after[:1] in ("!", "?", ",", ".", "")
+    return before.endswith(", ") and after[:1] in ("!", "?")
+
+
+def cues(before: str, after: str) -> Iterator[str]:
+    """What the words around a name say it is; "someone" is a weaker "person"."""
+    if is_greeted(before, after) or _BEFORE_PERSON.search(before):
+        yield "person"
+    if _AFTER_PERSON.match(after):
+        yield "someone"
+    if _BEFORE_PLACE.search(before):
+        yield "place"
+    if _BEFORE_EMPLOYER.search(before):
+        yield "organisation"
+
+
+def opens_sentence(before: str) -> bool:
+    """Whether what follows has its capital only for standing at the beginning."""
+    trimmed = before.rstrip(" \"“'(*•")
+    # Beyond the letters and signs of any alphabet there are only pictures.
+    return not trimmed or trimmed[-1] in ".!?:;\n-–—•*|)…" or trimmed[-1] > "\u2300"
+
+
+_ENDINGS = {
+    ending: kind
+    for kind, endings in {
+        "place": "park beach lake river island islands mountain mountains street avenue square"
+        " valley bay canyon forest desert museum gallery cathedral temple palace castle airport"
+        " station bridge harbor harbour zoo garden gardens falls coast peninsula county village"
+        " library theater theatre stadium arena cafe café restaurant hotel mall plaza house",
+        "organisation": "inc corp corporation llc ltd gmbh university college institute bank"
+        " foundation company association hospital academy committee agency society council"
+        " department ministry school church clinic airlines records studios ventures brewery"
+        " bakery league union",
+        "event": "festival conference marathon cup olympics parade convention summit expo fair"
+        " tournament championship championships hackathon gala awards fest prix carnival symposium",
+        "item": "show podcast guitar",
+    }.items()
+    for ending in endings.split()
+}
+_FRONTS = {"mount": "place", "mt.": "place", "lake": "place", "university": "organisation"}
+_LISTS = {
+    "event": "events",
+    "place": "places",
+    "organisation": "organisations",
+    "item": "software",
+}
+# Words as well as names: a capital at the beginning of a sentence is no proof.
+_WORDS_TOO = frozenset(
+    "nice reading turkey mobile buffalo phoenix gap target notion zoom oracle thrive rei intel jeep"
+    " reddit unity rust swift vue bali java ruby patagonia python blender illustrator mit amazon"
+    " orange flask spring express go".split()
+)
+
+
+# What these make is no thing to own.
+_MAKES_NO_ITEMS = frozenset(
+    "mit stanford harvard yale princeton caltech ucla unicef unesco nato fbi cia nasa disney bbc"
+    " cnn espn nbc cbs universal studios".split()
+)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What speaks for a name in one window."""
+
+    within: int = 0  # Times within a sentence, where a capital means something.
+    opening: int = 0
+    lowercase: bool = False  # The window has it without capitals, too.
+    cues: Counter[str] = field(default_factory=Counter)
+
+
+def kind_of(name: str, seen: Evidence) -> str | None:
+    """One of `Entity.Kind`; None if the name may be no name at all."""
+    listed = listed_kind(name)
+    if listed is not None:
+        return _sure_of_listed(name, listed, seen)
+    return _by_ending(name, seen) or _as_person(name, seen) or _by_cue(name, seen)
+
+
+def is_word_too(name: str) -> bool:
+    """Whether a first name is also a common word: "Will", "Grace"."""
+    return name.lower() in words("also_words")
+
+
+@lru_cache(maxsize=10_000)
+def listed_kind(name: str) -> str | None:
+    plain = name.lower().replace("’", "'").removeprefix("the ")
+    return next((kind for kind, listing in _LISTS.items() if plain in words(listing)), None)
+
+
+def _sure_of_listed(name: str, kind: str, seen: Evidence) -> str | None:
+    plain = name.lower()
+    if kind == "place" and plain in words("first_names") and not seen.cues["place"]:
+        # "Florence", "Sydney": a person as soon as anything says so.
+        return "person" if seen.cues["person"] or seen.cues["someone"] else kind
+    if plain in _WORDS_TOO:
+        is_proved = seen.within and (kind != "place" or seen.cues["place"])
+        return kind if is_proved else None
+    return kind
+
+
+def _by_ending(name: str, seen: Evidence) -> str | None:
+    parts = name.lower().rstrip(".").split()
+    if len(parts) < 2 or seen.cues["person"]:
+        return None
+    if parts[-1] in _ENDINGS:
+        return _ENDINGS[parts[-1]]
+    if parts[0] in _MAKES_NO_ITEMS:
+        return "organisation"
+    if parts[0] in words("organisations") - _WORDS_TOO or parts[0] == "amazon":
+        return "event" if parts[-1] in ("day", "sale", "sales") else "item"
+    return _FRONTS.get(parts[0])
+
+
+def _as_person(name: str, seen: Evidence) -> str | None:
+    parts = name.split()
+    if len(parts) > 3 or not all(map(_could_be_someones, parts)):
+        return None
+    if parts[0].lower() in words("first_names"):
+        is_named = all(map(_is_odd, parts[1:])) if parts[1:] else _proves_first_name(name, seen)
+        return "person" if is_named else None
+    is_called_so = seen.cues["person"] > seen.cues["place"] and len(parts) <= 2
+    is_name = len(parts[0]) > 2 and all(map(_is_odd, parts)) and not seen.lowercase
+    return "person" if is_called_so and is_name else None
+
+
+def _could_be_someones(part: str) -> bool:
+    letters = part.translate({ord(sign): None for sign in "-'’."})
+    return letters.isalpha() and not (part.isupper() and len(part) > 2)
+
+
+def _proves_first_name(name: str, seen: Evidence) -> bool:
+    if seen.cues["place"]:
+        return False
+    if is_word_too(name):
+        return bool(seen.cues["person"]) or (seen.within > 0 and bool(seen.cues["someone"]))
+    return bool(seen.within or seen.cues or seen.opening)
+
+
+def _is_odd(word: str) -> bool:
+    """Not an everyday English word that happened to get a capital."""
+    plain = word.lower()
+    everyday = (
+        "verbs",
+        "verbs_or_nouns",
+        "empty",
+        "software",
+        "organisations",
+        "bland",
+        "activities",
+    )
+    return not any(
+        plain in words(listing) or plain.removesuffix("s") in words(listing) for listing in everyday
+    )
+
+
+def _by_cue(name: str, seen: Evidence) -> str | None:
+    if not seen.within or seen.lowercase or any(map(str.isdigit, name)) or name.isupper():
+        return None
+    return next((kind for kind in ("organisation", "place") if seen.cues[kind]), None)

@@ -1,1 +1,0 @@
-"""Names of people, places and things in English text."""

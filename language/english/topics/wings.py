@@ -1,0 +1,245 @@
+"""Which wing a conversation belongs to: people first, then known subjects, then areas of life.
+
+Areas are told by likeness to example messages, kept as data in areas.json. The answer depends on
+the conversation and on wings that a person made, never on the order of mining.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from language.english.lexicon import stem_all, words
+from language.english.name_kinds import is_personal, is_program
+from language.english.topics.titles import Read, is_real_title
+from language.extraction import Context, Embed, Vectors, WingFound, normalised
+
+EVERYDAY = WingFound("topic", "Everyday talk")
+
+# Below this likeness to every area, none of them is meant.
+_LEAST_LIKENESS = 0.22
+# Where there is no likeness to go by: as much as two words of an area.
+_LEAST_KEYWORDS = 1.5
+# Fewer words than this are about nothing: "ok, do that".
+_LEAST_WORDS = 3
+# A known subject is what a conversation is about when this share of a person's turns name it.
+_SHARE_NAMING = 0.3
+_LEAST_NAMING = 2
+# Likeness to an area is that to its closest examples.
+_CLOSEST = 3
+_KEYWORD_WEIGHT = 0.08
+
+_PROJECT_TITLE = re.compile(
+    r"(?:(?:the|my|our) )?(?P<what>[\w'’-]+(?: [\w'’-]+){0,2}) "
+    r"(?P<form>rebuild|restoration|project)",
+    re.IGNORECASE,
+)
+_ANY_PROJECT = frozenset(
+    "school group science new side personal final team python java javascript react web data"
+    " research class college university home art craft diy first big work history math".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    name: str
+    words: frozenset[str]
+    examples: tuple[str, ...]
+
+
+def find_wing(
+    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
+) -> WingFound:
+    """The wing by the first rule that applies."""
+    return (
+        _people_wing(reads, context)
+        or _known_wing(reads, context)
+        or _project_wing(context)
+        or _agent_wing(context)
+        or _area_wing(reads, vectors, context, embed)
+    )
+
+
+def compared(reads: Sequence[Read], context: Context) -> list[str]:
+    """What `find_wing` will have embedded, unless a wing that is known settles it."""
+    if _people_wing(reads, context) or _project_wing(context) or _agent_wing(context):
+        return []
+    title = [context.title] if is_real_title(context.title) else []
+    return [areas()[0].name, *title]
+
+
+def _people_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
+    """Two people who talk with each other, or one person the user talks with."""
+    named = {*context.speakers, *(read.turn.speaker for read in reads if read.turn.speaker)}
+    people = sorted(name for name in named if is_personal(name) and name != context.agent)
+    if len(people) == 2:
+        return pair_wing(*people)
+    speaks_with_user = any(read.turn.role == "user" and not read.turn.speaker for read in reads)
+    assistant_speaks = any(
+        read.turn.role == "assistant" and not is_personal(read.turn.speaker) for read in reads
+    )
+    if len(people) == 1 and speaks_with_user and not assistant_speaks:
+        return WingFound("person", people[0])
+    return None
+
+
+def pair_wing(one: str, other: str) -> WingFound:
+    """The same wing whoever comes first."""
+    first, second = sorted((one, other))
+    aliases = (f"{second} & {first}", f"{first} and {second}", f"{second} and {first}")
+    return WingFound("person", f"{first} & {second}", aliases)
+
+
+def _known_wing(reads: Sequence[Read], context: Context) -> WingFound | None:
+    """A wing of the palace that is named in the title or again and again by a person."""
+    asked = [read.prose for read in reads if read.asks]
+    least = max(_LEAST_NAMING, _SHARE_NAMING * len(asked))
+    best: tuple[float, str] | None = None
+    chosen = None
+    for wing in context.wings:
+        if wing.kind == "agent" or _is_area(wing):
+            continue
+        pattern = _any_of((wing.name, *wing.aliases))
+        turns = sum(bool(pattern.search(prose)) for prose in asked)
+        score = turns + (
+            100.0 if is_real_title(context.title) and pattern.search(context.title) else 0
+        )
+        if score >= least and (best is None or (-score, wing.name) < best):
+            best, chosen = (-score, wing.name), wing
+    return chosen
+
+
+def _any_of(names: Sequence[str]) -> re.Pattern[str]:
+    """Names as they may be written; an alias may come as a slug, "efoil-rebuild"."""
+    split = [re.findall(r"\w+", name) for name in names]
+    alternatives = "|".join(r"[\W_]+".join(parts) for parts in split if parts)
+    return re.compile(rf"(?<!\w)(?:{alternatives or '(?!)'})(?!\w)", re.IGNORECASE)
+
+
+def _project_wing(context: Context) -> WingFound | None:
+    """Only when the source's title says so: "Efoil rebuild", "The Harbour project"."""
+    match = _PROJECT_TITLE.fullmatch(" ".join(context.title.split()))
+    if match is None or match["what"].split()[0].lower() in _ANY_PROJECT:
+        return None
+    name = f"{match['what']} {match['form'].lower()}"
+    return WingFound("project", name[:1].upper() + name[1:])
+
+
+def _agent_wing(context: Context) -> WingFound | None:
+    agent = context.agent.strip()
+    return None if is_program(agent) else WingFound("agent", agent)
+
+
+def _area_wing(
+    reads: Sequence[Read], vectors: Vectors | None, context: Context, embed: Embed
+) -> WingFound:
+    scores = _KEYWORD_WEIGHT * _keyword_scores(reads, context)
+    if not scores.any() and _says_little(reads, context):
+        return EVERYDAY
+    least = _KEYWORD_WEIGHT * _LEAST_KEYWORDS
+    if vectors is not None:
+        scores = scores + _likeness(reads, vectors, context, embed)
+        least = _LEAST_LIKENESS
+    best = int(np.argmax(scores))
+    return EVERYDAY if scores[best] < least else WingFound("topic", areas()[best].name)
+
+
+def _says_little(reads: Sequence[Read], context: Context) -> bool:
+    """Also what is written in an alphabet that the embedder and the word lists do not know."""
+    asked = " ".join([context.title, *(read.prose[:600] for read in reads if read.asks)])
+    letters = re.findall(r"[^\W\d_]", asked)
+    if sum(letter < "\u0250" for letter in letters) < len(letters) / 2:
+        return True
+    said = set(re.findall(r"[^\W\d_]{2,}", asked.lower()))
+    return len(said - words("function") - words("greetings")) < _LEAST_WORDS
+
+
+def _likeness(reads: Sequence[Read], vectors: Vectors, context: Context, embed: Embed) -> Vectors:
+    """Of the conversation to each area; people's turns, the first and a real title count most."""
+    weights = np.array([_weight(read) for read in reads], np.float32)
+    opening = next((at for at, read in enumerate(reads) if read.asks), 0)
+    rows = [(vectors * weights[:, None]).sum(axis=0), vectors[opening]]
+    if is_real_title(context.title):
+        rows.append(embed([context.title])[0])
+    # Not the matrix product: its threads wait for one another on busy cores.
+    cosines = np.einsum("rd,pd->rp", normalised(np.stack(rows)), prototypes(embed))
+    by_area = [np.sort(cosines[:, a:b])[:, -_CLOSEST:].mean() for a, b in _area_columns()]
+    return np.array(by_area, np.float32)
+
+
+def _weight(read: Read) -> float:
+    substance = min(len(read.prose), 120) / 120
+    return (0.05 + substance) * (1.0 if read.asks else 0.3)
+
+
+def _keyword_scores(reads: Sequence[Read], context: Context) -> Vectors:
+    """Logarithm of how often each area's words occur in what people wrote."""
+    asked = " ".join([context.title, *(read.prose[:600] for read in reads if read.asks)])
+    found = stem_all(re.findall(r"[a-z][a-z'-]+", asked.lower()))
+    counts = [0] * len(areas())
+    for word in found:
+        for at in _areas_by_word().get(word, ()):
+            counts[at] += 1
+    return np.asarray(np.log1p(counts) / np.log(2), np.float32)
+
+
+@cache
+def areas() -> tuple[Area, ...]:
+    data = json.loads(Path(__file__).with_name("areas.json").read_text(encoding="utf-8"))
+    return tuple(
+        Area(row["name"], frozenset(stem_all(row["words"].split())), tuple(row["examples"]))
+        for row in data
+    )
+
+
+@cache
+def _areas_by_word() -> dict[str, list[int]]:
+    by_word: dict[str, list[int]] = {}
+    for at, area in enumerate(areas()):
+        for word in area.words:
+            by_word.setdefault(word, []).append(at)
+    return by_word
+
+
+def _is_area(wing: WingFound) -> bool:
+    """Also one that a person renamed: its first name stays among the aliases."""
+    return any(key_of(name) in _area_keys() for name in (wing.name, *wing.aliases))
+
+
+@cache
+def _area_keys() -> frozenset[str]:
+    return frozenset(map(key_of, (EVERYDAY.name, *(area.name for area in areas()))))
+
+
+def key_of(name: str) -> str:
+    """A name as it is matched, whatever its case and signs."""
+    return "-".join(re.findall(r"\w+", name.lower()))
+
+
+@cache
+def _area_columns() -> tuple[tuple[int, int], ...]:
+    ends = np.cumsum([len(area.examples) + 1 for area in areas()]).tolist()
+    return tuple(zip([0, *ends[:-1]], ends, strict=True))
+
+
+_made: list[Vectors] = []
+
+
+def prototypes(embed: Embed) -> Vectors:
+    """A unit vector for each area's name and examples, area after area; made once a process.
+
+    The first row is embedded anew each time (it costs a few words) and tells whether the vectors
+    at hand are this model's.
+    """
+    texts = [text for area in areas() for text in (area.name, *area.examples)]
+    probe = embed(texts[:1])
+    if _made and _made[0].shape[1] == probe.shape[1] and float(_made[0][0] @ probe[0]) > 0.99:
+        return _made[0]
+    _made[:] = [np.asarray(embed(texts), np.float32)]
+    return _made[0]

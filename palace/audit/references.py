@@ -1,0 +1,125 @@
+"""Traces and ledgers name drawers and facts of their palace, or purged ones.
+
+A purge removes the words of a trace and leaves the ids. An id without a row is therefore valid in a
+palace that has purged, and never valid if it belongs to another palace.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import IntegerField, Sum
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
+
+from palace.audit.finding import Finding, finding
+from palace.models import Activity, Palace
+from palace.working.ledger import all_items
+
+KINDS = ("drawer", "fact")
+# By kind, the ids that the ledgers of a palace name.
+Named = Mapping[str, set[UUID]]
+_NAMED = """
+SELECT DISTINCT hit ->> %(field)s FROM palace_recollectiontrace t,
+  jsonb_array_elements(t.hits || t.facts || t.carried) hit
+WHERE t.palace_id = %(palace)s AND hit ->> %(field)s IS NOT NULL
+"""
+_OWNERS = {
+    "drawer": "SELECT uuid, palace_id FROM palace_drawer WHERE uuid = ANY(%s)",
+    "fact": "SELECT uuid, palace_id FROM palace_fact WHERE uuid = ANY(%s)",
+    "memory": "SELECT memory, palace_id FROM palace_fact WHERE memory = ANY(%s)",
+}
+
+
+def purged(palace: Palace) -> int:
+    """How many drawers were ever deleted for good in this palace."""
+    purges = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_PURGED)
+    total = purges.aggregate(total=Sum(Cast(KT("detail__drawers"), IntegerField())))["total"]
+    return total or 0
+
+
+def unexplained(palace: Palace, kind: str, named: Collection[UUID]) -> list[UUID]:
+    """Those of the ids that belong to another palace, or that no deletion explains.
+
+    Args:
+        kind: `drawer`, `fact` or `memory`. Facts are deleted without a count being kept, so only
+            those of another palace are reported.
+    """
+    owners: dict[UUID, set[int]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_OWNERS[kind], [list(named)])
+        for uuid, owner in cursor.fetchall():
+            owners.setdefault(uuid, set()).add(owner)
+    foreign = [uuid for uuid in named if uuid in owners and palace.pk not in owners[uuid]]
+    gone = [uuid for uuid in named if uuid not in owners]
+    lost = gone if kind == "drawer" and len(gone) > purged(palace) else []
+    return sorted([*foreign, *lost])
+
+
+def traces_name_what_there_was(palace: Palace) -> Finding:
+    wrong = [
+        each
+        for kind in ("drawer", "memory")
+        for each in unexplained(palace, kind, _named(palace, kind))
+    ]
+    return finding(
+        "trace-ids",
+        "The drawers and memories that a recall's record names are of this palace, or were purged.",
+        wrong,
+    )
+
+
+def candidates_are_of_the_palace(palace: Palace) -> Finding:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT d.uuid FROM palace_recollectiontrace t"
+            " CROSS JOIN LATERAL jsonb_array_elements(t.candidates -> 'rows') c"
+            " JOIN palace_drawer d ON d.id = (c ->> 0)::bigint AND d.palace_id <> t.palace_id"
+            " WHERE t.palace_id = %s ORDER BY 1",
+            [palace.pk],
+        )
+        wrong = [uuid for (uuid,) in cursor.fetchall()]
+    return finding("trace-candidates", "No candidate of a recall is of another palace.", wrong)
+
+
+def _named(palace: Palace, field: str) -> set[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMED, {"palace": palace.pk, "field": field})
+        return {UUID(name) for (name,) in cursor.fetchall()}
+
+
+CHECKS = (traces_name_what_there_was, candidates_are_of_the_palace)
+
+
+def read_ledgers(palace: Palace) -> Named:
+    """Call it before the snapshot: whatever a ledger names by then, the snapshot has or had.
+
+    Raises:
+        WorkingMemoryAway: Redis does not answer.
+    """
+    named: defaultdict[str, set[UUID]] = defaultdict(set)
+    for item in all_items(palace):
+        kind, _, name = item.partition(":")
+        # A program may give an item any name, so not all that look like ids are ours.
+        if kind in KINDS and (uuid := _uuid(name)):
+            named[kind].add(uuid)
+    return named
+
+
+def check_ledgers(palace: Palace, named: Named) -> Finding:
+    wrong = [each for kind in KINDS for each in unexplained(palace, kind, named.get(kind, set()))]
+    return finding(
+        "ledger-ids",
+        "The drawers and facts that ledgers name are of this palace, or were purged.",
+        wrong,
+    )
+
+
+def _uuid(name: str) -> UUID | None:
+    try:
+        return UUID(name)
+    except ValueError:
+        return None

@@ -1,0 +1,85 @@
+"""The form of the settings of dreams: pages show it, the API validates by it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from palace.models import Proposal
+from settings_app.models import MemorySettings
+
+MOST_USD = 1000
+MOST_TOKENS = 100_000_000
+# Of a dollar, as the table keeps them.
+PLACES = 4
+
+_USD = (
+    f"Write an amount in dollars from 0 to {MOST_USD:,}, with a point and at most four digits "
+    "after it, such as 0.25."
+)
+_TOKENS = f"Write a whole number of tokens from 0 to {MOST_TOKENS:,}."
+_KIND = "There is no such kind of proposal. Choose from the list."
+
+
+if TYPE_CHECKING:
+    BaseForm = forms.ModelForm[MemorySettings]
+else:  # Django's own has no parameter when it runs.
+    BaseForm = forms.ModelForm
+
+
+class DreamForm(BaseForm):
+    dreams = forms.ChoiceField(
+        label="What happens at night",
+        choices=MemorySettings.Dreams.choices,
+        error_messages=dict.fromkeys(
+            ("required", "invalid_choice"), "Choose what happens at night from the list."
+        ),
+    )
+    dream_trusted = forms.MultipleChoiceField(
+        label="Kinds that are trusted",
+        choices=Proposal.Kind.choices,
+        required=False,
+        error_messages={"invalid_choice": _KIND, "invalid_list": _KIND},
+    )
+
+    class Meta:
+        model = MemorySettings
+        fields = [
+            "dreams",
+            "dream_preferences",
+            "dream_limit_usd",
+            "dream_limit_tokens",
+            "dream_trusted",
+        ]
+        labels = {
+            "dream_preferences": "Infer preferences",
+            "dream_limit_usd": "One dream may cost, in dollars",
+            "dream_limit_tokens": "One dream may cost, in tokens",
+        }
+
+    def __init__(self, data: Any = None, *, instance: MemorySettings) -> None:
+        # As people write it: without noughts at its end.
+        dollars = instance.dream_limit_usd.normalize()
+        super().__init__(data, instance=instance, initial={"dream_limit_usd": f"{dollars:f}"})
+        _limit(self.fields["dream_limit_usd"], MOST_USD, _USD)
+        _limit(self.fields["dream_limit_tokens"], MOST_TOKENS, _TOKENS)
+
+    def store(self) -> None:
+        """Call it with the row locked: see `settings_app.models.settings_for_update`."""
+        changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
+        MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
+
+
+def _limit(field: forms.Field, most: int, sentence: str) -> None:
+    """The same error message for every invalid value."""
+
+    def check(value: Decimal | int) -> None:
+        if not 0 <= value <= most or round(Decimal(value), PLACES) != value:
+            raise ValidationError(sentence)
+
+    field.error_messages |= {"required": sentence, "invalid": sentence}
+    field.validators = [check]
+    field.widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})

@@ -1,0 +1,111 @@
+"""Records of recall: the trace of each one, and the cases that the owner tests it with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models.functions import MD5
+
+from palace.models.hierarchy import Drawer
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
+
+
+class RecollectionTrace(InPalace):
+    query = models.TextField()
+    recipe = models.CharField(max_length=50)
+    now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
+    hits = models.JSONField(
+        help_text="Best first: drawer, pointer, score, share of each signal, why not in the block."
+    )
+    facts = models.JSONField(
+        default=list,
+        help_text="What stood before them as known: memory, drawer it cites, pointer, score.",
+    )
+    carried = models.JSONField(
+        default=list,
+        help_text="What stood there from earlier turns: item, drawer, pointer, turn.",
+    )
+    candidates = models.JSONField(
+        help_text="The best of those that were cut: the names of the signals, and of each a row of "
+        "its drawer's key, score, why it was cut, place by score, and share of each signal."
+    )
+    reading = models.JSONField(default=dict, help_text="How the question was understood.")
+    figures = models.JSONField(default=dict, help_text="How many were looked at, and how many cut.")
+    context = models.TextField(blank=True, help_text="The block given to a model; may be empty.")
+    notes = models.JSONField(default=list, help_text="What was degraded or skipped, in sentences.")
+    duration_ms = models.FloatField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="trace_uuid")]
+        indexes = [models.Index(fields=["palace", "-created_at"], name="trace_by_time")]
+
+    def __str__(self) -> str:
+        return self.query[:80]
+
+    def cut(self) -> list[dict[str, Any]]:
+        """The best rejected candidates: drawer, score, cut (why), signals, and place if any."""
+        signals = self.candidates["signals"]
+        return [
+            {
+                "drawer": drawer,
+                "score": score,
+                "cut": why,
+                "signals": dict(zip(signals, shares, strict=True)),
+                **({} if place is None else {"place": place}),
+            }
+            for drawer, score, why, place, *shares in self.candidates["rows"]
+        ]
+
+
+class RecallCase(InPalace):
+    """A test question, as asked on one day; on another day it is another case."""
+
+    query = models.TextField()
+    now = models.DateTimeField(help_text="The moment the question's words of time refer to.")
+    day = models.DateField(help_text="The day of `now` by the owner's calendar.")
+    tried_at = models.DateTimeField(null=True, help_text="When recall was last tried on it.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = InPalaceQuerySet["RecallCase"].as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="case_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="case_uuid"),
+            # Hashed, as a question may be too long for an index.
+            models.UniqueConstraint("palace", "day", MD5("query"), name="case_question"),
+        ]
+
+    def __str__(self) -> str:
+        return self.query[:80]
+
+
+class ExpectedDrawer(models.Model):
+    """A drawer that recall should find for a case. It leaves the case when it is purged."""
+
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    case = models.ForeignKey(
+        RecallCase, models.CASCADE, related_name="expected", db_constraint=False, db_index=False
+    )
+    drawer = models.ForeignKey(
+        Drawer, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    place = models.PositiveIntegerField(
+        null=True, help_text="Where it came at the last try, from 1; null where it did not."
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "case", "drawer"], name="expected_once")
+        ]
+        indexes = [models.Index(fields=["palace", "drawer"], name="expected_drawer")]
+
+    def __str__(self) -> str:
+        return f"{self.drawer_id} for {self.case_id}"

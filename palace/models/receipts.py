@@ -1,0 +1,122 @@
+"""Receipts: activities shown to the user, progress of imports, and answers to idempotent writes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+from palace.models.palace import InPalace
+
+WRITES_KEPT_FOR = timedelta(hours=24)
+
+
+class Activity(InPalace):
+    """What was done for the user: one sentence, with its figures."""
+
+    class Kind(models.TextChoices):
+        MEMORY_MINED = "memory_mined", "Remembered"
+        CHATS_IMPORTED = "chats_imported", "Imported"
+        DRAWERS_TRASHED = "drawers_trashed", "Moved to the trash"
+        DRAWERS_RESTORED = "drawers_restored", "Restored"
+        DRAWERS_PURGED = "drawers_purged", "Deleted for good"
+        DRAWERS_MOVED = "drawers_moved", "Moved"
+        WING_CHANGED = "wing_changed", "Wings renamed"
+        WINGS_MERGED = "wings_merged", "Wings merged"
+        ENTITIES_MERGED = "entities_merged", "Entities merged"
+        ENTITY_SPLIT = "entity_split", "Entities split"
+        ENTITY_UNDONE = "entity_undone", "Entities put back"
+        DREAMT = "dreamt", "Dreamt"
+
+    kind = models.CharField(max_length=30, choices=Kind.choices)
+    summary = models.CharField(max_length=300, help_text="One sentence for a person.")
+    detail = models.JSONField(default=dict, help_text="Its figures, and what it was about.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "activities"
+        ordering = ["-created_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["palace", "id"], name="activity_in_palace"),
+            models.UniqueConstraint(fields=["palace", "uuid"], name="activity_uuid"),
+        ]
+        indexes = [models.Index(fields=["palace", "-created_at"], name="activity_by_time")]
+
+    def __str__(self) -> str:
+        return self.summary
+
+
+class ImportJob(InPalace):
+    """The progress of one imported file; read = stored + present + skipped, at every moment."""
+
+    class Status(models.TextChoices):
+        READY = "ready", "previewed, not started"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        FAILED = "failed", "stopped by an error"
+
+    UNFINISHED = (Status.READY, Status.RUNNING)
+
+    file_name = models.CharField(max_length=255)
+    file_sha256 = models.CharField(max_length=64)
+    format = models.CharField(max_length=30)
+    spool = models.CharField(
+        max_length=500, help_text="Its conversations, one a line, ready to file."
+    )
+    spool_offset = models.BigIntegerField(default=0, help_text="Bytes of the spool already filed.")
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.READY)
+    preview = models.JSONField(default=dict)
+    conversations_total = models.PositiveIntegerField(default=0)
+    conversations_done = models.PositiveIntegerField(default=0)
+    messages_total = models.PositiveIntegerField(default=0)
+    messages_stored = models.PositiveIntegerField(default=0)
+    messages_present = models.PositiveIntegerField(default=0, help_text="Were already here.")
+    messages_skipped = models.JSONField(default=dict, help_text="How many, by reason.")
+    error = models.TextField(blank=True)
+    progress_at = models.DateTimeField(null=True, help_text="When it was started or last went on.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at", "-pk"]
+        constraints = [models.UniqueConstraint(fields=["palace", "uuid"], name="import_job_uuid")]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    def get_absolute_url(self) -> str:
+        return reverse("import_detail", args=[self.uuid])
+
+
+class IdempotentWrite(models.Model):
+    """One `Idempotency-Key` of an owner's programs; without `status` it is in progress.
+
+    What was answered may hold words of memories: it is deleted whenever any of the owner's are.
+    """
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=200)
+    fingerprint = models.CharField(max_length=64, help_text="Of method, path and body.")
+    claimed_at = models.DateTimeField(default=timezone.now)
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.JSONField(null=True)
+    headers = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "key"], name="idempotent_write_once")
+        ]
+        indexes = [models.Index(fields=["claimed_at"], name="idempotent_write_age")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def forget_old_writes() -> int:
+    """Delete expired answers; returns their number."""
+    old = IdempotentWrite.objects.filter(claimed_at__lt=timezone.now() - WRITES_KEPT_FOR)
+    count, _ = old.delete()
+    return count

@@ -1,0 +1,146 @@
+"""The single entry of mining: file, mine, extract facts, summarise. Safe to kill and repeat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from language.transcripts import Transcript
+from llm.commits import commit_without_waiting
+from llm.deadline import within
+from palace.knowledge.episodes import write_episodes
+from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
+from palace.mining import rooms as mining
+from palace.mining.rooms import Found, Mined
+from palace.models import Drawer, Palace, Room
+from palace.models.opening import in_its_palace, open_palace
+from palace.storage import Filed, file_transcript, file_transcripts
+
+# Messages per transaction when no user waits for the first ones; they are mined in full batches.
+LARGE_GROUP = 768
+LATER = "Some messages are not mined yet; a background worker continues."
+_LOOK_AGAIN_S = 0.1
+
+
+@in_its_palace
+def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
+    """File a conversation verbatim, index it, extract its facts and summarise it.
+
+    Idempotent and safe to run concurrently. If killed, the next run or the periodic task mines
+    the drawers already filed.
+    """
+    filed = file_transcript(palace, transcript)
+    if filed.room is None:
+        return filed, Mined()
+    mined = mine_room(filed.room)
+    learn_room(filed.room)
+    write_episodes(palace, [filed.room])
+    return filed, mined
+
+
+@in_its_palace
+def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
+    """`mine` for many conversations, in batches. Returns the number of messages stored.
+
+    The caller must be able to repeat the call: commits are asynchronous, so a power failure may
+    lose the last batch.
+    """
+    stored = 0
+    for group in _groups(transcripts):
+        with transaction.atomic():
+            commit_without_waiting()
+            filed = file_transcripts(palace, group)
+        stored += sum(each.stored for each in filed)
+        mine_rooms([each.room for each in filed if each.room])
+    return stored
+
+
+def _groups(transcripts: Iterable[Transcript]) -> Iterator[list[Transcript]]:
+    group: list[Transcript] = []
+    size = 0
+    for transcript in transcripts:
+        group.append(transcript)
+        size += len(transcript.turns)
+        if size >= LARGE_GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def mine_room(room: Room) -> Mined:
+    """Compute topics, tags, passages and postings of the room's drawers that are not mined yet.
+
+    Does nothing if another process is mining this room.
+    """
+    return mine_rooms([room])
+
+
+def mine_rooms(rooms: Sequence[Room]) -> Mined:
+    """`mine_room` for rooms of one palace, with shared embedder calls and transactions."""
+    if not rooms:
+        return Mined()
+    with open_palace(rooms[0].palace):
+        return mining.mine_rooms(rooms, _learn)
+
+
+def _learn(palace: Palace, found: Sequence[Found]) -> None:
+    """Store facts found during mining, except for drawers with their own extraction options."""
+    for each in found:
+        if not have_options(palace, each.drawers):
+            write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """
+    Attributes:
+        drawers: The drawers of the transcript's turns, new or existing, in order.
+        notes: Sentences on what was degraded; empty if nothing was.
+    """
+
+    drawers: tuple[Drawer, ...]
+    notes: tuple[str, ...] = ()
+
+
+def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> AtOnce:
+    """File a conversation's messages, index them and extract their facts within `seconds`.
+
+    A model that takes longer is skipped. Periodic tasks complete what is missing, for example
+    because the process died or another one is mining the same room.
+    """
+    deadline = time.monotonic() + seconds
+    filed = file_transcript(palace, transcript)
+    if filed.room is None:
+        return AtOnce(())
+    with within(seconds):
+        mined = mine_room(filed.room)
+        learn_room(filed.room)
+    drawers = _drawers(palace, transcript, filed.room)
+    while _is_unread(palace, drawers) and time.monotonic() < deadline:
+        # Another process is mining this room, and continues with newly filed messages.
+        time.sleep(_LOOK_AGAIN_S)
+        mine_room(filed.room)
+        learn_room(filed.room)
+    late = [LATER] if _is_unread(palace, drawers) else []
+    return AtOnce(tuple(_drawers(palace, transcript, filed.room)), (*mined.notes, *late))
+
+
+def _drawers(palace: Palace, transcript: Transcript, room: Room) -> list[Drawer]:
+    message_ids = [turn.external_id for turn in transcript.turns]
+    drawers = Drawer.objects.filter(
+        palace=palace,
+        source=transcript.source,
+        conversation=room.external_id,
+        external_id__in=message_ids,
+    )
+    return list(drawers.order_by("position"))
+
+
+def _is_unread(palace: Palace, drawers: list[Drawer]) -> bool:
+    keys = [drawer.pk for drawer in drawers]
+    mine = Drawer.objects.filter(palace=palace, pk__in=keys, trashed_at=None)
+    return mine.filter(mined_at=None).exists() or mine.filter(facts_read_at=None).exists()

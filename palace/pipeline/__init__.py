@@ -1,1 +1,0 @@
-"""Mining pipeline: file messages, mine them, extract facts, write episode summaries."""

@@ -1,1 +1,0 @@
-"""Filing: stores a conversation's messages in drawers, byte for byte."""

@@ -1,1 +1,0 @@
-"""Export a palace as a zip, which Loci can restore (docs/export-format.md)."""

@@ -1,1 +1,0 @@
-"""The page that starts a dream, and the settings of dreams."""

@@ -1,1 +1,0 @@
-"""The pages of imports: upload, preview, progress, receipt."""

@@ -1,1 +1,0 @@
-"""The page `/memory/`: the palace at a glance, and its search."""

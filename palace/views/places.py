@@ -1,0 +1,289 @@
+"""Wings, rooms, closets and drawers, a page each; wings are edited and merged.
+
+htmx gets the pages of wings, rooms and closets as branches of the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from palace.curation.trash import days_left, drawers_in
+from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
+from palace.errors import BadPointer
+from palace.models import (
+    Closet,
+    Drawer,
+    Entity,
+    Evidence,
+    Fact,
+    Palace,
+    Pointer,
+    RecollectionTrace,
+    Room,
+    Wing,
+)
+from palace.queries.facts import evidence_in, supported_facts
+from palace.queries.places import (
+    closet_rows,
+    closets_of,
+    drawers_of,
+    find_by_pointer,
+    loose_drawers_of,
+    rooms_of,
+    with_preview,
+)
+from palace.templatetags.palace_tags import counted
+from palace.views.episodes import episodes_of
+from palace.views.memory import show_memory
+from palace.views.shared.pagination import PAGE_SIZE, CountedPage
+from palace.views.shared.query_params import get_by_uuid
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_form, signed_in_page
+
+# The number of recent recalls searched, and of those shown that had the drawer.
+TRACES_SEARCHED = 200
+TRACES_SHOWN = 5
+MENTIONS_SHOWN = 30
+_SPAN = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+UNSORTED_STAYS = "The unsorted wing keeps its name: conversations wait there until they are mined."
+
+
+@signed_in_page
+def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    wing = get_object_or_404(Wing.objects.within(palace), uuid=uuid)
+    rooms = CountedPage(rooms_of(wing), request.GET.get("page"))
+    drawers = drawers_in(wing).kept().count()
+    context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
+    return render_page_or_part(request, "palace/wing_detail.html", "rooms", context)
+
+
+@signed_in_page
+def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    room = get_object_or_404(Room.objects.within(palace).select_related("wing"), uuid=uuid)
+    closets = CountedPage(closets_of(room), request.GET.get("page"))
+    loose = CountedPage(loose_drawers_of(room), request.GET.get("loose"))
+    # A branch of the tree shows closed closets; the page shows their contents.
+    rows = closet_rows(room, closets.rows, at_most=0 if request.htmx else PAGE_SIZE)
+    context = {
+        "room": room,
+        "closets": closets,
+        "rows": rows,
+        "loose": loose,
+        "drawers_total": drawers_in(room).kept().count(),
+        # A branch of the tree has no place for them.
+        "episodes": [] if request.htmx else episodes_of(palace, room),
+    }
+    part = "loose" if "loose" in request.GET else "contents"
+    return render_page_or_part(request, "palace/room_detail.html", part, context)
+
+
+@signed_in_page
+def closet_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    closets = Closet.objects.within(palace).select_related("room__wing")
+    closet = get_object_or_404(closets, uuid=uuid)
+    drawers = CountedPage(drawers_of(closet), request.GET.get("page"))
+    context = {"closet": closet, "drawers": drawers, "drawers_total": drawers.total}
+    return render_page_or_part(request, "palace/closet_detail.html", "drawers", context)
+
+
+@signed_in_form
+def wing_edit(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Edit the name and kind of a wing, or choose another to merge it with."""
+    wing = _own_wing(request, uuid)
+    if wing.number == Wing.UNSORTED:
+        messages.error(request, UNSORTED_STAYS)
+        return redirect(wing)
+    if request.method != "POST":
+        return _show_form(request, wing, name=wing.name, kind=wing.kind)
+    name, kind = request.POST.get("name", ""), request.POST.get("kind", "")
+    try:
+        changed = change_wing(wing, name=name, kind=kind)
+    except NameTaken as taken:
+        return _show_form(request, wing, name=name, kind=kind, error=str(taken), taken_by=taken.by)
+    except BadWing as error:
+        return _show_form(request, wing, name=name, kind=kind, error=str(error))
+    renamed = " What is said about its old name still comes here." * (changed.name != wing.name)
+    messages.success(request, f"Saved.{renamed}")
+    return redirect(wing)
+
+
+@signed_in_form
+def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Confirm, then merge a wing into another."""
+    wing = _own_wing(request, uuid)
+    chosen = (request.POST if request.method == "POST" else request.GET).get("into", "")
+    if not chosen:
+        error = "Choose the wing it becomes part of."
+        return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=error)
+    into = _own_wing(request, chosen)
+    try:
+        if request.method != "POST":
+            context = {"wing": wing, "plan": preview_merge(wing, into)}
+            return render(request, "palace/wing_merge.html", context)
+        merged = merge_wings(wing, into)
+    except BadWing as error:
+        return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=str(error))
+    rooms, drawers = counted(merged.rooms, "room"), counted(merged.drawers, "drawer")
+    messages.success(request, f"“{wing.name}” is part of this wing now: {rooms}, {drawers} moved.")
+    return redirect(merged.into)
+
+
+def _own_wing(request: PageRequest, uuid: UUID | str) -> Wing:
+    palace = Palace.objects.own(request.user)
+    return get_by_uuid(Wing.objects.within(palace).select_related("palace"), str(uuid))
+
+
+def _show_form(request: PageRequest, wing: Wing, **filled: Any) -> HttpResponse:
+    others = Wing.objects.within(wing.palace).exclude(number=Wing.UNSORTED).exclude(pk=wing.pk)
+    context = {
+        "wing": wing,
+        "kinds": Wing.Kind.choices,
+        "others": sorted(others, key=lambda other: other.name.casefold()),
+        **filled,
+    }
+    bad = "error" in filled or "merge_error" in filled
+    return render(request, "palace/wing_edit.html", context, status=400 if bad else 200)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """
+    Attributes:
+        is_passage: Whether it belongs to the passage in the URL.
+        is_first: Whether that passage begins here.
+    """
+
+    text: str
+    is_passage: bool
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A run of a drawer's text that leads to one place.
+
+    Attributes:
+        url: The fact it supports, or the list of facts if there are several; else empty.
+        name: The facts, as the link's title.
+    """
+
+    url: str
+    name: str
+    pieces: tuple[Piece, ...]
+
+
+@signed_in_page
+def drawer_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
+    palace = Palace.objects.own(request.user)
+    drawer = get_object_or_404(Drawer.objects.within(palace).with_place(), uuid=uuid)
+    before, after = _neighbours(drawer)
+    quotes = evidence_in(drawer)
+    passage = _passage(drawer, request.GET.get("passage", ""))
+    supported = supported_facts(palace, drawer, quotes)
+    context = {
+        "drawer": drawer,
+        "days_left": days_left(drawer.trashed_at) if drawer.trashed_at else None,
+        "runs": text_runs(drawer.text, quotes, passage),
+        "supported": supported,
+        "supported_only": [each.fact for each in supported if each.is_only],
+        "before": before,
+        "after": after,
+        "entities": _entities(drawer),
+        "traces": _traces(drawer),
+    }
+    return render_page_or_part(request, "palace/drawer_detail.html", "drawer", context)
+
+
+@signed_in_page
+def pointer(request: PageRequest, text: str = "") -> HttpResponse:
+    """Redirect to the drawer of a pointer, from the path or `?p=`."""
+    palace = Palace.objects.own(request.user)
+    text = text or request.GET.get("p", "")
+    try:
+        drawer = find_by_pointer(palace, Pointer.parse(text))
+    except BadPointer as error:
+        return show_memory(request, palace, query=text, error=str(error))
+    if drawer is None:
+        raise Http404
+    return redirect(drawer)
+
+
+def _neighbours(drawer: Drawer) -> tuple[Drawer | None, Drawer | None]:
+    """The messages just before and after it in its conversation."""
+    around = with_preview(
+        Drawer.objects.filter(palace=drawer.palace_id)
+        .kept()
+        .filter(source=drawer.source, conversation=drawer.conversation)
+    )
+    same = Q(position=drawer.position)
+    before = around.filter(Q(position__lt=drawer.position) | (same & Q(pk__lt=drawer.pk)))
+    after = around.filter(Q(position__gt=drawer.position) | (same & Q(pk__gt=drawer.pk)))
+    return before.order_by("-position", "-pk").first(), after.order_by("position", "pk").first()
+
+
+def _passage(drawer: Drawer, asked: str) -> tuple[int, int]:
+    """Start and end of the passage `START-END`; zeros if it is none."""
+    span = _SPAN.fullmatch(asked)
+    start, end = map(int, span.groups()) if span else (0, 0)
+    if start >= end or (start == 0 and end >= len(drawer.text)):
+        return 0, 0  # Marking everything marks nothing.
+    return start, min(end, len(drawer.text))
+
+
+def _entities(drawer: Drawer) -> list[Entity]:
+    mentioned = Entity.objects.filter(
+        palace=drawer.palace_id, mentions__palace=drawer.palace_id, mentions__drawer=drawer
+    )
+    return list(mentioned.distinct().order_by("kind", "name")[:MENTIONS_SHOWN])
+
+
+def _traces(drawer: Drawer) -> list[RecollectionTrace]:
+    """Recent recalls with this drawer among their hits, newest first, each question once."""
+    traces = RecollectionTrace.objects.filter(palace=drawer.palace_id)
+    lately = traces.order_by("-created_at", "-pk").values("pk")[:TRACES_SEARCHED]
+    with_it: list[dict[str, Any]] = [{"drawer": str(drawer.uuid)}]
+    found = traces.filter(pk__in=lately, hits__contains=with_it).exclude(query="")
+    found = found.only("query", "created_at")
+    newest = {trace.query: trace for trace in found.order_by("created_at", "pk")}
+    return sorted(newest.values(), key=lambda trace: trace.created_at, reverse=True)[:TRACES_SHOWN]
+
+
+def text_runs(text: str, quotes: Sequence[Evidence], passage: tuple[int, int]) -> list[TextRun]:
+    """Cut the text where quotes and the passage begin and end; the runs joined are the text."""
+    edges = {0, len(text), *passage, *(edge for one in quotes for edge in (one.start, one.end))}
+    cuts = sorted(edge for edge in edges if 0 <= edge <= len(text))
+    linked = [(_link(quotes, span), _piece(text, span, passage)) for span in pairwise(cuts)]
+    return [
+        TextRun(url, name, tuple(piece for _, piece in group))
+        for (url, name), group in groupby(linked, key=lambda pair: pair[0])
+    ]
+
+
+def _link(quotes: Sequence[Evidence], span: tuple[int, int]) -> tuple[str, str]:
+    """URL and title of the facts that these characters support; both empty without facts."""
+    facts = _once_each(one.fact for one in quotes if one.start <= span[0] and span[1] <= one.end)
+    url = facts[0].get_absolute_url() if len(facts) == 1 else "#facts" if facts else ""
+    return url, "; ".join(fact.text for fact in facts[:3])
+
+
+def _piece(text: str, span: tuple[int, int], passage: tuple[int, int]) -> Piece:
+    inside = passage[0] <= span[0] and span[1] <= passage[1]
+    return Piece(text[slice(*span)], inside, inside and span[0] == passage[0])
+
+
+def _once_each(facts: Iterable[Fact]) -> Sequence[Fact]:
+    """One version of each memory."""
+    by_memory = {fact.memory: fact for fact in facts}
+    return list(by_memory.values())

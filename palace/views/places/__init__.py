@@ -1,1 +1,0 @@
-"""The pages of wings, rooms, closets and drawers."""

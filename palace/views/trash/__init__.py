@@ -1,1 +1,0 @@
-"""The trash: moving there, restoring, deleting for good."""

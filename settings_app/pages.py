@@ -1,0 +1,127 @@
+"""What all pages share: sign-in, rendering for htmx, security policy, reports without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, ItemsView
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseForbidden
+from django.shortcuts import render, resolve_url
+from django.utils.cache import patch_vary_headers
+from django.utils.deprecation import MiddlewareMixin
+from django.views.debug import SafeExceptionReporterFilter
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRefresh
+from django_htmx.middleware import HtmxDetails
+
+P = ParamSpec("P")
+Handler = Callable[Concatenate["PageRequest", P], HttpResponseBase]
+
+# The Content-Security-Policy: everything comes from this server, nothing is inline.
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
+
+class ContentSecurityPolicyMiddleware(MiddlewareMixin):
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        response.headers.setdefault("Content-Security-Policy", POLICY)
+        return response
+
+
+class NoVariables(SafeExceptionReporterFilter):
+    """Also where LOCI_DEBUG is on: a key would be in one variable or another of some frame."""
+
+    def is_active(self, request: HttpRequest | None) -> bool:
+        return True
+
+    def get_traceback_frame_variables(self, request: Any, tb_frame: Any) -> ItemsView[str, Any]:
+        return {}.items()
+
+
+def no_variables_in_reports(
+    view: Callable[Concatenate[Any, P], HttpResponseBase],
+) -> Callable[Concatenate[Any, P], HttpResponseBase]:
+    """For views that take a secret, above `sensitive_post_parameters`."""
+
+    @wraps(view)
+    def reporting_less(
+        request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponseBase:
+        request.exception_reporter_filter = NoVariables()
+        return view(request, *args, **kwargs)
+
+    return reporting_less
+
+
+class PageRequest(HttpRequest):
+    """A request of somebody who has signed in."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+def signed_in_page(view: Handler[P]) -> Handler[P]:
+    """For pages that show what is private: sign-in first, and no copy kept by the browser."""
+    return _guarded(view, "GET", "HEAD")
+
+
+def signed_in_form(view: Handler[P]) -> Handler[P]:
+    """For pages that hold a form and take what it sends at the same address."""
+    return _guarded(view, "GET", "HEAD", "POST")
+
+
+def signed_in_action(view: Handler[P]) -> Handler[P]:
+    """For addresses that only do something, when posted to."""
+    return _guarded(view, "POST")
+
+
+def _guarded(view: Handler[P], *methods: str) -> Handler[P]:
+    # With no copy kept, the back button shows neither a part as a page nor a page after sign-out.
+    @never_cache
+    @require_http_methods(list(methods))
+    @wraps(view)
+    def guarded(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if request.user.is_authenticated:
+            return view(request, *args, **kwargs)
+        return _sign_in_first(request)
+
+    return guarded
+
+
+def _sign_in_first(request: PageRequest) -> HttpResponseBase:
+    if request.method == "POST":
+        if request.htmx:
+            # What was typed stays where it is; the page says what to do.
+            return HttpResponseForbidden("You are signed out. Sign in in another tab, then repeat.")
+        return redirect_to_login(resolve_url(settings.LOGIN_REDIRECT_URL))
+    if request.htmx:
+        # A part of a page must not be filled with the sign-in form: reload the whole page.
+        return HttpResponseClientRefresh()
+    return redirect_to_login(request.get_full_path())
+
+
+def render_page_or_part(
+    request: PageRequest, template: str, part: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """`template`, or its partial `part` for htmx; a restored history entry is the whole page."""
+    wants_part = request.htmx and not request.htmx.history_restore_request
+    name = f"{template}#{part}" if wants_part else template
+    response = render(request, name, context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    return response

@@ -1,0 +1,142 @@
+"""Candidates that do not name what they are about: pronouns and amendments."""
+
+from __future__ import annotations
+
+import pytest
+
+from language.english.judging.rules import judge_by_rules
+from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
+from language.facts import Change, Verdict
+from tests.language.facts.extracted import facts, known
+
+
+def resolved(now, *before):
+    """The first candidate of a message, about the person that earlier messages name."""
+    candidate = facts(now)[0]
+    assert has_pronoun_subject(candidate)
+    return resolve_pronoun(candidate, [one.fact for one in reversed(known(*before))])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "text"),
+    [
+        (
+            "My wife Ayaka works at Siemens.",
+            "Her new job is at Bosch, much calmer.",
+            "Ayaka works at Bosch",
+        ),
+        ("My sister Freya lives in Aarhus.", "She's moved to Odense.", "Freya lives in Odense"),
+        ("My brother Anton lives in Graz.", "He's moved to Rome.", "Anton lives in Rome"),
+    ],
+)
+def test_the_person_of_the_last_conversation(before, now, text):
+    candidate = resolved(now, "My sister Eva lives in Ulm. My son Max is nine.", before)
+    assert candidate.text == text
+    assert candidate.subject.name == text.split()[0]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (),
+        ("My brother Anton lives in Graz.",),
+        ("My dog Bella barks.",),
+        ("My sisters Ada and Eva live in Ulm.",),
+    ],
+)
+def test_nobody_where_no_woman_or_more_than_one_was_named(before):
+    assert resolved("She lives in Rome now.", *before) is None
+
+
+def judged(now, *before):
+    """The first judgement that changes anything."""
+    judgements = [judge_by_rules(one, known(*before)) for one in facts(now)]
+    return next((one for one in judgements if one.verdict is not Verdict.NONE), None)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "text"),
+    [
+        ("I live in Rotterdam.", "Sorry, typo: Dordrecht.", "User lives in Dordrecht"),
+        ("I'm 34.", "Scrap that, 35, birthday was last week.", "User is 35 years old"),
+        ("I take 50 mg of sertraline.", "Make that 75 mg, I misread the box.",
+         "User takes 75 mg of sertraline"),
+        ("My rent is 850 euros.", "I misspoke, it's 950 euros.", "User's rent is 950 euros"),
+        ("I work at Siemens.", "Not Siemens but Bosch.", "User works at Bosch"),
+        ("My dog is called Benny.", "Oops, Benno. Autocorrect.", "User has a dog named Benno"),
+        ("My birthday is 3 March.", "Correction: 13 March.", "User's birthday is 13 March"),
+        ("I'm from Bergen.", "Did I say Bergen? I meant Bremen.", "User is from Bremen"),
+        ("I'm allergic to cashews.", "i meant pistachios!!", "User is allergic to pistachios"),
+        ("We have two cats.", "I said two cats earlier, it's three.", "User has three"),
+    ],
+)  # fmt: skip
+def test_a_correction_takes_the_place_of_the_closest_fact_of_its_kind(before, now, text):
+    judgement = judged(now, before)
+    assert (judgement.verdict, judgement.change) == (Verdict.UPDATE, Change.CORRECTION)
+    assert judgement.text.startswith(text)
+    assert judgement.candidate.predicate == judgement.fact.predicate
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "text"),
+    [
+        ("I weigh 82 kg.", "I'm down to 76 kg!", "User weighs 76 kg"),
+        ("My rent is 850 euros.", "The rent went up to 920.", "User's rent is 920 euros"),
+        ("I run 5 km every morning.", "I'm up to 8 km every morning now.",
+         "User runs 8 km every morning"),
+        ("I go swimming every Tuesday.", "My swimming day is Thursday now.",
+         "User goes swimming every Thursday"),
+    ],
+)  # fmt: skip
+def test_a_new_figure_ends_the_one_with_its_unit_or_topic(before, now, text):
+    judgement = judged(now, before)
+    assert (judgement.verdict, judgement.change) == (Verdict.UPDATE, Change.SHIFT)
+    assert judgement.text == text
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("I'm on a keto diet.", "I'm done with keto."),
+        ("I drive an Opel.", "We got rid of the Opel."),
+        ("I work at Acme as a tester.", "I handed in my notice at Acme."),
+        ("I smoke.", "Back when I still smoked I coughed all day."),
+        ("I'm married to Piet.", "Since the divorce I sleep badly."),
+        ("I'm married to Piet.", "Since Piet died I cook for one."),
+        ("I plan to move to Lisbon.", "We're not moving to Lisbon."),
+    ],
+)
+def test_what_is_given_up_is_deleted(before, now):
+    assert judged(now, before).verdict is Verdict.DELETE
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("I live in Berlin.", "No, Python."),
+        ("I live in Berlin.", "Sorry, 45 minutes."),
+        ("I weigh 82 kg.", "The train takes 45 minutes now."),
+        ("My sister Anna lives in Rome.", "Correction: 13 March."),
+        ("I smoke.", "My sister Anna quit smoking."),
+        ("I live in Berlin.", "Pim is 1.18 m tall."),
+    ],
+)
+def test_what_fits_no_fact_changes_none(before, now):
+    judgement = judged(now, before)
+    assert judgement is None or judgement.fact is None
+
+
+def test_the_latest_of_several_is_meant():
+    judgement = judged("Sorry, typo: Dordrecht.", "I'm from Bergen.", "I live in Rotterdam.")
+    assert judgement.fact.object == "Rotterdam"
+
+
+def test_a_plan_brought_forward_keeps_its_name_and_gets_its_day():
+    judgement = judged(
+        "They've brought the shoulder operation forward, it's on 28 July now.",
+        "My shoulder operation is on 12 August.",
+    )
+    # A later day never was so, and can have no end before it began.
+    assert (judgement.verdict, judgement.change) == (Verdict.UPDATE, Change.CORRECTION)
+    assert judgement.text == "User has a shoulder operation on 28 July"
+    assert judgement.candidate.valid_from.day == 28

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from language.english.topics.wings import areas
+from language.extraction import WingFound
+from language.transcripts import Turn
+from tests.conversations import START
+from tests.language.conversations import FRIENDS, PORTO, SHED, asked, between, read
+
+
+@pytest.mark.parametrize(
+    ("question", "area"),
+    [
+        ("What can I cook with leeks and leftover rice tonight?", "Cooking & food"),
+        ("Which neighbourhood of Naples is best to stay in for a weekend?", "Travel"),
+        ("My knee hurts after running, should I see a doctor?", "Health & fitness"),
+        ("How do I get rid of moss in the lawn?", "Home & garden"),
+        ("Can I deduct my home office in my tax return?", "Money & taxes"),
+        ("How do I answer questions about my weaknesses in a job interview?", "Work & career"),
+        ("Why does my Python script raise a KeyError?", "Software & computers"),
+        ("Please correct the grammar of this sentence for me.", "Writing & language"),
+        ("Write a story in which a dragon loses its fire.", "Stories & role play"),
+        ("Why do stars twinkle and planets do not?", "Science & nature"),
+        ("How do I compute the derivative of a product?", "Maths & statistics"),
+        ("Which series should we watch after the last season of that show?", "Film, TV & music"),
+        ("My puppy chews the furniture when we are out.", "Pets & animals"),
+        ("Who were the emperors of Rome after Augustus?", "History & politics"),
+        ("How do I get more customers for my small online shop?", "Business & marketing"),
+        ("I feel anxious every Sunday evening and cannot sleep.", "Mind & feelings"),
+        ("What games can we play at my son's birthday party?", "Events & celebrations"),
+        ("How often do I change the oil of my car?", "Cars & transport"),
+    ],
+)
+def test_a_question_lands_in_its_area(question, area):
+    wing = read(asked(question, "Good question! Let me think about that.")).wing
+    assert (wing.kind, wing.name) == ("topic", area)
+
+
+@pytest.mark.parametrize("text", ["Hello there!", "ok", "asdf qwer", "🎉", "lol same"])
+def test_what_is_about_nothing_is_everyday_talk(text):
+    assert read(asked(text)).wing == WingFound("topic", "Everyday talk")
+
+
+def test_two_people_have_one_wing_whoever_comes_first():
+    one = read(FRIENDS).wing
+    other = read(between("Philippa", "Nadia", "Hi Nadia, how are you?", "Well, and you?")).wing
+    assert one == other
+    assert (one.kind, one.name) == ("person", "Nadia & Philippa")
+    assert "Philippa & Nadia" in one.aliases
+
+
+def test_two_people_have_their_wing_also_where_only_one_is_in_the_window():
+    wing = read(FRIENDS[:1], speakers=("Nadia", "Philippa")).wing
+    assert wing.name == "Nadia & Philippa"
+
+
+def test_a_named_person_and_the_user_have_the_persons_wing():
+    window = [
+        Turn("1", "user", "Did you sell the boat?", START),
+        Turn("2", "user", "Not yet, somebody comes on Friday.", START, "Derek"),
+    ]
+    assert read(window).wing == WingFound("person", "Derek")
+
+
+def test_the_users_own_name_is_no_subject():
+    window = [
+        Turn("1", "user", "How do I get rid of moss in the lawn?", START, "Nadia"),
+        Turn("2", "assistant", "Rake it out and add lime.", START, "Claude"),
+    ]
+    assert read(window).wing.name == "Home & garden"
+
+
+def test_a_known_subject_is_reused_where_it_is_named():
+    known = (WingFound("project", "Efoil rebuild", ("efoil-rebuild", "efoil")),)
+    window = asked(
+        "The efoil motor runs hot.",
+        "Check the current.",
+        "The efoil draws 90 amps at full throttle.",
+        "That is too much.",
+    )
+    assert read(window, wings=known).wing == known[0]
+    assert read(SHED, wings=known).wing.name == "Home & garden"
+    assert read(SHED, wings=known, title="Efoil rebuild, again").wing == known[0]
+
+
+def test_a_subject_named_in_passing_is_not_what_it_is_about():
+    known = (WingFound("person", "Tobias"),)
+    window = asked("Tobias asks: how do I get rid of moss in the lawn?", "Rake it out.")
+    assert read(window, wings=known).wing.name == "Home & garden"
+
+
+def test_a_renamed_area_takes_nothing_by_its_new_name():
+    known = (WingFound("topic", "Porto", ("travel",)),)
+    assert read(PORTO, wings=known).wing.name == "Travel"
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("Efoil rebuild", "Efoil rebuild"), ("The Harbour Mill Project", "Harbour Mill project")],
+)
+def test_a_project_in_the_title_has_its_wing(title, name):
+    assert read(SHED, title=title).wing == WingFound("project", name)
+
+
+@pytest.mark.parametrize("title", ["School project", "Project ideas", "Python project", "Shed"])
+def test_any_project_is_no_wing(title):
+    assert read(SHED, title=title).wing.kind == "topic"
+
+
+def test_a_named_agent_has_its_wing_and_a_program_has_none():
+    assert read(SHED, agent="Gardener Gus").wing == WingFound("agent", "Gardener Gus")
+    for program in ("", "assistant", "gpt-4o", "Claude 3.5 Sonnet", "ChatGPT"):
+        assert read(SHED, agent=program).wing.kind == "topic"
+
+
+def test_the_order_of_mining_does_not_matter():
+    windows = [SHED, PORTO, FRIENDS]
+    alone = [read(window).wing for window in windows]
+    for order in itertools.permutations(range(3)):
+        wings: tuple[WingFound, ...] = ()
+        for at in order:
+            wing = read(windows[at], wings=wings).wing
+            assert wing == alone[at]
+            wings = (*wings, wing)
+
+
+def test_areas_are_few_and_well_described():
+    assert 20 <= len(areas()) <= 32
+    assert len({area.name for area in areas()}) == len(areas())
+    for area in areas():
+        assert len(area.examples) >= 8
+        assert len(area.words) >= 10
