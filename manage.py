@@ -8,8 +8,6 @@ import errno
 import os
 import sys
 
-from isolation import reach
-
 try:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
@@ -18,6 +16,7 @@ except ModuleNotFoundError:
 
 from config import embedded, preconditions
 from config.preconditions import wait_for_database
+from isolation import reach
 
 # These need no database, or see to it themselves.
 WITHOUT_SERVICES = {
