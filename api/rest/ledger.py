@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from language.storable import ID_LENGTH
-from palace.working.ledger import INJECTED, LedgerEntry, Ledger
+from palace.working.ledger import INJECTED, Ledger, LedgerEntry
 
 TAG = ["ledger"]
 

@@ -31,7 +31,7 @@ from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Palace, Room
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
-from palace.working.ledger import LedgerEntry, Ledger, within
+from palace.working.ledger import Ledger, LedgerEntry, within
 from settings_app.models import settings_of
 from settings_app.pages import (
     PageRequest,

@@ -23,7 +23,7 @@ from palace.recall.carried_context import (
 )
 from palace.recall.context_builder import Packable, PackableTurn, Packed, pack
 from palace.recall.facts import RecalledFact
-from palace.working.ledger import LedgerEntry, Ledger, within
+from palace.working.ledger import Ledger, LedgerEntry, within
 
 logger = logging.getLogger(__name__)
 
@@ -262,7 +262,9 @@ def _only_new(
     )
 
 
-def _duplicates(visible: Mapping[str, LedgerEntry], entries: Sequence[LedgerEntry]) -> frozenset[int]:
+def _duplicates(
+    visible: Mapping[str, LedgerEntry], entries: Sequence[LedgerEntry]
+) -> frozenset[int]:
     """Indices of the entries that the model can already see with the same text."""
     return frozenset(
         place
@@ -275,7 +277,9 @@ def _indices_without(all_of_them: Sequence[object], places: Collection[int]) -> 
     return [place for place in range(len(all_of_them)) if place not in places]
 
 
-def _removed(entries: Mapping[str, LedgerEntry], turn: int, kept: Collection[str]) -> Iterator[LedgerEntry]:
+def _removed(
+    entries: Mapping[str, LedgerEntry], turn: int, kept: Collection[str]
+) -> Iterator[LedgerEntry]:
     """Entries that the model can no longer see; entries of later messages are left alone."""
     for item, entry in entries.items():
         if item not in kept and entry.turn is not None and entry.turn <= turn:

@@ -113,7 +113,9 @@ class Ledger:
         """
         self.change(marked=entries)
 
-    def change(self, *, marked: Collection[LedgerEntry] = (), gone: Collection[LedgerEntry] = ()) -> None:
+    def change(
+        self, *, marked: Collection[LedgerEntry] = (), gone: Collection[LedgerEntry] = ()
+    ) -> None:
         """Mark some items and remove others, atomically.
 
         Args:

@@ -20,7 +20,7 @@ from palace.pipeline import mine
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.working.ledger import LedgerEntry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.chat.failures import Gate
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory

@@ -20,7 +20,7 @@ from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from palace.storage.own_output import BLOCK_START
-from palace.working.ledger import LedgerEntry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import EVERYTHING
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 

@@ -22,7 +22,7 @@ from palace.models import (
 )
 from palace.recall.carried_context import drawer_entry, fact_entry
 from palace.recall.evaluation import expect
-from palace.working.ledger import LedgerEntry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from settings_app.api_keys import ApiKey, issue
 from tests.factories import rows_of_palace
 from tests.knowledge.dreaming.conftest import proposed

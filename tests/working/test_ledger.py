@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from palace.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
-from palace.working.ledger import INJECTED, LedgerEntry, Ledger, within
+from palace.working.ledger import INJECTED, Ledger, LedgerEntry, within
 
 TURNS = st.integers(0, 60)
 

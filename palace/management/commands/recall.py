@@ -42,10 +42,10 @@ class Command(PalaceCommand):
         )
         parser.add_argument("--json", action="store_true", help="For programs.")
 
-    def handle(self, *, question: str, user: str, **options: Any) -> None:
+    def handle(self, *, question: str, user: str, subject: str, **options: Any) -> None:
         try:
             found = recall(
-                palace_of(user),
+                palace_of(user, subject),
                 RecallRequest(
                     question,
                     top_k=options["top_k"],

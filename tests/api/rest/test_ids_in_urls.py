@@ -9,7 +9,7 @@ import pytest
 from language.slugs import slug_of
 from language.storable import storable_id
 from palace.models import Drawer, Palace
-from palace.working.ledger import LedgerEntry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.api.rest.conftest import client_of
 from tests.factories import (
     DrawerFactory,

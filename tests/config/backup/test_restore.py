@@ -15,7 +15,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from config.backup.archive import writing
 from config.backup.tools import server_of
 from palace.models import Drawer, Palace
-from palace.working.ledger import LedgerEntry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import LISBON
 
 pytestmark = pytest.mark.django_db(transaction=True)
