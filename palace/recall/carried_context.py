@@ -21,6 +21,7 @@ class Excerpt:
 
     drawer: Drawer
     passage: tuple[int, int]
+    note: str = ""
 
     @property
     def pointer(self) -> Pointer:
@@ -91,7 +92,7 @@ def _drawers(palace: Palace, entries: Mapping[str, LedgerEntry]) -> dict[str, _L
         entry = entries[wanted[drawer.uuid]]
         if is_unchanged(entry, drawer_entry(drawer, None)):
             span = entry.span or (0, len(drawer.text))
-            lines[entry.item] = drawer.uuid, Excerpt(drawer, span)
+            lines[entry.item] = drawer.uuid, Excerpt(drawer, span, entry.told)
     return lines
 
 

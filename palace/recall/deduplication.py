@@ -191,7 +191,7 @@ def _match(
     conversation: ConversationState,
 ) -> _Matches:
     hit_entries = [
-        replace(drawer_entry(hit.drawer, conversation.turn), place=place)
+        replace(drawer_entry(hit.drawer, conversation.turn), place=place, told=hit.note)
         for place, hit in enumerate(hits)
     ]
     fact_entries = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -29,6 +29,7 @@ from palace.recall.deduplication import (
 )
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
+from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import array_literal, columns, read_instance, union
 from palace.recall.request import (
@@ -74,6 +75,8 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     if is_opening:
         most = min(context.recipe.opening, context.limit)
         hits = latest_hits(palace, request, most)
+    hits, successors = _mark_outdated(palace, request, context, hits)
+    known = _with_successors(known, successors, context.recipe.facts if request.with_facts else 0)
     uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
     shares, budget = context.recipe.shares, request.budget_tokens
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
@@ -109,6 +112,25 @@ def _known(
         run=request.run,
         limit=context.recipe.facts,
     )
+
+
+def _mark_outdated(
+    palace: Palace, request: RecallRequest, context: RequestContext, hits: Sequence[Hit]
+) -> tuple[tuple[Hit, ...], list[RecalledFact]]:
+    """The hits with what of them no longer holds, and the facts that hold instead."""
+    scope = Scope(context.now, request.as_of, request.agent, request.run)
+    outdated, successors = find_outdated(palace, [hit.drawer for hit in hits], scope)
+    marked = (replace(hit, outdated=outdated.get(hit.drawer.pk)) for hit in hits)
+    return tuple(marked) if outdated else tuple(hits), successors
+
+
+def _with_successors(
+    known: list[RecalledFact], successors: list[RecalledFact], limit: int
+) -> list[RecalledFact]:
+    """The facts, with those that outdate a hit first, so that they stay within the budget."""
+    present = {one.fact.pk for one in known}
+    new = [one for one in successors if one.fact.pk not in present]
+    return [*new, *known][:limit]
 
 
 def _is_opening(
