@@ -35,7 +35,8 @@ def test_an_owner_sees_nothing_of_another(plain, bob):
     key, bobs = add_one(plain, "User likes Python"), Memory(bob)
     assert bobs.get(key) is None
     assert bobs.search("Python", user_id="alice") == {"results": []}
-    for call in (bobs.delete, bobs.history, lambda key: bobs.update(key, "mine")):
+    assert bobs.history(key) == []
+    for call in (bobs.delete, lambda key: bobs.update(key, "mine")):
         with pytest.raises(NotFoundError):
             call(key)
     bobs.reset()
@@ -47,7 +48,8 @@ def test_one_bound_to_a_palace_knows_no_other(plain, alice):
     kept = plain.add("User likes Python", user_id="anna")["results"][0]["id"]
     bound = Memory(alice, subject="bert")
     assert bound.get(kept) is None
-    for call in (bound.history, bound.delete, lambda key: bound.update(key, "Taken over")):
+    assert bound.history(kept) == []
+    for call in (bound.delete, lambda key: bound.update(key, "Taken over")):
         with pytest.raises(NotFoundError):
             call(kept)
     for call in (
@@ -72,7 +74,8 @@ def test_one_bound_to_a_palace_knows_no_other(plain, alice):
 )
 def test_an_id_of_nothing_is_not_found(plain, key):
     assert plain.get(key) is None
-    for call in (plain.delete, plain.history, lambda key: plain.update(key, "text")):
+    assert plain.history(key) == []
+    for call in (plain.delete, lambda key: plain.update(key, "text")):
         with pytest.raises(NotFoundError, match="There is no memory") as caught:
             call(key)
         assert caught.value.code == "not_found"

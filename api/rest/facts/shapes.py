@@ -221,7 +221,8 @@ class MemoryItemShown(Shape):
 
 
 class MemoryFound(MemoryItemShown):
-    score = serializers.FloatField(help_text="(1 + cosine) / 2, from 0 to 1.")
+    score = serializers.FloatField(help_text="(1 + similarity) / 2, from 0 to 1.")
+    similarity = serializers.FloatField(help_text="The cosine, from -1 to 1.")
 
 
 class MemoryItems(Shape):

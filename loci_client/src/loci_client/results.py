@@ -16,7 +16,8 @@ class MemoryItem(TypedDict):
         memory: The full statement, in the third person.
         hash: MD5 of `memory`, in hexadecimal.
         metadata: As given to `add`.
-        score: (1 + cosine of the texts' vectors) / 2, from 0 to 1; of search only.
+        score: (1 + `similarity`) / 2, from 0 to 1; of search only.
+        similarity: The cosine of the texts' vectors; of search only.
         created_at: When the memory was created; `updated_at`: when it got this text.
         user_id, agent_id, run_id: None if it belongs to none.
         valid_from, valid_to: When it is true; None: unknown, or no end.
@@ -27,6 +28,7 @@ class MemoryItem(TypedDict):
     hash: str
     metadata: dict[str, Any]
     score: NotRequired[float]
+    similarity: NotRequired[float]
     created_at: str
     updated_at: str
     user_id: str | None
