@@ -39,6 +39,7 @@ class Transcript:
         external_id: The conversation's id at that source.
         title: What the source calls it; may be empty.
         agent: The named agent that took part, where there was one.
+        only_for: The one agent that may find the messages; empty: every agent.
     """
 
     source: str
@@ -46,3 +47,4 @@ class Transcript:
     title: str
     turns: tuple[Turn, ...]
     agent: str = ""
+    only_for: str = ""

@@ -33,6 +33,8 @@ _INTRODUCTION = (
 _HEAD = f"{_INTRODUCTION} {UNSEALED}\n"
 # Blocks in old traces have no seal.
 _ANY_HEAD = re.compile(rf"{re.escape(_INTRODUCTION)}(?: Seal: [0-9a-f]{{{SEAL_LENGTH}}})?\n")
+# Ends the line of a fact that must not be acted on without permission.
+ASK_FIRST = "Ask the user first, each time."
 _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
 # Budget shares of the tiers before leftovers are redistributed: 30, 50 and 20 %, as the memory
 # service specifies. `count_tokens` overestimates by a quarter, more than the factor of 1.15
@@ -55,7 +57,11 @@ class Packable(Protocol):
 
 @runtime_checkable
 class PackableFact(Protocol):
-    """A fact; `dates` is its validity as shown, such as "until May 2024", or empty."""
+    """A fact.
+
+    `dates` is its validity as shown, such as "until May 2024", or empty; `asks_first` says whether
+    an assistant must ask the user before it acts on the fact.
+    """
 
     @property
     def memory(self) -> UUID: ...
@@ -65,6 +71,8 @@ class PackableFact(Protocol):
     def text(self) -> str: ...
     @property
     def dates(self) -> str: ...
+    @property
+    def asks_first(self) -> bool: ...
 
 
 class PackableTurn(Protocol):
@@ -295,7 +303,8 @@ def _result(
 def fact_line(fact: PackableFact) -> str:
     cited = f"[{fact.pointer}] " if fact.pointer else ""
     dates = f" ({on_one_line(fact.dates)})" if fact.dates else ""
-    return f"- {cited}{on_one_line(fact.text)}{dates}"
+    permission = f" ({ASK_FIRST})" if fact.asks_first else ""
+    return f"- {cited}{on_one_line(fact.text)}{dates}{permission}"
 
 
 def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:

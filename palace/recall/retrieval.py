@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -18,6 +18,7 @@ import numpy as np
 from django.db import connection, models
 
 from language.english.questions import is_plain, subject_of
+from language.storable import storable_id
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.models.opening import in_its_palace
 from palace.recall.candidates import Candidates, find_candidates
@@ -66,6 +67,7 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         UnknownRecipe: no recipe has that name.
     """
     started = time.perf_counter()
+    request = _without_other_agents(palace, request)
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
     found = search(palace, request, context)
@@ -95,6 +97,14 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     if request.store_trace:
         keep_trace(palace, found.question, context.recipe, found.scored, recollection, known, block)
     return recollection
+
+
+def _without_other_agents(palace: Palace, request: RecallRequest) -> RecallRequest:
+    if not request.agent:
+        return request
+    hidden = Drawer.objects.within(palace).of_other_agents(storable_id(request.agent))
+    keys = hidden.order_by().values_list("pk", flat=True)
+    return replace(request, exclude_ids=[*request.exclude_ids, *keys])
 
 
 def _known(
