@@ -372,3 +372,25 @@ def test_the_sentence_about_the_scope_is_the_contracts(plain):
     with pytest.raises(PalaceError) as caught:
         plain.get_all()
     assert str(caught.value) == NEEDED
+
+
+def test_words_and_facts_told_with_an_agent_stay_with_it(plain, alice):
+    words = "The spare key lies under the blue flowerpot. I live in Porto."
+    plain.add(words, user_id="nora", agent_id="butler")
+    [kept] = Drawer.objects.filter(palace__subject="nora")
+    assert (kept.text, kept.agent) == (words, "butler")
+    asked = {"query": "Where does the user live?", "user_id": "nora"}
+    assert texts(plain.search(**asked)) == texts(plain.search(**asked, agent_id="butler"))
+    assert plain.search(**asked, agent_id="cook") == {"results": []}
+    assert plain.delete_all(user_id="nora", agent_id="cook") == 0
+    assert plain.delete_all(user_id="nora", agent_id="butler") == 1
+    kept.refresh_from_db()
+    assert kept.trashed_at
+
+
+def test_an_agent_told_again_under_one_id_keeps_the_first(plain):
+    message = {"role": "user", "content": "I live in Porto."}
+    plain.add([message], agent_id="butler", run_id="r1")
+    plain.add([message], agent_id="cook", run_id="r1")
+    agents = Drawer.objects.order_by("pk").values_list("agent", flat=True)
+    assert list(agents) == ["butler", "cook"], "Two messages, each with its agent."
