@@ -77,5 +77,5 @@ def is_public(address: str) -> bool:
 def not_allowed(host: str) -> str:
     return (
         f"{host} is in this server's own network, which is not allowed for your own models. Use a "
-        "public address, or ask whoever runs Loci to allow it (LOCI_PRIVATE_PROVIDERS)."
+        "public address, or ask the administrator to allow it (LOCI_PRIVATE_PROVIDERS)."
     )

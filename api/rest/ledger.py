@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from language.storable import ID_LENGTH
-from palace.working.ledger import INJECTED, Entry, Ledger
+from palace.working.ledger import INJECTED, Ledger, LedgerEntry
 
 TAG = ["ledger"]
 
@@ -91,7 +91,7 @@ class MarkView(StepView):
     def post(self, request: Request, conversation_id: str) -> Response:
         """Mark an item as in the prompt; idempotent."""
         params = self.read(ItemMarked)
-        entry = Entry(params["item"], params["value"])
+        entry = LedgerEntry(params["item"], params["value"])
         Ledger(self.palace_made(self.user(params)), conversation_id).mark(entry)
         return _shown(entry.item, entry)
 
@@ -110,6 +110,6 @@ class EvictView(StepView):
         return Response({"item": params["item"], "evicted": bool(gone)})
 
 
-def _shown(item: str, entry: Entry | None) -> Response:
+def _shown(item: str, entry: LedgerEntry | None) -> Response:
     value = None if entry is None else entry.value
     return Response({"item": item, "injected": entry is not None, "value": value})

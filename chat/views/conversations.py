@@ -31,7 +31,7 @@ from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Palace, Room
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
-from palace.working.ledger import Entry, Ledger, within
+from palace.working.ledger import Ledger, LedgerEntry, within
 from settings_app.models import settings_of
 from settings_app.pages import (
     PageRequest,
@@ -296,7 +296,7 @@ class Shown:
         left: For so many more messages it stays, if they are short; None: until it is taken out.
     """
 
-    entry: Entry
+    entry: LedgerEntry
     carried: Carried | None
     since: Message | None
     left: int | None
@@ -330,7 +330,7 @@ def conversation_ledger(request: PageRequest, uuid: UUID) -> HttpResponse:
     return render(request, "chat/ledger.html", context)
 
 
-def _shown(conversation: Conversation, entries: dict[str, Entry]) -> list[Shown]:
+def _shown(conversation: Conversation, entries: dict[str, LedgerEntry]) -> list[Shown]:
     """What the next reply would find before it, the newest first."""
     said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
     current = said.current().exclude(text="").order_by("-position")
@@ -343,13 +343,13 @@ def _shown(conversation: Conversation, entries: dict[str, Entry]) -> list[Shown]
     others = [
         entry for entry in visible.values() if not entry.item.startswith((DRAWER_ITEM, FACT_ITEM))
     ]
-    rows: list[tuple[Entry, Carried | None]] = [(each.entry, each) for each in carried]
+    rows: list[tuple[LedgerEntry, Carried | None]] = [(each.entry, each) for each in carried]
     rows += [(entry, None) for entry in sorted(others, key=lambda entry: entry.item)]
     return _rows(rows, latest, turn)
 
 
 def _rows(
-    entries: Sequence[tuple[Entry, Carried | None]], latest: Sequence[Message], turn: int
+    entries: Sequence[tuple[LedgerEntry, Carried | None]], latest: Sequence[Message], turn: int
 ) -> list[Shown]:
     by_position = {message.position: message for message in latest}
     return [

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -37,6 +38,7 @@ class Remembered:
         why: The signals that spoke most for it, in words.
         cited: Whether the reply names its pointer.
         again: Whether the model had it before it already.
+        outdated_since: When a fact that it tells ended; None if none has.
     """
 
     pointer: str
@@ -44,6 +46,7 @@ class Remembered:
     why: str
     cited: bool
     again: bool = False
+    outdated_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +188,14 @@ def _versions(given: Iterable[dict[str, Any]], facts: dict[str, Fact]) -> tuple[
 
 
 def _remembered(hit: dict[str, Any], drawer: Drawer | None, text: str) -> Remembered:
+    since = hit.get("outdated_since")
     return Remembered(
         pointer=str(drawer.pointer) if drawer else hit["pointer"],
         drawer=drawer,
         why=_why(hit.get("signals", {})),
         cited=_is_cited(hit["pointer"], text),
         again=hit.get("cut") == SHOWN,
+        outdated_since=datetime.fromisoformat(since) if since else None,
     )
 
 

@@ -33,6 +33,7 @@ from palace.models import (
     Drawer,
     DrawerQuerySet,
     EmbeddingSpace,
+    Entity,
     Episode,
     Evidence,
     Fact,
@@ -59,6 +60,7 @@ __all__ = [
     "delete_fact",
     "delete_facts",
     "delete_palace",
+    "delete_unused_palace",
     "only_sources_of",
     "purge_expired",
     "purge_words",
@@ -93,6 +95,16 @@ def delete_palace(palace: Palace) -> None:
         # The lock waits for concurrent writers, which then find the palace gone.
         for locked in Palace.objects.select_for_update().filter(pk=palace.pk):
             locked.delete()
+
+
+def delete_unused_palace(palace: Palace) -> None:
+    """Delete a palace that holds nothing and into which nothing is being imported."""
+    kinds = (Room, Fact, Entity, Episode, ImportJob)
+    with transaction.atomic():
+        # The lock waits for concurrent writers, and lets no other begin.
+        for locked in Palace.objects.select_for_update().filter(pk=palace.pk):
+            if not any(kind._default_manager.filter(palace=locked).exists() for kind in kinds):
+                locked.delete()
 
 
 def close_account(user: User) -> Receipt:

@@ -160,6 +160,7 @@ class _Shown:
     drawer: Drawer
     pointer: Pointer
     passage: tuple[int, int]
+    note: str = ""
 
 
 def scrub_traces(palace: Palace, drawers: Sequence[Drawer]) -> None:

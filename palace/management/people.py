@@ -27,20 +27,39 @@ class PalaceCommand(BaseCommand):
 def add_user_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--user",
+        "--owner",
+        dest="user",
         default="",
         metavar="NAME_OR_EMAIL",
         help="Whose palace; without it the owner's.",
     )
+    parser.add_argument(
+        "--subject",
+        default="",
+        metavar="USER_ID",
+        help="The palace that the user's programs keep for this person; else the user's own.",
+    )
 
 
-def palace_of(name: str) -> Palace:
-    """The own palace of the user with this name or address; of the owner for an empty one.
+def palace_of(name: str, subject: str = "") -> Palace:
+    """The palace of the user with this name or address; of the owner for an empty one.
 
     From here on the command reaches the palaces of that user.
+
+    Args:
+        subject: The person that the user's programs keep the palace for; the user if empty.
+
+    Raises:
+        CommandError: there is no such user, or no such palace.
     """
     user = user_of(name)
     reach.enter(Reach(owner=user.pk))
-    return Palace.objects.own(user)
+    if not subject:
+        return Palace.objects.own(user)
+    palace = Palace.objects.filter(owner=user, subject=subject).first()
+    if palace is None:
+        raise CommandError(f"{user} keeps no palace for {subject!r}.")
+    return palace
 
 
 def user_of(name: str) -> User:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,8 @@ BEST_WITH_NEIGHBOURS = 100
 UNINFORMATIVE_SHARE = 10
 # Semantic candidates taken from each period that the question names.
 BEST_IN_PERIOD = 100
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC) - datetime.resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +75,116 @@ class Candidates:
         return keys[keys > 0]
 
 
+@dataclass(frozen=True, slots=True)
+class DrawerFilter:
+    """Which drawers may be hits. It applies before the best are taken, so that it costs no hits.
+
+    Attributes:
+        only: Keys of the drawers to choose from, ascending; None: all.
+        until: Ignore what was said later.
+        without: Keys of drawers that are already in the prompt, ascending. They stay candidates,
+            because adjacent messages are judged by them, and others take their places.
+        hidden: Keys of drawers that the caller may not find, ascending.
+    """
+
+    only: Ids | None = None
+    until: datetime | None = None
+    without: Ids = field(default_factory=NO_KEYS.copy)
+    hidden: Ids = field(default_factory=NO_KEYS.copy)
+
+    @property
+    def is_limited(self) -> bool:
+        return self.only is not None or self.until is not None or len(self.hidden) > 0
+
+    def limit(self, palace: Palace, index: PalaceIndex | None, drawers: Ids) -> Ids:
+        """Those of the drawers, which ascend, that may be candidates."""
+        if self.only is not None:
+            drawers = drawers[isin_sorted(drawers, self.only)]
+        if len(self.hidden):
+            drawers = drawers[~isin_sorted(drawers, self.hidden)]
+        if self.until is None:
+            return drawers
+        if index is None:
+            return _said_until(palace, drawers, self.until)
+        rows = index.rows_of(drawers)
+        return index.keys[rows[index.said_at[rows] <= self.until.timestamp()]]
+
+
 def find_candidates(
-    palace: Palace, query: Query, meaning: Meaning, words: Words, *, best_each: int = BEST_EACH
+    palace: Palace,
+    query: Query,
+    meaning: Meaning,
+    words: Words,
+    *,
+    best_each: int = BEST_EACH,
+    allowed: DrawerFilter | None = None,
 ) -> Candidates:
     """Collect the best drawers by meaning and by keywords, and their adjacent messages.
 
     Args:
         best_each: Number of candidates from each of the two rankings.
+        allowed: By default, what was said until the question's `as_of`.
     """
+    allowed = allowed or DrawerFilter(until=query.as_of)
     uninformative = NO_KEYS if query.intent.asks_asked else meaning.uninformative
-    best = _best_of_both(meaning, words, best_each, uninformative)
+    if allowed.is_limited:
+        meaning, words = _limited(palace, meaning, words, allowed)
+    best = _best_of_both(meaning, words, best_each, uninformative, allowed.without)
     for period in query.time.periods:
-        best = union(best, _best_within(meaning, palace, period.start, period.end))
-    closest = _best_of_both(
-        meaning, words, min(best_each // 2, BEST_WITH_NEIGHBOURS), uninformative
-    )
+        within = _best_within(meaning, palace, period.start, period.end, allowed)
+        best = union(best, within)
+    with_neighbours = min(best_each // 2, BEST_WITH_NEIGHBOURS)
+    closest = _best_of_both(meaning, words, with_neighbours, uninformative, allowed.without)
     reach = np.where(isin_sorted(best, closest), 2, 1)
     index = meaning.index or load_around(palace.pk, best, reach)
-    return _load(palace, query, index, _rows_with_neighbours(index, best, closest, query.as_of))
+    return _load(palace, query, index, _rows_with_neighbours(palace, index, best, closest, allowed))
 
 
-def _best_of_both(meaning: Meaning, words: Words, number: int, uninformative: Ids) -> Ids:
-    """The best of each ranking, ascending; uninformative drawers displace no others."""
-    return union(
-        *_best_and_few_uninformative(meaning.drawers, meaning.best, number, uninformative),
-        *_best_and_few_uninformative(words.drawers, words.scores, number, uninformative),
+def _limited(
+    palace: Palace, meaning: Meaning, words: Words, allowed: DrawerFilter
+) -> tuple[Meaning, Words]:
+    """Both rankings, of possible candidates alone.
+
+    A large palace is searched again: few of the drawers compared so far may be among them.
+    """
+    if meaning.vector_query:
+        until = min(allowed.until or LAST_MOMENT, LAST_MOMENT) + datetime.resolution
+        meaning = meaning.with_all(
+            closest_by_bits(
+                meaning.vector_query,
+                without_trash=True,
+                period=(FIRST_MOMENT, until),
+                only=allowed.only,
+                without=allowed.hidden,
+            )
+        )
+    index = meaning.index
+    return (
+        meaning.limited_to(allowed.limit(palace, index, meaning.drawers)),
+        words.limited_to(allowed.limit(palace, index, words.drawers)),
     )
+
+
+def _best_of_both(
+    meaning: Meaning, words: Words, number: int, uninformative: Ids, without: Ids
+) -> Ids:
+    """The best of each ranking, ascending; uninformative drawers displace no others.
+
+    Args:
+        without: Keys of drawers that displace no others either, ascending.
+    """
+    rankings = [(meaning.drawers, meaning.best), (words.drawers, words.scores)]
+    if len(without):
+        others = [(keys, ~isin_sorted(keys, without)) for keys, _ in rankings]
+        rankings += [
+            (keys[other], scores[other])
+            for (keys, other), (_, scores) in zip(others, rankings, strict=True)
+        ]
+    parts = (
+        _best_and_few_uninformative(drawers, scores, number, uninformative)
+        for drawers, scores in rankings
+    )
+    return union(*chain.from_iterable(parts))
 
 
 def _best_and_few_uninformative(
@@ -124,14 +211,23 @@ def _best(drawers: Ids, scores: Scores, number: int) -> Ids:
     return drawers[np.argpartition(scores, -number)[-number:]]
 
 
-def _best_within(meaning: Meaning, palace: Palace, start: datetime, end: datetime) -> Ids:
+def _best_within(
+    meaning: Meaning, palace: Palace, start: datetime, end: datetime, allowed: DrawerFilter
+) -> Ids:
     if meaning.vector_query:  # The period may contain too many drawers to compare them all.
-        within = closest_by_bits(meaning.vector_query, without_trash=True, period=(start, end))
+        within = closest_by_bits(
+            meaning.vector_query,
+            without_trash=True,
+            period=(start, end),
+            only=allowed.only,
+            without=allowed.hidden,
+        )
         meaning = meaning.with_all(within)
     elif meaning.index:
         within = meaning.index.said_within(start.timestamp(), end.timestamp())
     else:
         within = _said_within(palace, start, end)
+    within = allowed.limit(palace, meaning.index, within)
     return _best(within, meaning.at(within, meaning.best), BEST_IN_PERIOD)
 
 
@@ -144,19 +240,23 @@ def _said_within(palace: Palace, start: datetime, end: datetime) -> Ids:
     return np.sort(decode_array(keys, "i8"))
 
 
+def _said_until(palace: Palace, drawers: Ids, until: datetime) -> Ids:
+    [(keys,)] = fetch_rows(
+        "SELECT substring(array_send(array_agg(id)) FROM 21) FROM palace_drawer"
+        " WHERE palace_id = %s AND said_at <= %s AND id = ANY(%s::bigint[])",
+        [palace.pk, until, array_literal(drawers)],
+    )
+    return np.sort(decode_array(keys, "i8"))
+
+
 def _rows_with_neighbours(
-    index: PalaceIndex, drawers: Ids, closest: Ids, as_of: datetime | None
+    palace: Palace, index: PalaceIndex, drawers: Ids, closest: Ids, allowed: DrawerFilter
 ) -> Rows:
     """Index rows of the drawers and of the messages adjacent to the closest ones, ascending."""
-    latest = as_of.timestamp() if as_of else np.inf
-
-    def said_in_time(rows: Rows) -> Rows:
-        return rows[index.said_at[rows] <= latest]
-
-    rows = said_in_time(index.rows_of(drawers))
+    rows = index.rows_of(drawers)
     near = rows[isin_sorted(index.keys[rows], closest)]
     rows = union(rows, index.before[near], index.after[near])
-    return said_in_time(rows[rows >= 0])
+    return index.rows_of(allowed.limit(palace, index, index.keys[rows[rows >= 0]]))
 
 
 def _load(palace: Palace, query: Query, index: PalaceIndex, rows: Rows) -> Candidates:

@@ -9,7 +9,7 @@ from uuid import UUID
 from language.storable import digest
 from palace.models import Drawer, Fact, Palace, Pointer
 from palace.recall.facts import RecalledFact, citations_of
-from palace.working.ledger import Entry
+from palace.working.ledger import LedgerEntry
 
 # Prefixes of ledger items, by kind.
 DRAWER_ITEM, FACT_ITEM = "drawer:", "fact:"
@@ -21,6 +21,7 @@ class Excerpt:
 
     drawer: Drawer
     passage: tuple[int, int]
+    note: str = ""
 
     @property
     def pointer(self) -> Pointer:
@@ -35,7 +36,7 @@ class Carried:
         drawer: The drawer that the line shows, or that its fact cites.
     """
 
-    entry: Entry
+    entry: LedgerEntry
     drawer: UUID | None
     line: Excerpt | RecalledFact
 
@@ -44,14 +45,14 @@ class Carried:
 _Line = tuple[UUID | None, Excerpt | RecalledFact]
 
 
-def drawer_entry(drawer: Drawer, turn: int | None) -> Entry:
-    return Entry(f"{DRAWER_ITEM}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
+def drawer_entry(drawer: Drawer, turn: int | None) -> LedgerEntry:
+    return LedgerEntry(f"{DRAWER_ITEM}{drawer.uuid}", digest=digest(drawer.text), turn=turn)
 
 
-def fact_entry(fact: Fact, turn: int | None, dates: str) -> Entry:
+def fact_entry(fact: Fact, turn: int | None, dates: str) -> LedgerEntry:
     """The entry's version contains the fact's fate and the end of its validity."""
     until = fact.valid_to.isoformat() if fact.valid_to else ""
-    return Entry(
+    return LedgerEntry(
         f"{FACT_ITEM}{fact.uuid}",
         digest=digest(fact.text),
         version=f"{fact.fate} {until}".strip(),
@@ -60,12 +61,12 @@ def fact_entry(fact: Fact, turn: int | None, dates: str) -> Entry:
     )
 
 
-def is_unchanged(shown: Entry, entry: Entry) -> bool:
+def is_unchanged(shown: LedgerEntry, entry: LedgerEntry) -> bool:
     """Whether the text equals the text shown; an entry without a digest matches any text."""
     return not shown.digest or shown.is_same(entry)
 
 
-def load_carried(palace: Palace, entries: Mapping[str, Entry]) -> list[Carried]:
+def load_carried(palace: Palace, entries: Mapping[str, LedgerEntry]) -> list[Carried]:
     """Load the drawers and facts whose text is unchanged since they were shown.
 
     Newest message first; within a message, best first. Trashed and purged drawers and corrected
@@ -77,11 +78,11 @@ def load_carried(palace: Palace, entries: Mapping[str, Entry]) -> list[Carried]:
     return sorted(stay, key=lambda each: (-_age(each.entry), each.entry.place, each.entry.item))
 
 
-def _age(entry: Entry) -> int:
+def _age(entry: LedgerEntry) -> int:
     return -1 if entry.turn is None else entry.turn
 
 
-def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
+def _drawers(palace: Palace, entries: Mapping[str, LedgerEntry]) -> dict[str, _Line]:
     """By item."""
     wanted = _ids(entries, DRAWER_ITEM)
     if not wanted:
@@ -91,11 +92,11 @@ def _drawers(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
         entry = entries[wanted[drawer.uuid]]
         if is_unchanged(entry, drawer_entry(drawer, None)):
             span = entry.span or (0, len(drawer.text))
-            lines[entry.item] = drawer.uuid, Excerpt(drawer, span)
+            lines[entry.item] = drawer.uuid, Excerpt(drawer, span, entry.told)
     return lines
 
 
-def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
+def _facts(palace: Palace, entries: Mapping[str, LedgerEntry]) -> dict[str, _Line]:
     """By item; facts whose evidence is gone are left out."""
     wanted = _ids(entries, FACT_ITEM)
     if not wanted:
@@ -110,7 +111,7 @@ def _facts(palace: Palace, entries: Mapping[str, Entry]) -> dict[str, _Line]:
     return lines
 
 
-def _ids(entries: Mapping[str, Entry], kind: str) -> dict[UUID, str]:
+def _ids(entries: Mapping[str, LedgerEntry], kind: str) -> dict[UUID, str]:
     """Items of a kind by id; items are free text, so invalid ids are skipped."""
     ids: dict[UUID, str] = {}
     for item in entries:

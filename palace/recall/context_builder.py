@@ -35,6 +35,8 @@ _HEAD = f"{_INTRODUCTION} {UNSEALED}\n"
 _ANY_HEAD = re.compile(rf"{re.escape(_INTRODUCTION)}(?: Seal: [0-9a-f]{{{SEAL_LENGTH}}})?\n")
 # Ends the line of a fact that must not be acted on without permission.
 ASK_FIRST = "Ask the user first, each time."
+# A message's own further lines begin with "> ".
+_NOTE = r"(?:\([^\n]*\)\n)?"
 _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
 # Budget shares of the tiers before leftovers are redistributed: 30, 50 and 20 %, as the memory
 # service specifies. `count_tokens` overestimates by a quarter, more than the factor of 1.15
@@ -53,6 +55,10 @@ class Packable(Protocol):
     def pointer(self) -> Pointer: ...
     @property
     def passage(self) -> tuple[int, int]: ...
+    @property
+    def note(self) -> str:
+        """What it says that no longer holds; may be empty."""
+        ...
 
 
 @runtime_checkable
@@ -324,6 +330,11 @@ def turn_lines(turn: PackableTurn) -> tuple[str, ...]:
 
 def hit_lines(hit: Packable) -> tuple[str, ...]:
     """The hit's lines, longest first."""
+    note = f"({on_one_line(hit.note)})\n" if hit.note else ""
+    return tuple(f"{line}{note}" for line in _lines_without_note(hit))
+
+
+def _lines_without_note(hit: Packable) -> tuple[str, ...]:
     drawer, (start, end) = hit.drawer, hit.passage
     whole = _line(hit, drawer.text)
     if (start, end) == (0, len(drawer.text)):
@@ -351,8 +362,8 @@ def remove_hits(context: str, hits: Sequence[Packable], cited: Sequence[Pointer]
     gone = tuple(f"- [{pointer}] " for pointer in (*cited, *(hit.pointer for hit in hits)))
     facts = [line for line in facts if not line.startswith(gone)]
     for hit in hits:
-        for line in hit_lines(hit):
-            rest = rest.replace(f"\n{line}", "", 1)
+        for line in _lines_without_note(hit):
+            rest = re.sub(rf"\n{re.escape(line)}{_NOTE}", "", rest, count=1)
     if any(f"\n[{hit.pointer}] " in rest for hit in hits):
         return ""
     if rest == f"\n{_HITS}\n{BLOCK_END}":

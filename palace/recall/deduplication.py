@@ -23,7 +23,7 @@ from palace.recall.carried_context import (
 )
 from palace.recall.context_builder import Packable, PackableTurn, Packed, pack
 from palace.recall.facts import RecalledFact
-from palace.working.ledger import Entry, Ledger, within
+from palace.working.ledger import Ledger, LedgerEntry, within
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +62,10 @@ class LedgerSnapshot:
     """
 
     conversation: ConversationState | None = None
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
     note: str = ""
 
-    def visible(self) -> dict[str, Entry]:
+    def visible(self) -> dict[str, LedgerEntry]:
         """The entries that are in the model's context window."""
         return (
             within(self.entries, self.conversation.since, self.conversation.turn)
@@ -85,8 +85,8 @@ class Injection:
     """
 
     conversation: ConversationState
-    new: tuple[Entry, ...]
-    gone: tuple[Entry, ...]
+    new: tuple[LedgerEntry, ...]
+    gone: tuple[LedgerEntry, ...]
 
     def mark(self, palace: Palace) -> None:
         """
@@ -177,21 +177,21 @@ class _Matches:
 
     hits: Sequence[Packable]
     known: Sequence[RecalledFact]
-    hit_entries: Sequence[Entry]
-    fact_entries: Sequence[Entry]
+    hit_entries: Sequence[LedgerEntry]
+    fact_entries: Sequence[LedgerEntry]
     duplicate_hits: frozenset[int]
     duplicate_facts: frozenset[int]
-    others_shown: Mapping[str, Entry]
+    others_shown: Mapping[str, LedgerEntry]
 
 
 def _match(
-    visible: Mapping[str, Entry],
+    visible: Mapping[str, LedgerEntry],
     hits: Sequence[Packable],
     known: Sequence[RecalledFact],
     conversation: ConversationState,
 ) -> _Matches:
     hit_entries = [
-        replace(drawer_entry(hit.drawer, conversation.turn), place=place)
+        replace(drawer_entry(hit.drawer, conversation.turn), place=place, told=hit.note)
         for place, hit in enumerate(hits)
     ]
     fact_entries = [
@@ -262,7 +262,9 @@ def _only_new(
     )
 
 
-def _duplicates(visible: Mapping[str, Entry], entries: Sequence[Entry]) -> frozenset[int]:
+def _duplicates(
+    visible: Mapping[str, LedgerEntry], entries: Sequence[LedgerEntry]
+) -> frozenset[int]:
     """Indices of the entries that the model can already see with the same text."""
     return frozenset(
         place
@@ -275,7 +277,9 @@ def _indices_without(all_of_them: Sequence[object], places: Collection[int]) -> 
     return [place for place in range(len(all_of_them)) if place not in places]
 
 
-def _removed(entries: Mapping[str, Entry], turn: int, kept: Collection[str]) -> Iterator[Entry]:
+def _removed(
+    entries: Mapping[str, LedgerEntry], turn: int, kept: Collection[str]
+) -> Iterator[LedgerEntry]:
     """Entries that the model can no longer see; entries of later messages are left alone."""
     for item, entry in entries.items():
         if item not in kept and entry.turn is not None and entry.turn <= turn:

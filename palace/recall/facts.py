@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import count
 from uuid import UUID
 
@@ -44,7 +45,7 @@ MIN_SCORE, MIN_SCORE_FOR_ADVICE, MIN_SCORE_IF_REFUSED = 0.15, 0.1, 0.3
 # Standing instructions to the assistant apply to every question.
 INSTRUCTIONS = "instructions"
 # Events are no standing facts; only questions about the past get them.
-_STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
+STANDING = (Fact.Type.FACT, Fact.Type.PREFERENCE, Fact.Type.OPINION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class RecalledFact:
 
     Attributes:
         score: Cosine with the question, plus `ENTITY_BOOST` if the question names what the fact
-            is about; higher is better.
+            is about; higher is better. 0 for a fact that comes with an outdated hit.
         pointer: Of its latest source drawer; None if it has no source.
         drawer: Id of that drawer.
         dates: Its validity as shown, such as "until May 2024"; may be empty.
@@ -215,7 +216,7 @@ def _valid_at(
     """Facts valid at the moment or, for a question about the past, in the past it asks about."""
     if past is not None:
         return _valid_in_past(facts, moment, known_at, past)
-    facts = facts.filter(type__in=_STANDING)
+    facts = facts.filter(type__in=STANDING)
     # A superseded fact may still be valid: someone who moves next month lives here until then.
     return facts.as_of(true_at=moment, known_at=known_at)
 
@@ -330,12 +331,14 @@ def _cited(
     return {fact: (Pointer(*place), drawer) for fact, *place, drawer in rows}
 
 
+def month_of(moment: datetime, now: datetime) -> str:
+    """The month, in the time zone of `now`."""
+    return moment.astimezone(now.tzinfo).strftime("%B %Y")
+
+
 def _dates(fact: Fact, now: datetime, known_at: datetime | None, *, show_start: bool) -> str:
     """The validity as shown, in the time zone of `now`; empty if there is nothing to show."""
-
-    def month(moment: datetime) -> str:
-        return moment.astimezone(now.tzinfo).strftime("%B %Y")
-
+    month = partial(month_of, now=now)
     since, until = fact.valid_from, fact.valid_to
     if known_at is not None and fact.retired_at is not None and fact.retired_at > known_at:
         until = None  # The end was not recorded yet.

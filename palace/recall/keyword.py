@@ -7,7 +7,7 @@ common for another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from palace.models import Palace
 from palace.models.packed import unpack
 from palace.recall.index.corpus_stats import CorpusStats, read_stats_of
-from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few
+from palace.recall.raw_sql import NO_KEYS, fetch_rows, isin_few, isin_sorted
 from palace.recall.semantic import Ids, Scores, look_up
 
 K1 = 1.2
@@ -60,6 +60,11 @@ class Words:
 
     def standardised(self, scores: Scores) -> Scores:
         return np.asarray((scores - self.mean) / self.spread, dtype=np.float32)
+
+    def limited_to(self, drawers: Ids) -> Words:
+        """The same with these drawers alone; mean, spread and idf stay those of the palace."""
+        kept = isin_sorted(self.drawers, drawers)
+        return replace(self, drawers=self.drawers[kept], scores=self.scores[kept])
 
     def at(self, drawers: Ids) -> Scores:
         return look_up(self.drawers, self.scores, drawers)

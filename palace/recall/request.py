@@ -19,6 +19,7 @@ from palace.recall.index.corpus_stats import (
     corpus_stats_parameters,
     read_corpus_stats,
 )
+from palace.recall.outdated import Outdated
 from palace.recall.raw_sql import columns, fetch_rows, read_instance
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.storage.indexing.spaces import active_space
@@ -37,6 +38,7 @@ class RecallRequest:
         recipe: Name of a recipe; None: the owner's setting.
         budget_tokens: Length of the context block; None: all hits.
         exclude_ids: Keys of drawers that are already in the prompt.
+        only_ids: Keys of the drawers to choose from; None: all.
         rerank: Whether a model reorders the best hits; None: the owner's setting.
         with_facts: Put known facts before the drawers in the context block, as many as the recipe
             says.
@@ -57,6 +59,7 @@ class RecallRequest:
     recipe: str | None = None
     budget_tokens: int | None = None
     exclude_ids: Collection[int] = ()
+    only_ids: Collection[int] | None = None
     rerank: bool | None = None
     with_facts: bool = False
     session: Sequence[PackableTurn] = ()
@@ -126,6 +129,7 @@ class Hit:
         place_before: Rank by score, from 1, if a model reranked the hits.
         is_informative: False for a message that only asks or quotes: it may be a hit, but the
             block leaves it out, unless the query asks for earlier questions.
+        outdated: What it says that no longer holds; None if nothing is known of that.
     """
 
     drawer: Drawer
@@ -135,6 +139,11 @@ class Hit:
     passage: tuple[int, int]
     place_before: int | None = None
     is_informative: bool = True
+    outdated: Outdated | None = None
+
+    @property
+    def note(self) -> str:
+        return self.outdated.note if self.outdated else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -21,7 +20,7 @@ from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.models.opening import in_its_palace
-from palace.recall.candidates import Candidates, find_candidates
+from palace.recall.candidates import Candidates, DrawerFilter, find_candidates
 from palace.recall.deduplication import (
     Composed,
     ConversationState,
@@ -31,8 +30,9 @@ from palace.recall.deduplication import (
 )
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
+from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import array_literal, columns, read_instance
+from palace.recall.raw_sql import NO_KEYS, array_literal, columns, read_instance, union
 from palace.recall.request import (
     Hit,
     RecallRequest,
@@ -67,7 +67,6 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         UnknownRecipe: no recipe has that name.
     """
     started = time.perf_counter()
-    request = _without_other_agents(palace, request)
     ledger = read_ledger(palace, request.conversation)
     context = read_request_context(palace, request)
     found = search(palace, request, context)
@@ -76,7 +75,9 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     is_opening = _is_opening(request.conversation, found.question, found_any=bool(hits or known))
     if is_opening:
         most = min(context.recipe.opening, context.limit)
-        hits = latest_hits(palace, request.as_of, request.exclude_ids, most)
+        hits = latest_hits(palace, request, most)
+    hits, successors = _mark_outdated(palace, request, context, hits)
+    known = _with_successors(known, successors, context.recipe.facts if request.with_facts else 0)
     uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
     shares, budget = context.recipe.shares, request.budget_tokens
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
@@ -99,14 +100,6 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     return recollection
 
 
-def _without_other_agents(palace: Palace, request: RecallRequest) -> RecallRequest:
-    if not request.agent:
-        return request
-    hidden = Drawer.objects.within(palace).of_other_agents(storable_id(request.agent))
-    keys = hidden.order_by().values_list("pk", flat=True)
-    return replace(request, exclude_ids=[*request.exclude_ids, *keys])
-
-
 def _known(
     palace: Palace, request: RecallRequest, context: RequestContext, found: Found
 ) -> list[RecalledFact]:
@@ -122,6 +115,25 @@ def _known(
     )
 
 
+def _mark_outdated(
+    palace: Palace, request: RecallRequest, context: RequestContext, hits: Sequence[Hit]
+) -> tuple[tuple[Hit, ...], list[RecalledFact]]:
+    """The hits with what of them no longer holds, and the facts that hold instead."""
+    scope = Scope(context.now, request.as_of, request.agent, request.run)
+    outdated, successors = find_outdated(palace, [hit.drawer for hit in hits], scope)
+    marked = (replace(hit, outdated=outdated.get(hit.drawer.pk)) for hit in hits)
+    return tuple(marked) if outdated else tuple(hits), successors
+
+
+def _with_successors(
+    known: list[RecalledFact], successors: list[RecalledFact], limit: int
+) -> list[RecalledFact]:
+    """The facts, with those that outdate a hit first, so that they stay within the budget."""
+    present = {one.fact.pk for one in known}
+    new = [one for one in successors if one.fact.pk not in present]
+    return [*new, *known][:limit]
+
+
 def _is_opening(
     conversation: ConversationState | None, question: Query, *, found_any: bool
 ) -> bool:
@@ -133,18 +145,15 @@ def _is_opening(
     return is_plain(question) or not (found_any or subject_of(question))
 
 
-def latest_hits(
-    palace: Palace, as_of: datetime | None, exclude_ids: Collection[int], limit: int
-) -> tuple[Hit, ...]:
-    """The user's latest drawers, newest first, with score 0.
-
-    Args:
-        exclude_ids: Keys of drawers that are already in the prompt.
-    """
+def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit, ...]:
+    """The user's latest drawers that the request permits, newest first, with score 0."""
     said = Drawer.objects.within(palace).kept().with_place().filter(role="user")
-    if as_of is not None:
-        said = said.filter(said_at__lte=as_of)
-    newest = said.exclude(pk__in=exclude_ids).order_by("-said_at", "-pk")[:limit]
+    said = said.for_agent(storable_id(request.agent))
+    if request.as_of is not None:
+        said = said.filter(said_at__lte=request.as_of)
+    if request.only_ids is not None:
+        said = said.filter(pk__in=request.only_ids)
+    newest = said.exclude(pk__in=request.exclude_ids).order_by("-said_at", "-pk")[:limit]
     return tuple(
         Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
         for drawer in newest
@@ -193,15 +202,39 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     recipe, corpus_stats = context.recipe, context.corpus_stats
     space, question, meaning = _read_question(palace, request, context)
     words = by_words(palace, question.terms, corpus_stats, meaning.uninformative)
-    candidates = find_candidates(palace, question, meaning, words, best_each=recipe.best_each)
+    allowed = _allowed(palace, request)
+    candidates = find_candidates(
+        palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
+    )
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, request.exclude_ids)
+    scored = score(question, recipe, candidates, meaning, words, allowed.without)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
     best = _hits(palace, space, scored, meaning, scored.order[:pool_size])
     hits, note = rerank_hits(question, best, model)
     return Found(space, question, scored, hits[: context.limit], note)
+
+
+def _allowed(palace: Palace, request: RecallRequest) -> DrawerFilter:
+    only = None if request.only_ids is None else _ascending(request.only_ids)
+    return DrawerFilter(
+        only,
+        request.as_of,
+        without=_ascending(request.exclude_ids),
+        hidden=_of_other_agents(palace, storable_id(request.agent)),
+    )
+
+
+def _of_other_agents(palace: Palace, agent: str) -> Ids:
+    if not agent:
+        return NO_KEYS
+    hidden = Drawer.objects.within(palace).of_other_agents(agent).order_by()
+    return _ascending(hidden.values_list("pk", flat=True))
+
+
+def _ascending(keys: Collection[int]) -> Ids:
+    return union(np.array(list(keys), dtype=np.int64))
 
 
 def _read_question(

@@ -7,7 +7,7 @@ questions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +19,10 @@ from language.english.questions import Intent
 from palace.recall.candidates import Candidates
 from palace.recall.keyword import Words
 from palace.recall.query import Query
+from palace.recall.raw_sql import isin_sorted
 from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
-from palace.recall.semantic import Meaning, Scores
+from palace.recall.semantic import Ids, Meaning, Scores
 
 Mask = npt.NDArray[np.bool_]
 # A question within a conversation is informative, unless it repeats the query: from this share of
@@ -70,12 +71,12 @@ def score(
     candidates: Candidates,
     meaning: Meaning,
     words: Words,
-    exclude_ids: Collection[int],
+    without: Ids,
 ) -> Scored:
     """Score and rank the candidates.
 
     Args:
-        exclude_ids: Keys of drawers that must not be hits.
+        without: Keys of drawers that must not be hits, ascending.
     """
     values = features(query, candidates, meaning, words)
     informative = values[UNINFORMATIVE] == 0
@@ -88,7 +89,7 @@ def score(
             weight * demotion(scores, informative)
         )
         scores = scores + shares[UNINFORMATIVE]
-    known = np.isin(candidates.drawers, np.array(list(exclude_ids), dtype=np.int64))
+    known = isin_sorted(candidates.drawers, without)
     relevance = relevant(query, candidates, values, meaning, words, known, ~informative)
     taken = relevance.taken
     order = ranking(scores, candidates.drawers)

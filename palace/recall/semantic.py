@@ -100,6 +100,19 @@ class Meaning:
         """The column's values for these drawers; the palace's mean for one without a vector."""
         return look_up(self.drawers, column, drawers, missing=self.mean)
 
+    def limited_to(self, drawers: Ids) -> Meaning:
+        """The same with these drawers alone; mean and spread stay those of the palace."""
+        kept = isin_sorted(self.drawers, drawers)
+        return replace(
+            self,
+            drawers=self.drawers[kept],
+            first=self.first[kept],
+            best=self.best[kept],
+            best_passage=self.best_passage[kept],
+            passages=self.passages[kept],
+            unadapted=self.unadapted[kept],
+        )
+
     def with_all(self, drawers: Ids) -> Meaning:
         """The same with these drawers compared too."""
         more = drawers[~isin_sorted(drawers, self.drawers)]

@@ -150,6 +150,8 @@ def _hit(place: int, hit: Hit, composed: Composed) -> dict[str, Any]:
         "signals": _rounded(hit.signals),
         "passage": list(hit.passage),
     }
+    if hit.outdated:
+        traced["outdated_since"] = hit.outdated.since.isoformat()
     if hit.place_before is not None:
         traced["place_before"] = hit.place_before
     if not hit.is_informative:

@@ -159,13 +159,13 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
         external_id=storable_id(transcript.external_id),
         title=storable_label(transcript.title),
         agent=storable_label(transcript.agent),
-        only_for=storable_id(transcript.only_for),
         turns=tuple(
             dataclasses.replace(
                 turn,
                 external_id=storable_id(turn.external_id),
                 speaker=storable_label(turn.speaker),
                 said_at=storable_time(turn.said_at),
+                only_for=storable_id(turn.only_for),
             )
             for turn in transcript.turns
         ),
@@ -321,7 +321,7 @@ def _rows(
                 *(room.palace_id, uuid4(), room.pk, number, room.source, room.external_id),
                 *(turn.external_id, positions[turn.external_id], turn.role, turn.speaker),
                 *(
-                    each.transcript.only_for,
+                    turn.only_for,
                     turn.text,
                     turn.said_at,
                     _json(turn.metadata),

@@ -43,7 +43,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """An item in the prompt.
 
     Attributes:
@@ -66,7 +66,7 @@ class Entry:
     told: str = ""
     place: int = 0
 
-    def is_same(self, other: Entry) -> bool:
+    def is_same(self, other: LedgerEntry) -> bool:
         """Whether both are the same text of the same item."""
         return (self.item, self.digest, self.version) == (other.item, other.digest, other.version)
 
@@ -91,7 +91,7 @@ class Ledger:
         """
         self._key = key(palace, "ledger", _named("conversation's id", conversation))
 
-    def get(self) -> dict[str, Entry]:
+    def get(self) -> dict[str, LedgerEntry]:
         """All entries by item; this renews their expiry."""
         with answering() as client, client.pipeline(transaction=False) as pipe:
             pipe.hgetall(self._key)
@@ -99,13 +99,13 @@ class Ledger:
             stored = cast(dict[str, str], pipe.execute()[0])
         return {item: _read(item, mark) for item, mark in stored.items()}
 
-    def check(self, item: str) -> Entry | None:
+    def check(self, item: str) -> LedgerEntry | None:
         """The item's entry, if it is marked."""
         with answering() as client:
             mark = cast(str | None, client.hget(self._key, item))
         return None if mark is None else _read(item, mark)
 
-    def mark(self, *entries: Entry) -> None:
+    def mark(self, *entries: LedgerEntry) -> None:
         """Mark these items as in the prompt; idempotent.
 
         Raises:
@@ -113,7 +113,9 @@ class Ledger:
         """
         self.change(marked=entries)
 
-    def change(self, *, marked: Collection[Entry] = (), gone: Collection[Entry] = ()) -> None:
+    def change(
+        self, *, marked: Collection[LedgerEntry] = (), gone: Collection[LedgerEntry] = ()
+    ) -> None:
         """Mark some items and remove others, atomically.
 
         Args:
@@ -155,7 +157,7 @@ def all_items(palace: Palace) -> Iterator[str]:
             yield from cast(list[str], client.hkeys(name))
 
 
-def within(entries: Mapping[str, Entry], since: int, turn: int) -> dict[str, Entry]:
+def within(entries: Mapping[str, LedgerEntry], since: int, turn: int) -> dict[str, LedgerEntry]:
     """The entries in the prompt at `turn` of a model that reads from message `since` on."""
     return {item: entry for item, entry in entries.items() if entry.is_within(since, turn)}
 
@@ -172,14 +174,14 @@ def _named(what: str, name: str) -> str:
     return name
 
 
-def _written(entry: Entry) -> str:
+def _written(entry: LedgerEntry) -> str:
     """A canonical form: equal entries have equal texts."""
     fields = asdict(entry)
     del fields["item"]
     return json.dumps(fields, sort_keys=True)
 
 
-def _read(item: str, mark: str) -> Entry:
+def _read(item: str, mark: str) -> LedgerEntry:
     fields = json.loads(mark)
     span = fields.pop("span", None)
-    return Entry(item, span=tuple(span) if span else None, **fields)
+    return LedgerEntry(item, span=tuple(span) if span else None, **fields)

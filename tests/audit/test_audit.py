@@ -29,7 +29,7 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer.import_jobs.spools import private_folder
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import BATTERY, transcript
 from tests.furnished_palaces import furnish
 
@@ -205,12 +205,16 @@ def test_what_waits_for_the_worker_is_queued_and_no_fault(palace):
 def test_a_ledger_may_name_what_is_there_and_nothing_of_a_stranger(chatted, bob, damage):
     drawer = Drawer.objects.within(chatted).first()
     ledger = Ledger(chatted, "talk")
-    ledger.mark(Entry(f"drawer:{drawer.uuid}"), Entry("drawer:of no id"), Entry("skill:sewing"))
+    ledger.mark(
+        LedgerEntry(f"drawer:{drawer.uuid}"),
+        LedgerEntry("drawer:of no id"),
+        LedgerEntry("skill:sewing"),
+    )
     try:
         assert check_ledgers(chatted, read_ledgers(chatted)).wrong == 0
         strangers = Palace.objects.own(bob)
         moved = Drawer.objects.within(chatted).last()
-        ledger.mark(Entry(f"drawer:{moved.uuid}"))
+        ledger.mark(LedgerEntry(f"drawer:{moved.uuid}"))
         damage(strangers, f"UPDATE palace_drawer SET palace_id = %(palace)s WHERE id = {moved.pk}")
         found = check_ledgers(chatted, read_ledgers(chatted))
         assert (found.wrong, found.examples) == (1, (str(moved.uuid),))

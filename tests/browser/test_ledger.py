@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from chat import replies
 from palace.models import Drawer, Fact
 from palace.recall.carried_context import fact_entry
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from settings_app.models import MemorySettings
 from tests.browser.page_checks import faults_in_light_and_dark, open_everything
 from tests.chat.conftest import finished, let_threads_end
@@ -39,7 +39,9 @@ def talk(alice, furnished, model_server):
     finished(conversation)
     let_threads_end()
     ledger = Ledger(furnished, str(conversation.uuid))
-    ledger.mark(Entry("skill:rowing"), fact_entry(Fact.objects.first(), 0, "since March 2025"))
+    ledger.mark(
+        LedgerEntry("skill:rowing"), fact_entry(Fact.objects.first(), 0, "since March 2025")
+    )
     return conversation
 
 

@@ -20,7 +20,7 @@ from palace.pipeline import mine
 from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.chat.failures import Gate
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
@@ -216,7 +216,7 @@ def test_the_page_shows_what_is_before_the_model_and_takes_it_out(client, alice,
     client.force_login(alice)
     address = reverse("conversation_ledger", args=[talk.uuid])
     assert address in client.get(talk.get_absolute_url()).text
-    Ledger(told, str(talk.uuid)).mark(Entry("skill:rowing"))
+    Ledger(told, str(talk.uuid)).mark(LedgerEntry("skill:rowing"))
     page = client.get(address).text
     for text in (THINGS["canoe"], THINGS["piano"], "boiler was serviced by Derek", "skill:rowing"):
         assert text.replace("'", "&#x27;") in page

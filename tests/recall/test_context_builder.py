@@ -25,6 +25,7 @@ class Hit:
     drawer: Drawer
     pointer: Pointer
     passage: tuple[int, int]
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from palace.recall.trace import SHOWN
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
 from palace.storage.own_output import BLOCK_START
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import EVERYTHING
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 
@@ -218,7 +218,7 @@ def test_of_others_nothing_is_held_or_carried(ask, lived_in, bob):
 @pytest.mark.parametrize("item", ["drawer:", "drawer:x", "fact:1", "skill:rowing"])
 def test_names_that_only_look_like_ours_do_no_harm(ask, lived_in, item):
     ask(WIRE)
-    Ledger(lived_in, "talk").mark(Entry(item))
+    Ledger(lived_in, "talk").mark(LedgerEntry(item))
     ask(BREAD, carries=True)
     assert item in marked(lived_in), "Named without a message it stays until it is evicted."
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from bench.synthetic_rows import BEGAN, MessageGenerator, fill
 from llm.embedding import embed
 from palace.models import Drawer, Passage
-from palace.recall.candidates import BEST_IN_PERIOD, find_candidates
+from palace.recall.candidates import BEST_IN_PERIOD, DrawerFilter, find_candidates
 from palace.recall.index.binary_quantization import CLOSE_BY_BITS
 from palace.recall.index.corpus_stats import TERMS_A_PASSAGE, read_stats_of
 from palace.recall.index.index_loader import INDEX_CACHE, index_of
@@ -186,3 +186,29 @@ def test_signs_are_packed_into_words_whatever_the_dimensions(dimensions):
     first, second = rng.standard_normal((2, dimensions)).astype(np.float16)
     differing = np.bitwise_count(np.bitwise_xor(*binary_codes(np.stack([first, second]))))
     assert differing.sum() == ((first > 0) != (second > 0)).sum()
+
+
+@pytest.mark.parametrize("limit", ["only", "until", "without"])
+def test_a_filter_is_applied_before_the_best_are_taken(filled, space, talk, seems_large, limit):
+    asked = next(talk.questions())
+    question = read_query(
+        filled, space, asked, now=BEGAN + timedelta(days=900), as_of=None, by_meaning=True
+    )
+    words = by_words(filled, question.terms)
+    exact = by_meaning(filled, space, question.vector)
+    large = by_meaning(filled, space, question.vector, seems_large(filled))
+    farthest = np.sort(exact.drawers[np.argsort(exact.best)[:5]])
+    allowed = {
+        "only": DrawerFilter(only=farthest),
+        "until": DrawerFilter(until=Drawer.objects.order_by("said_at")[4].said_at),
+        "without": DrawerFilter(without=exact.drawers[~np.isin(exact.drawers, farthest)]),
+    }[limit]
+    wanted = set(farthest.tolist())
+    if limit == "until":
+        wanted = set(Drawer.objects.order_by("said_at").values_list("pk", flat=True)[:5])
+    for meaning in (exact, large):
+        found = find_candidates(filled, question, meaning, words, allowed=allowed)
+        if limit == "without":
+            assert set(found.drawers.tolist()) & wanted
+        else:
+            assert set(found.drawers.tolist()) == wanted

@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 from django.conf import settings
@@ -66,6 +67,26 @@ def test_only_looking_changes_nothing(owner, export):
     assert not Drawer.objects.exists()
 
 
+@pytest.mark.parametrize("answer", ["--preview", "", "broken"])
+def test_what_imports_nothing_makes_no_palace(owner, export, tmp_path, answer):
+    if answer == "broken":
+        export = tmp_path / "diary.txt"
+        export.write_text("Dear diary")
+    with nullcontext() if answer == "--preview" else pytest.raises(CommandError):
+        import_chats(export, "--subject", "ada", *([answer] if answer == "--preview" else []))
+    palaces = Palace.objects.filter(subject="ada")
+    # Where nobody could be asked the job waits for an answer.
+    assert palaces.exists() == (answer == "")
+    import_chats(tmp_path / "conversations.json", "--subject", "ada", "--yes")
+    assert Drawer.objects.filter(palace=palaces.get()).count() == 6
+
+
+def test_looking_keeps_a_palace_that_was_there(owner, export):
+    Palace.objects.create(owner=owner, subject="ada")
+    import_chats(export, "--subject", "ada", "--preview")
+    assert Palace.objects.filter(subject="ada").exists()
+
+
 def test_looking_at_a_job_that_has_begun_leaves_it(owner, tmp_path):
     path = write_lines(tmp_path / "a", [plain("Q", conversation_id=f"p{n}") for n in range(3)])
     job = import_jobs.preview(Palace.objects.own(owner), path)
@@ -87,7 +108,14 @@ def test_an_unknown_user_gets_a_sentence(owner, export):
         import_chats(export, "--yes", "--user", "nobody")
 
 
-def test_without_any_owner_it_says_what_to_do(alice, export):
+def test_the_first_command_of_all_makes_the_owner(db, export):
+    import_chats(export, "--yes")
+    owner = get_user_model().objects.get()
+    assert (owner.is_superuser, owner.has_usable_password()) == (True, False)
+    assert Drawer.objects.filter(palace__owner=owner).count() == 6
+
+
+def test_without_an_owner_it_says_what_to_do(alice, export):
     with pytest.raises(CommandError, match="Start Loci once with `make run`"):
         import_chats(export, "--yes")
 

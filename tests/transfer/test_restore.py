@@ -286,3 +286,16 @@ def commit_episode(palace):
 def test_an_export_of_nothing_is_refused(palace, exported, other):
     with pytest.raises(BadImport, match="holds no conversations"):
         import_jobs.preview(other, exported(palace))
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_what_only_an_agent_finds_stays_with_it(full, exported, other, is_empty):
+    turn = Turn("k1", "user", "The key lies under the pot.", SPOKEN, only_for="butler")
+    file_transcript(full, Transcript("sdk", "keys", "Keys", (turn,)))
+    path = exported(full)
+    if not is_empty:
+        turns = (Turn("1", "user", "Mine.", SPOKEN),)
+        file_transcript(other, Transcript("plain", "own", "", turns))
+    run_import(other, path)
+    agents = Drawer.objects.within(other).exclude(agent="").values_list("text", "agent")
+    assert list(agents) == [("The key lies under the pot.", "butler")]

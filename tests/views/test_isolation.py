@@ -22,7 +22,7 @@ from palace.models import (
 )
 from palace.recall.carried_context import drawer_entry, fact_entry
 from palace.recall.evaluation import expect
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from settings_app.api_keys import ApiKey, issue
 from tests.factories import rows_of_palace
 from tests.knowledge.dreaming.conftest import proposed
@@ -229,7 +229,7 @@ def api_key(drawer):
 def ledger_item(drawer):
     """The drawer as the conversation's ledger has it."""
     entries = [drawer_entry(drawer, 0), fact_entry(fact(drawer), 0, "")]
-    Ledger(drawer.palace, str(talk(drawer).uuid)).mark(*entries, Entry("skill:rowing"))
+    Ledger(drawer.palace, str(talk(drawer).uuid)).mark(*entries, LedgerEntry("skill:rowing"))
     return entries[0].item
 
 

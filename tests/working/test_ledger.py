@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from palace.errors import BadInput, WorkingMemoryAway
 from palace.models import Palace
-from palace.working.ledger import INJECTED, Entry, Ledger, within
+from palace.working.ledger import INJECTED, Ledger, LedgerEntry, within
 
 TURNS = st.integers(0, 60)
 
@@ -22,7 +22,7 @@ def ledger(palace):
 
 
 def drawer(name="drawer:1", turn=0, **values):
-    return Entry(name, turn=turn, **values)
+    return LedgerEntry(name, turn=turn, **values)
 
 
 def test_what_was_marked_is_there_until_it_is_evicted(ledger):
@@ -38,7 +38,7 @@ def test_what_was_marked_is_there_until_it_is_evicted(ledger):
 
 
 def test_any_name_may_be_marked(ledger):
-    ledger.mark(Entry("skill:rule-37"), Entry("other", value="1"))
+    ledger.mark(LedgerEntry("skill:rule-37"), LedgerEntry("other", value="1"))
     assert ledger.check("skill:rule-37").value == INJECTED
     assert ledger.get()["other"].value == "1"
     ledger.clear()
@@ -50,9 +50,9 @@ def test_what_is_no_name_is_refused(palace, ledger, name):
     with pytest.raises(BadInput):
         Ledger(palace, name)
     with pytest.raises(BadInput):
-        ledger.mark(Entry("fine"), Entry(name))
+        ledger.mark(LedgerEntry("fine"), LedgerEntry(name))
     with pytest.raises(BadInput):
-        ledger.mark(Entry("fine"), Entry("item", value=name))
+        ledger.mark(LedgerEntry("fine"), LedgerEntry("item", value=name))
     assert ledger.get() == {}
 
 
@@ -120,7 +120,7 @@ def test_without_redis_it_says_so(palace, settings, tmp_path):
 
 @given(st.dictionaries(st.text(max_size=3), st.none() | TURNS), TURNS, TURNS)
 def test_what_is_within_the_window_was_put_there_before_and_is_still_read(turns, since, turn):
-    entries = {name: Entry(name, turn=at) for name, at in turns.items()}
+    entries = {name: LedgerEntry(name, turn=at) for name, at in turns.items()}
     held = within(entries, since, turn)
     for name, at in turns.items():
         assert (name in held) == (at is None or since <= at < turn)
@@ -136,7 +136,7 @@ def test_put_in_when_it_is_not_there_nothing_is_there_twice(asked, window):
     for turn, (name, _) in enumerate(sorted(asked, key=lambda each: each[1])):
         held = within(entries, max(0, turn - window + 1), turn)
         if name not in held:
-            entries[name] = Entry(name, turn=turn)
+            entries[name] = LedgerEntry(name, turn=turn)
             shown.append((name, turn))
     for name, turn in shown:
         again = [other for which, other in shown if which == name and other > turn]

@@ -185,6 +185,9 @@ class SearchResultFields(ToolResponse):
     session_id: str = Field(description="The conversation's id.")
     score: float = Field(description="Comparable within this response only.")
     signals: dict[str, float] = Field(description="Contributions to the score; they add up to it.")
+    outdated_since: datetime | None = Field(
+        description="When a fact that it tells ended, or was corrected."
+    )
 
 
 class SearchResponse(ToolResponse):

@@ -96,6 +96,7 @@ def found(recollection: Recollection) -> dict[str, Any]:
             "drawer": hit.drawer.uuid,
             "pointer": str(hit.pointer),
             "signals": {name: round(share, 6) for name, share in hit.signals.items()},
+            "outdated_since": hit.outdated.since if hit.outdated else None,
         }
         for hit in recollection.hits
     ]

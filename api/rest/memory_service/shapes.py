@@ -151,6 +151,9 @@ class Found(Shape):
     signals = serializers.DictField(
         child=serializers.FloatField(), help_text="Contributions to the score; they add up to it."
     )
+    outdated_since = serializers.DateTimeField(
+        allow_null=True, help_text="When a fact that it tells ended, or was corrected."
+    )
 
 
 class Results(Shape):

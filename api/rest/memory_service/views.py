@@ -132,15 +132,14 @@ class SearchView(ApiView):
                 params["query"],
                 top_k=params["limit"],
                 agent=params.get("agent_id") or "",
-                exclude_ids=_outside(palace, session) if session else (),
+                only_ids=_inside(palace, session) if session else None,
             ),
         )
         return Response(representations.found(recollection))
 
 
-def _outside(palace: Palace, session: str) -> list[int]:
-    inside = _of_session(session).within(palace).values("pk")
-    drawers = Drawer.objects.within(palace).exclude(pk__in=inside)
+def _inside(palace: Palace, session: str) -> list[int]:
+    drawers = _of_session(session).within(palace).kept()
     return list(drawers.order_by().values_list("pk", flat=True))
 
 

@@ -76,6 +76,9 @@ class HitShown(Shape):
         allow_null=True, help_text="The rank before a model reranked the hits, if one did."
     )
     shortened = serializers.BooleanField(help_text="Whether the context has only an excerpt.")
+    outdated_since = serializers.DateTimeField(
+        allow_null=True, help_text="When a fact that it tells ended, or was corrected."
+    )
 
 
 class CutShown(Shape):
@@ -205,6 +208,7 @@ def _hit(place: int, hit: Mapping[str, Any]) -> dict[str, Any]:
         "left_out": _left_out(hit),
         "place_before": hit.get("place_before"),
         "shortened": hit.get("shortened", False),
+        "outdated_since": hit.get("outdated_since"),
     }
 
 

@@ -25,12 +25,14 @@ class Command(BaseCommand):
         parser.add_argument("--all", action="store_true", help="Everybody's palaces.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
-    def handle(self, *, user: str, **options: Any) -> None:
-        if options["all"] and user:
-            raise CommandError("Choose one of --user and --all.")
+    def handle(self, *, user: str, subject: str, **options: Any) -> None:
+        if options["all"] and (user or subject):
+            raise CommandError("--all is everybody's palaces; leave out --user and --subject.")
         palaces = Palace.objects.order_by("pk").select_related("owner")
         if not options["all"]:
             palaces = palaces.filter(owner=user_of(user))
+        if subject:
+            palaces = palaces.filter(subject=subject)
         audited = audit(palaces, everything=options["all"])
         lines = [json.dumps(audited.as_json())] if options["json"] else in_words(audited)
         for line in lines:

@@ -107,7 +107,12 @@ class Recalled(TypedDict):
 
 
 class FoundMessage(TypedDict):
-    """A message that answers a question; `signals` are contributions to its score."""
+    """A message that answers a question.
+
+    Keys:
+        signals: Contributions to its score.
+        outdated_since: When a fact that it tells ended, or was corrected.
+    """
 
     content: str
     score: float
@@ -119,6 +124,7 @@ class FoundMessage(TypedDict):
     drawer: str
     pointer: str
     signals: dict[str, float]
+    outdated_since: str | None
 
 
 class FoundMessages(TypedDict):

@@ -83,10 +83,11 @@ def remember(
         One item per judgement, in the order of the messages.
     """
     turns = turns_of(messages, now or timezone.now())
+    filed = tuple(replace(turn, only_for=agent) for turn in turns)
     scope = Scope(source, agent, run, metadata or {})
     named = run or conversation or str(uuid4())
     with transaction.atomic():
-        drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent, agent))
+        drawers = _filed(palace, Transcript(source, named, "", filed, agent))
         store_options(palace, drawers, scope, options)
     return learn(palace, drawers, scope, options)
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from palace.errors import PalaceError
 from palace.knowledge.dreaming import Dreamt, Estimate, dream, estimate
-from palace.management.people import PalaceCommand, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import Proposal
 
 WITHOUT = "There is no model: the local rules look for what says the same, and what is at odds."
@@ -25,22 +25,15 @@ class Command(PalaceCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--owner",
-            "--user",
-            dest="owner",
-            default="",
-            metavar="NAME_OR_EMAIL",
-            help="Whose palace; without it the owner's.",
-        )
+        add_user_argument(parser)
         parser.add_argument("--local", action="store_true", help="By local rules alone.")
         parser.add_argument(
             "--estimate", action="store_true", help="Only say what it would look at and cost."
         )
         parser.add_argument("--json", action="store_true", help="One line, for programs.")
 
-    def handle(self, *, owner: str, local: bool, **options: Any) -> None:
-        palace = palace_of(owner)
+    def handle(self, *, user: str, subject: str, local: bool, **options: Any) -> None:
+        palace = palace_of(user, subject)
         try:
             before = estimate(palace)
             if not local or options["estimate"]:

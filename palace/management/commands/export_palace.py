@@ -44,7 +44,7 @@ class Command(PalaceCommand):
     def handle(
         self, *, file: Path, user: str, subject: str, overwrite: bool, **options: Any
     ) -> None:
-        palace = _palace(user, subject)
+        palace = palace_of(user, subject)
         if file.exists() and not overwrite:
             raise CommandError(f"{file} is there already; name another, or add --overwrite.")
         try:
@@ -52,16 +52,6 @@ class Command(PalaceCommand):
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
         self.stdout.write(f"{file}: {size:,} bytes.")
-
-
-def _palace(user: str, subject: str) -> Palace:
-    own = palace_of(user)
-    if not subject:
-        return own
-    palace = Palace.objects.filter(owner=own.owner_id, subject=subject).first()
-    if palace is None:
-        raise CommandError(f"{own.owner} keeps no palace for {subject!r}.")
-    return palace
 
 
 def _write(palace: Palace, file: Path) -> int:

@@ -8,16 +8,22 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 from kombu.exceptions import OperationalError
 from tqdm import tqdm
 
+from isolation import reach
 from language.storable import storable_id
 from palace import tasks
+from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
 from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.models import ImportJob, Palace
+from palace.sdk.operations import account_of
+from palace.sdk.process import bring_tables_up_to_date
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 
@@ -36,12 +42,6 @@ class Command(PalaceCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE")
         add_user_argument(parser)
-        parser.add_argument(
-            "--subject",
-            default="",
-            metavar="USER_ID",
-            help="The palace that the user's programs keep for this person; else the user's own.",
-        )
         parser.add_argument("--yes", action="store_true", help="Import without asking.")
         parser.add_argument("--preview", action="store_true", help="Only look; change nothing.")
         parser.add_argument(
@@ -49,15 +49,20 @@ class Command(PalaceCommand):
         )
 
     def handle(self, *, file: Path, user: str, subject: str, **options: Any) -> None:
-        palace = palace_of(user)
+        if settings.USES_EMBEDDED_SERVICES:
+            _prepare_installation()
+        palace, is_new = palace_of(user), False
         if subject:
-            palace, _ = Palace.objects.get_or_create(
+            palace, is_new = Palace.objects.get_or_create(
                 owner=palace.owner, subject=storable_id(subject)
             )
         try:
             self._handle(palace, file, **options)
         except KeyboardInterrupt as error:
             raise CommandError("Stopped; nothing was imported.", returncode=INTERRUPTED) from error
+        finally:
+            if is_new:
+                delete_unused_palace(palace)
 
     def _handle(self, palace: Palace, file: Path, **options: Any) -> None:
         job = self._prepared(palace, file)
@@ -190,6 +195,14 @@ class Command(PalaceCommand):
         width = max(len(name) for name, _ in rows)
         for name, value in rows:
             self.stdout.write(f"{name:<{width}}  {value:>9,}")
+
+
+def _prepare_installation() -> None:
+    """On a new machine the import may be the first command of all."""
+    bring_tables_up_to_date()
+    with reach.maintenance():
+        if not get_user_model().objects.exists():
+            account_of(None)
 
 
 def _how_far(job: ImportJob) -> str:

@@ -24,8 +24,8 @@ class Command(PalaceCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_user_argument(parser)
 
-    def handle(self, *, user: str, **options: Any) -> None:
-        palace = palace_of(user)
+    def handle(self, *, user: str, subject: str, **options: Any) -> None:
+        palace = palace_of(user, subject)
         waiting = Drawer.objects.within(palace).unmined().values("room")
         rooms = Room.objects.within(palace).filter(pk__in=waiting).select_related("palace", "wing")
         drawers = 0

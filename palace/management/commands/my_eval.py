@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from palace.errors import UnknownRecipe
-from palace.management.people import PalaceCommand, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_of
 from palace.models import RecallCase
 from palace.recall.evaluation import (
     DEPTH,
@@ -37,14 +37,7 @@ class Command(PalaceCommand):
     help = "Score recipes on your own cases: searches whose right drawers you have named."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--owner",
-            "--user",
-            dest="owner",
-            default="",
-            metavar="NAME_OR_EMAIL",
-            help="Whose cases; without it the owner's.",
-        )
+        add_user_argument(parser)
         parser.add_argument(
             "--recipe",
             action="append",
@@ -54,8 +47,8 @@ class Command(PalaceCommand):
         )
         parser.add_argument("--json", action="store_true", help="One line, for programs.")
 
-    def handle(self, *, owner: str, recipes: list[str] | None, **options: Any) -> None:
-        palace = palace_of(owner)
+    def handle(self, *, user: str, subject: str, recipes: list[str] | None, **options: Any) -> None:
+        palace = palace_of(user, subject)
         names = list(dict.fromkeys(recipes or without_model()))
         try:
             for name in names:

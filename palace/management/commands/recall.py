@@ -42,10 +42,10 @@ class Command(PalaceCommand):
         )
         parser.add_argument("--json", action="store_true", help="For programs.")
 
-    def handle(self, *, question: str, user: str, **options: Any) -> None:
+    def handle(self, *, question: str, user: str, subject: str, **options: Any) -> None:
         try:
             found = recall(
-                palace_of(user),
+                palace_of(user, subject),
                 RecallRequest(
                     question,
                     top_k=options["top_k"],
@@ -86,6 +86,8 @@ class Command(PalaceCommand):
         room = drawer.room
         self.stdout.write(f"   {room.wing.name} › {room.title}")
         self.stdout.write(f"   “{' '.join(drawer.text[start:end].split())[:SNIPPET]}”")
+        if hit.note:
+            self.stdout.write(f"   ({hit.note})")
         for name, share in hit.signals.items():
             if abs(share) >= 0.005:
                 bar = "█" * min(round(abs(share) / BAR * BAR_WIDTH), BAR_WIDTH)
@@ -120,6 +122,7 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
         "role": hit.drawer.role,
         "text": hit.drawer.text,
         "passage": list(hit.passage),
+        "outdated_since": hit.outdated.since.isoformat() if hit.outdated else None,
     }
 
 

@@ -20,8 +20,8 @@ class Command(PalaceCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_user_argument(parser)
 
-    def handle(self, *, user: str, **options: Any) -> None:
-        palace = palace_of(user)
+    def handle(self, *, user: str, subject: str, **options: Any) -> None:
+        palace = palace_of(user, subject)
         rebuild_postings(palace)
         drawers = Drawer.objects.within(palace).exclude(mined_at=None).count()
         try:

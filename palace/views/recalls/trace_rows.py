@@ -214,6 +214,8 @@ class _Rows:
 
 def _hit_note(hit: Mapping[str, Any], place: int) -> str:
     notes = []
+    if since := hit.get("outdated_since"):
+        notes.append(f"No longer so since {datetime.fromisoformat(since):%B %Y}.")
     if "place_before" in hit:
         notes.append(describe_move(hit["place_before"], place))
     if hit.get("shortened"):

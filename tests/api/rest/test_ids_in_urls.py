@@ -9,7 +9,7 @@ import pytest
 from language.slugs import slug_of
 from language.storable import storable_id
 from palace.models import Drawer, Palace
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.api.rest.conftest import client_of
 from tests.factories import (
     DrawerFactory,
@@ -91,7 +91,7 @@ def test_episodes_are_read_by_their_conversation(owner, program, name):
 
 @pytest.mark.parametrize("step", ["check", "mark", "evict"])
 def test_a_conversation_may_be_called_like_a_step(owner, program, step):
-    Ledger(Palace.objects.own(owner), f"x/{step}").mark(Entry("skill"))
+    Ledger(Palace.objects.own(owner), f"x/{step}").mark(LedgerEntry("skill"))
     assert program.get(f"/ledger/x/{step}").data["items"] == {"skill": "injected"}
     assert program.get(f"/ledger/y/{step}").status_code == 405
 

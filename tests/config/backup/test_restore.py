@@ -15,7 +15,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from config.backup.archive import writing
 from config.backup.tools import server_of
 from palace.models import Drawer, Palace
-from palace.working.ledger import Entry, Ledger
+from palace.working.ledger import Ledger, LedgerEntry
 from tests.conversations import LISBON
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,7 +134,7 @@ def test_an_older_backup_is_brought_up_to_date(palace, capsys, tmp_path):
 
 def test_redis_forgets_what_was_of_the_former_database(backup, palace, capsys):
     client = redis.Redis.from_url(settings.REDIS_URL)
-    Ledger(palace, "talk").mark(Entry("skill:sewing"))
+    Ledger(palace, "talk").mark(LedgerEntry("skill:sewing"))
     client.lpush("celery", "a task")
     cache.set("sign-in-once:nonce", 1)
     cache.set("retry", 1)

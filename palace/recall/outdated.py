@@ -1,0 +1,134 @@
+"""Outdated hits: drawers with a fact that ended after they were said, and what holds instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import or_
+
+from django.db.models import F, Q
+
+from palace.models import Drawer, Evidence, Fact, Palace
+from palace.recall.facts import STANDING, RecalledFact, citations_of, month_of
+
+# How many facts the note of one drawer names.
+MOST_NAMED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """What a drawer says that no longer holds.
+
+    Attributes:
+        since: When the last of it ended.
+        note: The same in words, such as "no longer so since March 2025: User lives in Porto".
+    """
+
+    since: datetime
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose facts count, and at which moment.
+
+    Attributes:
+        now: In the user's time zone.
+        as_of: Ignore what ended, or was said, later.
+        agent: Leave out the facts of other agents; empty: none.
+    """
+
+    now: datetime
+    as_of: datetime | None = None
+    agent: str = ""
+    run: str = ""
+
+    def condition(self, prefix: str = "") -> Q:
+        of_agent = Q((f"{prefix}agent__in", {"", self.agent})) if self.agent else Q()
+        return of_agent & Q(
+            (f"{prefix}type__in", STANDING),
+            (f"{prefix}run__in", {"", self.run}),
+        )
+
+
+def find_outdated(
+    palace: Palace, drawers: Iterable[Drawer], scope: Scope
+) -> tuple[dict[int, Outdated], list[RecalledFact]]:
+    """The outdated drawers by key, and the facts that took the place of theirs.
+
+    A fact that was told again since is not outdated. One that somebody corrected by hand is no
+    sign of it either: the words may be true, and were read wrongly.
+    """
+    ended = _ended(palace, drawers, scope)
+    if not ended:
+        return {}, []
+    holding = _holding(palace, [fact for facts in ended.values() for fact in facts], scope)
+    told_again = {_meaning(fact) for fact in holding.values()}
+    outdated = {
+        drawer: _outdated(left, scope)
+        for drawer, facts in ended.items()
+        if (left := [fact for fact in facts if _meaning(fact) not in told_again])
+    }
+    gone = {_meaning(fact) for facts in ended.values() for fact in facts}
+    successors = {key: fact for key, fact in holding.items() if _meaning(fact) not in gone}
+    return outdated, _recalled(palace, successors, scope) if outdated else []
+
+
+def _ended(palace: Palace, drawers: Iterable[Drawer], scope: Scope) -> dict[int, list[Fact]]:
+    """Ended facts by the drawer that they rest on, if it was said before the end."""
+    moment = scope.as_of or scope.now
+    ended = Q(fact__fate__in=Fact.WAS_TRUE, fact__valid_to__gt=F("drawer__said_at"))
+    ended &= Q(fact__valid_to__lte=moment)
+    corrected = Q(
+        fact__fate=Fact.Fate.CORRECTED,
+        fact__closed_by__drawer__said_at__gt=F("drawer__said_at"),
+        fact__closed_by__drawer__said_at__lte=moment,
+    )
+    keys = [drawer.pk for drawer in drawers]
+    evidence = Evidence.objects.filter(
+        ended | corrected, scope.condition("fact__"), palace=palace, drawer__in=keys
+    )
+    found: dict[int, list[Fact]] = {}
+    for each in evidence.select_related("fact__closed_by__drawer").order_by("fact", "start"):
+        facts = found.setdefault(each.drawer_id, [])
+        if each.fact not in facts:
+            facts.append(each.fact)
+    return found
+
+
+def _holding(palace: Palace, ended: Sequence[Fact], scope: Scope) -> dict[int, Fact]:
+    """The facts that hold in place of the ended ones, by key."""
+    same = (
+        Q(subject=fact.subject_id, predicate=fact.predicate, aspect=fact.aspect)
+        & (Q(single=True) | Q(supersedes=fact.pk) | Q(object=fact.object))
+        for fact in ended
+    )
+    facts = Fact.objects.within(palace).as_of(true_at=scope.as_of or scope.now)
+    return facts.filter(scope.condition(), reduce(or_, same)).in_bulk()
+
+
+def _meaning(fact: Fact) -> tuple[object, ...]:
+    return fact.subject_id, fact.predicate, fact.aspect, fact.object.casefold()
+
+
+def _outdated(facts: Sequence[Fact], scope: Scope) -> Outdated:
+    ends = [_end_of(fact) for fact in facts]
+    notes = [
+        f"{'corrected in' if fact.fate == Fact.Fate.CORRECTED else 'no longer so since'} "
+        f"{month_of(end, scope.now)}: {fact.text}"
+        for fact, end in zip(facts, ends, strict=True)
+    ]
+    return Outdated(max(ends), "; ".join(notes[:MOST_NAMED]))
+
+
+def _end_of(fact: Fact) -> datetime:
+    if fact.fate == Fact.Fate.CORRECTED and fact.closed_by is not None:
+        return fact.closed_by.drawer.said_at
+    return fact.valid_to or fact.recorded_at
+
+
+def _recalled(palace: Palace, facts: Mapping[int, Fact], scope: Scope) -> list[RecalledFact]:
+    cited = citations_of(palace, facts, scope.as_of)
+    return [RecalledFact(facts[key], 0.0, *source, dates="") for key, source in cited.items()]

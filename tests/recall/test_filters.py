@@ -1,0 +1,62 @@
+"""A filter never costs a hit: what it permits is found, however much else is closer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from language.transcripts import Transcript, Turn
+from palace.models import Drawer, RecollectionTrace
+from palace.pipeline import mine
+from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
+from tests.conversations import START
+from tests.furnished_palaces import furnish
+
+ABOUT = "The kettle whistles when its water boils."
+OLD = "Our old kettle dripped on the stove."
+MANY = 300
+
+
+@pytest.fixture
+def kettles(palace):
+    """Many drawers about the kettle, and one before them that is about it less."""
+
+    def fill(palace):
+        mine(palace, Transcript("chat", "old", "", (Turn("0", "user", OLD, START),)))
+        turns = (Turn(str(n), "user", ABOUT, START + timedelta(days=1 + n)) for n in range(MANY))
+        mine(palace, Transcript("chat", "new", "", tuple(turns)))
+
+    return furnish(palace, "kettles", fill)
+
+
+def texts(palace, **options):
+    found = recall(palace, RecallRequest("When does the kettle whistle?", top_k=3, **options))
+    return [hit.drawer.text for hit in found.hits]
+
+
+def test_without_a_filter_the_many_come_first(kettles):
+    assert texts(kettles) == [ABOUT] * 3
+
+
+def test_what_had_been_said_by_then_is_found(kettles):
+    assert texts(kettles, as_of=START) == [OLD]
+
+
+def test_of_some_drawers_the_best_are_found(kettles):
+    [old] = Drawer.objects.filter(conversation="old").values_list("pk", flat=True)
+    assert texts(kettles, only_ids=[old]) == [OLD]
+    assert texts(kettles, only_ids=[]) == []
+
+
+def test_what_the_prompt_has_makes_room_for_all_others(kettles):
+    known = list(Drawer.objects.filter(conversation="new").values_list("pk", flat=True))
+    assert texts(kettles, exclude_ids=known) == [OLD]
+    assert texts(kettles, exclude_ids=known, as_of=START) == [OLD]
+
+
+def test_what_the_filter_leaves_out_is_not_said_to_be_in_the_conversation(kettles):
+    found = recall(kettles, RecallRequest("Does the kettle whistle?", as_of=START, only_ids=[]))
+    trace = RecollectionTrace.objects.get(palace=kettles, uuid=found.uuid)
+    assert trace.cut() == []

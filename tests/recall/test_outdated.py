@@ -1,0 +1,103 @@
+"""What no longer holds is marked where it is shown, and what holds instead comes along."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from language.transcripts import Transcript, Turn
+from palace.models import Fact, RecollectionTrace
+from palace.pipeline import mine
+from palace.recall.context_builder import remove_hits
+from palace.recall.deduplication import ConversationState
+from palace.recall.outdated import Scope, find_outdated
+from palace.recall.request import RecallRequest
+from palace.recall.retrieval import recall
+
+JANUARY, MARCH, JUNE = (datetime(2024, n, 5, 12, tzinfo=UTC) for n in (1, 3, 6))
+PORTO, LISBON = "I live in Porto, in the street with the tiled church.", "I moved to Lisbon."
+NOTE = "(no longer so since March 2024: User lives in Porto)"
+
+
+def tell(palace, text, said_at):
+    mine(palace, Transcript("chat", f"{said_at:%m}", "", (Turn("0", "user", text, said_at),)))
+
+
+@pytest.fixture
+def moved(palace):
+    tell(palace, PORTO, JANUARY)
+    tell(palace, LISBON, MARCH)
+    return palace
+
+
+def ask(palace, question="Where is the tiled church?", **options):
+    options = {"now": JUNE, "top_k": 1, "with_facts": True, **options}
+    return recall(palace, RecallRequest(question, **options))
+
+
+def test_a_superseded_line_is_marked_and_its_successor_comes_along(moved):
+    found = ask(moved)
+    [hit] = found.hits
+    assert hit.drawer.text == PORTO
+    assert hit.outdated.since == MARCH
+    assert f"{PORTO}\n{NOTE}\n" in found.context
+    assert found.facts[0].text == "User lives in Lisbon"
+    assert found.context.index("User lives in Lisbon") < found.context.index(PORTO)
+    trace = RecollectionTrace.objects.get(palace=moved, uuid=found.uuid)
+    assert trace.hits[0]["outdated_since"] == MARCH.isoformat()
+
+
+def test_before_the_move_it_was_so(moved):
+    found = ask(moved, as_of=JANUARY)
+    assert found.hits[0].outdated is None
+    assert "no longer" not in found.context
+
+
+def test_what_is_told_again_holds(moved):
+    tell(moved, "I live in Porto again.", JUNE)
+    assert ask(moved).hits[0].outdated is None
+
+
+def test_the_words_that_ended_it_are_not_outdated(moved):
+    found = ask(moved, "When did I move to Lisbon?", top_k=2)
+    marked = {hit.drawer.text: hit.outdated is not None for hit in found.hits}
+    assert marked.get(LISBON) is False
+
+
+def test_a_fact_corrected_by_hand_says_nothing_of_the_words(moved):
+    Fact.objects.filter(fate=Fact.Fate.SUPERSEDED).update(
+        fate=Fact.Fate.CORRECTED, closed_by=None, valid_to=None
+    )
+    assert ask(moved).hits[0].outdated is None
+
+
+def test_facts_of_another_agent_mark_nothing(moved):
+    Fact.objects.update(agent="coach")
+    assert ask(moved).hits[0].outdated is None
+    assert ask(moved, agent="coach").hits[0].outdated is not None
+
+
+def test_a_note_goes_with_its_line(moved):
+    found = ask(moved)
+    assert PORTO not in remove_hits(found.context, found.hits)
+    assert NOTE not in remove_hits(found.context, found.hits)
+    assert "Lisbon" in remove_hits(found.context, found.hits)
+
+
+def test_a_line_that_is_carried_keeps_its_note(moved):
+    state = ConversationState("talk", turn=0, carries=True)
+    ask(moved, conversation=state).injection.mark(moved)
+    later = ConversationState("talk", turn=2, carries=True)
+    found = ask(moved, "Which tram goes up the hill?", conversation=later)
+    assert found.carried
+    assert f"{PORTO}\n{NOTE}\n" in found.context
+
+
+def test_a_palace_without_ended_facts_costs_one_query_more(palace, django_assert_num_queries):
+    tell(palace, PORTO, JANUARY)
+    ask(palace)
+    hits = ask(palace).hits
+
+    with django_assert_num_queries(1):
+        assert find_outdated(palace, [hit.drawer for hit in hits], Scope(JUNE)) == ({}, [])
