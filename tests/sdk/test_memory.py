@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -388,9 +389,21 @@ def test_words_and_facts_told_with_an_agent_stay_with_it(plain, alice):
     assert kept.trashed_at
 
 
-def test_an_agent_told_again_under_one_id_keeps_the_first(plain):
+def test_the_same_words_of_two_agents_are_two_messages(plain):
     message = {"role": "user", "content": "I live in Porto."}
     plain.add([message], agent_id="butler", run_id="r1")
     plain.add([message], agent_id="cook", run_id="r1")
     agents = Drawer.objects.order_by("pk").values_list("agent", flat=True)
-    assert list(agents) == ["butler", "cook"], "Two messages, each with its agent."
+    assert list(agents) == ["butler", "cook"]
+
+
+def test_messages_of_earlier_versions_get_their_agent(plain):
+    plain.add("I live in Porto.", agent_id="butler")
+    plain.add("I like chess.", run_id="r2")
+    expected = list(Drawer.objects.order_by("pk").values_list("agent", flat=True))
+    assert expected == ["butler", ""]
+    Drawer.objects.update(agent="")
+    migration = import_module("palace.migrations.0027_drawers_of_agents")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.BACKFILL)
+    assert list(Drawer.objects.order_by("pk").values_list("agent", flat=True)) == expected
