@@ -13,7 +13,8 @@ from functools import partial
 
 from celery import current_app
 from django.conf import settings
-from django.db import transaction
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -122,7 +123,7 @@ def remember_others(conversation: Conversation, *, seen_from: int) -> None:
     latest = list(due.select_related("palace", "agent").order_by("-spoke_at", "-pk")[:MOST_OTHERS])
     with within(OTHERS_DEADLINE_S):
         for each in latest:
-            with suppress(Conversation.DoesNotExist):
+            with suppress(IntegrityError, ObjectDoesNotExist):
                 remember(each)
     if latest:
         enqueue_post_mining(palace.pk)
