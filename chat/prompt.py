@@ -16,7 +16,7 @@ from django.utils.formats import date_format
 from chat.models import Agent, Message
 from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
-from palace.recall import Hit
+from palace.recall import ASK_FIRST, Hit
 
 # How far back the model reads word for word, beside `CHAT_TURNS`; what is older comes by recall.
 MOST_TOKENS = 6000
@@ -26,6 +26,10 @@ _ON_MEMORIES = (
     " The records above come from earlier conversations with the same person. Use them where "
     "they help, cite each one you use by its pointer in brackets, and do not mention them "
     "otherwise."
+)
+_ON_PERMISSION = (
+    f" Where a record ends with “{ASK_FIRST}”, ask the user for permission before you act on it, "
+    "even if they agreed before."
 )
 
 NO_MODEL = "No language model is set, so I can only quote what is in your palace."
@@ -58,14 +62,20 @@ def window(messages: Iterable[Message]) -> list[Message]:
 
 
 def prompt(
-    agent: Agent | None, context: str, messages: Sequence[Message], now: datetime
+    agent: Agent | None,
+    context: str,
+    messages: Sequence[Message],
+    now: datetime,
+    inventory: str = "",
 ) -> list[Prompt]:
-    """The memory block first, then the instructions, then what was said."""
+    """The memory block, the inventory of working memory, the instructions, then what was said."""
     name = agent.name if agent else Agent.FIRST_NAME
     base = _BASE.format(name=name, today=f"{now:%A, %d %B %Y, %H:%M} ({now:%Z})")
     if context:
         base += _ON_MEMORIES
-    parts = [context, base, agent.instructions if agent else ""]
+    if ASK_FIRST in context:
+        base += _ON_PERMISSION
+    parts = [context, inventory, base, agent.instructions if agent else ""]
     system: Prompt = {"role": "system", "content": "\n\n".join(filter(None, parts))}
     said = [cast(Prompt, {"role": m.role, "content": m.text}) for m in messages]
     return [system, *said]

@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.mining_queue import SOURCE
+from chat.mining_queue import SOURCE, remember_others
 from chat.models import Message
 from chat.prompt import FAILED, NO_MODEL, extractive_reply, prompt, window
 from chat.reply_ending import finish, tell
@@ -34,6 +34,7 @@ from palace.errors import WorkingMemoryAway
 from palace.models import Drawer
 from palace.models.opening import reach_of
 from palace.recall import ConversationState, RecallRequest, Recollection, recall
+from palace.working import Namespace, inventory
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 
@@ -52,6 +53,9 @@ SAVE_EVERY_S, SAVE_PAUSE_S = 1, 30
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
+INVENTORY_AWAY = (
+    "The model could not see what is in working memory, because Redis does not respond."
+)
 TOO_LONG = "This reply grew too long, so it was ended here."
 BROKEN = "Something broke while this was being written. Try again; the server's log says more."
 
@@ -136,12 +140,15 @@ def _write(reply: Message, draft: Draft) -> None:
     )
     said = window(before.current().exclude(text="").order_by("-position")[: settings.CHAT_TURNS])
     endpoint = _endpoint(reply, chosen, draft)
+    if _recalls(reply, chosen):
+        remember_others(conversation, seen_from=said[0].position)
     found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
     if endpoint is None:
         _quote(reply, found, draft, why=NO_MODEL)
         return
     context = found.context if found else ""
-    messages = prompt(conversation.agent, context, said, chosen.local_now())
+    working = _inventory(reply, draft) if found else ""
+    messages = prompt(conversation.agent, context, said, chosen.local_now(), working)
     # The model may take a minute; nobody is to wait for a connection meanwhile.
     connection.close()
     try:
@@ -163,7 +170,7 @@ def _recall(
 ) -> Recollection | None:
     """Recall for the last message; None if memory is off."""
     agent = reply.conversation.agent
-    if not chosen.enabled or (agent is not None and not agent.recalls):
+    if not _recalls(reply, chosen):
         draft.notes.append(OFF_FOR_AGENT if chosen.enabled else OFF_IN_SETTINGS)
         return None
     request = RecallRequest(
@@ -181,11 +188,27 @@ def _recall(
     return found
 
 
+def _recalls(reply: Message, chosen: MemorySettings) -> bool:
+    agent = reply.conversation.agent
+    return chosen.enabled and (agent is None or agent.recalls)
+
+
 def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
     """Store which recall the reply has, so that open tabs can show it before the first word."""
     draft.notes += found.notes
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
     tell(reply, live.RECALLED)
+
+
+def _inventory(reply: Message, draft: Draft) -> str:
+    """The entries of working memory that the conversation can read, without their values."""
+    conversation = reply.conversation
+    try:
+        return inventory(conversation.palace, Namespace("session", str(conversation.uuid)))
+    except WorkingMemoryAway as error:
+        logger.warning("A reply is written without the working memory: %s", error)
+        draft.notes.append(INVENTORY_AWAY)
+        return ""
 
 
 def _conversation_state(reply: Message, said: Sequence[Message]) -> ConversationState:

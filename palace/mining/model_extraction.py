@@ -132,7 +132,7 @@ def _checked(
 ) -> Extraction:
     """The parts of the answer that the window confirms; the rest from `own`."""
     entities = tuple(_entities(answer.entities, window))
-    title = own.title if is_real_title(context.title) else _line(answer.title, TITLE_CHARS)
+    title = own.title if _is_given(window, context) else _line(answer.title, TITLE_CHARS)
     return dataclasses.replace(
         own,
         wing=_wing(answer.wing, own.wing, window, context),
@@ -142,6 +142,16 @@ def _checked(
         tags=tags_of(window, entities),
         facts=tuple(checked(answer.facts, window)),
     )
+
+
+def _is_given(window: Sequence[Turn], context: Context) -> bool:
+    """Whether the title says something, and is not just the first line of the conversation."""
+    title, cut = " ".join(context.title.split()), context.title.endswith("…")
+    line = next(
+        (" ".join(line.split()) for line in window[0].text.splitlines() if line.strip()), ""
+    )
+    repeats = line.startswith(title.removesuffix("…").rstrip()) if cut else line == title
+    return is_real_title(title) and not repeats
 
 
 def _topics(answered: Sequence[TopicAnswer], turns: int) -> tuple[TopicFound, ...]:

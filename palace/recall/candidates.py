@@ -84,20 +84,24 @@ class DrawerFilter:
         until: Ignore what was said later.
         without: Keys of drawers that are already in the prompt, ascending. They stay candidates,
             because adjacent messages are judged by them, and others take their places.
+        hidden: Keys of drawers that the caller may not find, ascending.
     """
 
     only: Ids | None = None
     until: datetime | None = None
     without: Ids = field(default_factory=NO_KEYS.copy)
+    hidden: Ids = field(default_factory=NO_KEYS.copy)
 
     @property
     def is_limited(self) -> bool:
-        return self.only is not None or self.until is not None
+        return self.only is not None or self.until is not None or len(self.hidden) > 0
 
     def limit(self, palace: Palace, index: PalaceIndex | None, drawers: Ids) -> Ids:
         """Those of the drawers, which ascend, that may be candidates."""
         if self.only is not None:
             drawers = drawers[isin_sorted(drawers, self.only)]
+        if len(self.hidden):
+            drawers = drawers[~isin_sorted(drawers, self.hidden)]
         if self.until is None:
             return drawers
         if index is None:
@@ -151,6 +155,7 @@ def _limited(
                 without_trash=True,
                 period=(FIRST_MOMENT, until),
                 only=allowed.only,
+                without=allowed.hidden,
             )
         )
     index = meaning.index
@@ -211,7 +216,11 @@ def _best_within(
 ) -> Ids:
     if meaning.vector_query:  # The period may contain too many drawers to compare them all.
         within = closest_by_bits(
-            meaning.vector_query, without_trash=True, period=(start, end), only=allowed.only
+            meaning.vector_query,
+            without_trash=True,
+            period=(start, end),
+            only=allowed.only,
+            without=allowed.hidden,
         )
         meaning = meaning.with_all(within)
     elif meaning.index:

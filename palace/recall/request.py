@@ -43,7 +43,9 @@ class RecallRequest:
         with_facts: Put known facts before the drawers in the context block, as many as the recipe
             says.
         session: The latest turns of the conversation, in order; they end the context block.
-        agent: Include the facts kept for this agent; likewise `run`.
+        agent: Who asks: facts and messages that only another agent may find are left out. Empty:
+            nothing is left out.
+        run: Include the facts kept for this run.
         conversation: The conversation to answer in: what its model has already is not repeated.
             Call `injection.mark()` once the block was sent. An opening message that names no
             subject, such as "hi", gets the latest drawers.

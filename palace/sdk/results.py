@@ -147,6 +147,7 @@ class EpisodeItem(TypedDict):
         made_by: `local` rules, a `model`, or a `caller` who stored it.
         started_at, ended_at: The conversation's start and end; None if unknown.
         score: As of memories; of search only.
+        similarity: The cosine with the query; of search only.
     """
 
     id: str
@@ -163,6 +164,7 @@ class EpisodeItem(TypedDict):
     created_at: str
     updated_at: str
     score: NotRequired[float]
+    similarity: NotRequired[float]
 
 
 class MemoryResults(TypedDict):

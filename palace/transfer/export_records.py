@@ -173,6 +173,7 @@ def _drawer(drawer: Drawer, mentions: list[Record]) -> Record:
         "position": drawer.position,
         "role": drawer.role,
         "speaker": drawer.speaker,
+        "agent": drawer.agent,
         "text": drawer.text,
         "said_at": _time(drawer.said_at),
         "metadata": drawer.metadata,

@@ -34,6 +34,7 @@ class Stated:
     memory: UUID = MEMORY
     pointer: Pointer | None = PLACE
     dates: str = ""
+    asks_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from language.transcripts import Transcript, Turn
 from palace.curation import trash
 from palace.errors import BadImport
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.fact_learning import learn_unread
+from palace.knowledge.facts.fact_learning import learn_room, learn_unread
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import (
     Drawer,
@@ -32,6 +32,7 @@ from palace.models import (
     Telling,
     Wing,
 )
+from palace.pipeline import mine_room
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
@@ -286,3 +287,21 @@ def commit_episode(palace):
 def test_an_export_of_nothing_is_refused(palace, exported, other):
     with pytest.raises(BadImport, match="holds no conversations"):
         import_jobs.preview(other, exported(palace))
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_what_only_an_agent_finds_stays_with_it(full, exported, other, is_empty):
+    turn = Turn("k1", "user", "My cousin Otto lives in Ghent.", SPOKEN, only_for="butler")
+    file_transcript(full, Transcript("sdk", "kin", "Kin", (turn,)))
+    path = exported(full)
+    if not is_empty:
+        turns = (Turn("1", "user", "Mine.", SPOKEN),)
+        file_transcript(other, Transcript("plain", "own", "", turns))
+    run_import(other, path)
+    agents = Drawer.objects.within(other).exclude(agent="").values_list("text", "agent")
+    assert list(agents) == [("My cousin Otto lives in Ghent.", "butler")]
+    for room in Room.objects.within(other):
+        mine_room(room)
+        learn_room(room)
+    facts = Fact.objects.within(other).active().filter(text__contains="Ghent")
+    assert set(facts.values_list("agent", flat=True)) == {"butler"}

@@ -116,11 +116,15 @@ def _remembered(palace: Palace, transcript: Transcript, done: AtOnce) -> Remembe
     )
 
 
+ONLY_AGENT = "Who asks: what the fact API received for another agent is left out."
+
+
 class RecallToolRequest(PalaceRequest):
     query: SomeText = Field(description="The question in natural language.")
     max_tokens: int = Field(1024, ge=1, le=MOST_TOKENS, description="Token budget of the context.")
     top_k: int | None = Field(None, ge=1, le=MOST_FOUND, description="Maximum number of messages.")
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
+    agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
 
 
 class CitationFields(ToolResponse):
@@ -159,6 +163,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
             as_of=request.as_of,
             budget_tokens=request.max_tokens,
             with_facts=True,
+            agent=request.agent_id or "",
         ),
     )
     return RecallResponse.model_validate(representations.recalled(palace, recollection))
@@ -168,6 +173,7 @@ class SearchRequest(PalaceRequest):
     query: SomeText
     limit: int = Field(10, ge=1, le=MOST_FOUND)
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
+    agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
 
 
 class SearchResultFields(ToolResponse):
@@ -197,6 +203,12 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
     if palace is None:
         return SearchResponse.model_validate(representations.NOTHING_FOUND)
     found = recall_from(
-        palace, RecallRequest(request.query, top_k=request.limit, as_of=request.as_of)
+        palace,
+        RecallRequest(
+            request.query,
+            top_k=request.limit,
+            as_of=request.as_of,
+            agent=request.agent_id or "",
+        ),
     )
     return SearchResponse.model_validate(representations.found(found))

@@ -70,6 +70,9 @@ class TurnKept(Shape):
     notes = notes_field()
 
 
+ONLY_AGENT = "Who asks: what the fact API received for another agent is left out."
+
+
 class RecallFields(Shape):
     query = ExactText(help_text="A question, or the message to answer.")
     session_id = ExactText(
@@ -100,9 +103,7 @@ class RecallFields(Shape):
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Ignore what was said later."
     )
-    agent_id = serializers.CharField(
-        required=False, allow_null=True, help_text="Include this agent's facts."
-    )
+    agent_id = serializers.CharField(required=False, allow_null=True, help_text=ONLY_AGENT)
 
 
 class CitationShown(Shape):
@@ -133,6 +134,7 @@ class SearchFields(Shape):
     query = ExactText(help_text="A question, or words.")
     session_id = ExactText(required=False, allow_null=True, help_text="Search only this session.")
     user_id = user_field()
+    agent_id = ExactText(required=False, allow_null=True, help_text=ONLY_AGENT)
     limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=200)
 
 

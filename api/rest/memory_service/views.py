@@ -84,6 +84,7 @@ class RecallView(ApiView):
         palace = self.palace(params.get("user_id"))
         if palace is None:
             return Response(representations.NOTHING_RECALLED)
+        agent = storable_id(params.get("agent_id") or "")
         recollection = recall(
             palace,
             RecallRequest(
@@ -93,17 +94,17 @@ class RecallView(ApiView):
                 recipe=params.get("recipe"),
                 budget_tokens=params["max_tokens"],
                 with_facts=True,
-                session=_latest(palace, params.get("session_id")),
-                agent=params.get("agent_id") or "",
+                session=_latest(palace, params.get("session_id"), agent),
+                agent=agent,
             ),
         )
         return Response(representations.recalled(palace, recollection))
 
 
-def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
+def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTurn]:
     if not session:
         return []
-    drawers = _of_session(session).within(palace).kept()
+    drawers = _of_session(session).within(palace).kept().for_agent(agent)
     return list(reversed(drawers.order_by("-said_at", "-position", "-pk")[:LATEST]))
 
 
@@ -130,6 +131,7 @@ class SearchView(ApiView):
             RecallRequest(
                 params["query"],
                 top_k=params["limit"],
+                agent=params.get("agent_id") or "",
                 only_ids=_inside(palace, session) if session else None,
             ),
         )

@@ -70,8 +70,9 @@ def remember(
 
     Args:
         messages: One text that the user says, or a conversation in order.
-        agent: Facts are stored for this agent, and judged beside the agent's other facts;
-            likewise `run`, which is also the id of the conversation.
+        agent: Only this agent, and calls without one, find the messages and their facts, which
+            are judged beside the agent's other facts.
+        run: Facts are stored for this run; also the id of the conversation.
         conversation: The conversation's id if there is no run; a new one by default.
         metadata: Stored with each new fact.
         options: Prompts, which have no effect without a model, and filters.
@@ -82,10 +83,11 @@ def remember(
         One item per judgement, in the order of the messages.
     """
     turns = turns_of(messages, now or timezone.now())
+    filed = tuple(replace(turn, only_for=agent) for turn in turns)
     scope = Scope(source, agent, run, metadata or {})
     named = run or conversation or str(uuid4())
     with transaction.atomic():
-        drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent))
+        drawers = _filed(palace, Transcript(source, named, "", filed, agent))
         store_options(palace, drawers, scope, options)
     return learn(palace, drawers, scope, options)
 

@@ -117,7 +117,7 @@ def test_an_episode_is_stored_and_found_by_meaning(program):
     )
     asked = {"query": "How do we travel?", **ALICE}
     [found] = good(program.post("/episodic/search", asked))["results"]
-    assert found.pop("score") > 0.5
+    assert found.pop("score") == pytest.approx((1 + found.pop("similarity")) / 2, abs=1e-6)
     assert found == stored
     for other in ({"agent_id": "coach"}, {"as_of": "2026-04-30"}, {"user_id": "bob"}):
         assert good(program.post("/episodic/search", {**asked, **other}))["results"] == []
