@@ -312,5 +312,5 @@ def test_a_prepared_file_without_its_import_is_found():
 
 
 def test_one_user_or_all(db):
-    with pytest.raises(CommandError, match="one of --user and --all"):
+    with pytest.raises(CommandError, match="--all is everybody"):
         call_command("audit", "--all", "--user", "alice")

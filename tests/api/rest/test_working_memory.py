@@ -171,3 +171,14 @@ def test_without_redis_it_is_said_to_be_away(program, settings, tmp_path):
     ):
         assert (answer.status_code, answer.data["code"]) == (503, "working_memory_away")
         assert answer.headers["Retry-After"] == "5"
+
+
+def test_a_key_that_only_writes_reads_nothing_by_writing(program, owner):
+    address = "/working-memory/talk?user_id=ada"
+    assert program.put(address, {"fields": {"plan": "secret"}, "user_id": "ada"}).status_code == 200
+    writer = client_of(owner, scopes=("write",))
+    answer = writer.put(address, {"fields": {}, "user_id": "ada"})
+    assert (answer.status_code, answer.data["fields"]) == (200, {})
+    answer = writer.put(address, {"fields": {"mood": "good"}, "user_id": "ada"})
+    assert answer.data["fields"] == {"mood": "good"}
+    assert program.get(address).data["fields"] == {"plan": "secret", "mood": "good"}
