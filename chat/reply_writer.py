@@ -19,9 +19,9 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.mining_queue import SOURCE
+from chat.mining_queue import SOURCE, is_automatic
 from chat.models import Message
-from chat.prompt import FAILED, NO_MODEL, extractive_reply, prompt, window
+from chat.prompt import FAILED, extractive_reply, prompt, reply_without_model, window
 from chat.reply_ending import finish, tell
 from isolation import reach
 from isolation.reach import Reach
@@ -33,7 +33,7 @@ from llm.providers import Endpoint
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer
 from palace.models.opening import reach_of
-from palace.recall import ConversationState, RecallRequest, Recollection, recall
+from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 
@@ -138,7 +138,7 @@ def _write(reply: Message, draft: Draft) -> None:
     endpoint = _endpoint(reply, chosen, draft)
     found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
     if endpoint is None:
-        _quote(reply, found, draft, why=NO_MODEL)
+        _reply_without_model(reply, found, said[-1].text, draft)
         return
     context = found.context if found else ""
     messages = prompt(conversation.agent, context, said, chosen.local_now())
@@ -307,9 +307,25 @@ def _save_text(reply: Message, draft: Draft) -> None:
     draft.unsaved_until = time.monotonic() + pause_s
 
 
+def _reply_without_model(
+    reply: Message, found: Recollection | None, text: str, draft: Draft
+) -> None:
+    keeps = is_automatic(reply.conversation.palace.owner_id)
+    _put(reply, draft, reply_without_model(text, _asked_hits(found), keeps=keeps))
+
+
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
-    hits = found.hits if found else None
-    # What came along unasked is no answer.
-    draft.text = extractive_reply(() if found and found.is_opening else hits, why=why)
+    _put(reply, draft, extractive_reply(_asked_hits(found), why=why))
+
+
+def _asked_hits(found: Recollection | None) -> Sequence[Hit] | None:
+    """The hits; none of those that came along unasked, which are no answer."""
+    if found is None:
+        return None
+    return () if found.is_opening else found.hits
+
+
+def _put(reply: Message, draft: Draft, text: str) -> None:
+    draft.text = text
     draft.mine = False
     _tell_text(reply, draft)

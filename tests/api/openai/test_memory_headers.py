@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from api.openai import exchange
-from chat.prompt import NO_MODEL
+from chat.prompt import NO_MODEL, NOTED
 from llm.models import Usage
 from palace.models import Drawer, Palace
 from settings_app.models import MemorySettings
@@ -185,3 +185,11 @@ def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noq
     assert [each.id for each in program.models.list()] == ["loci"]
     with pytest.raises(openai.NotFoundError):
         program.models.retrieve("gpt-5")
+
+
+def test_without_a_model_what_was_noted_is_acknowledged(program, alice):
+    MemorySettings.objects.create(owner=alice, provider="none")
+    text = ask(program, "I just moved to Porto.").choices[0].message.content
+    assert text == f"{NOTED}\n\n- User lives in Porto"
+    only_asked = ask(program, "I just moved to Rome.", headers={"X-Loci-Memory": "recall"})
+    assert only_asked.choices[0].message.content.startswith(NO_MODEL)
