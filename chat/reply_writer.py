@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -172,7 +173,8 @@ def _recall(
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
         agent=agent.name if agent else "",
-        exclude_ids=_not_wanted(reply, said),
+        exclude_ids=_drawers_of(reply, [message.uuid for message in said]),
+        repeats=_drawers_of(reply, _asked_before(reply, said)),
         # Without a model nothing is put before one.
         conversation=_conversation_state(reply, said) if has_model else None,
     )
@@ -194,10 +196,13 @@ def _conversation_state(reply: Message, said: Sequence[Message]) -> Conversation
     return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
 
-def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
-    """The drawers of what the model reads anyway, and of the same question asked before."""
+def _asked_before(reply: Message, said: Sequence[Message]) -> list[UUID]:
+    """Messages of all conversations that ask the same question."""
     repeated = Message.objects.filter(palace=reply.palace_id).asked(said[-1].text)
-    messages = {message.uuid for message in said} | set(repeated.values_list("uuid", flat=True))
+    return list(repeated.values_list("uuid", flat=True))
+
+
+def _drawers_of(reply: Message, messages: Sequence[UUID]) -> list[int]:
     drawers = Drawer.objects.filter(
         palace=reply.palace_id, source=SOURCE, external_id__in=[str(each) for each in messages]
     )

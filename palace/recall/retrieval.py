@@ -31,7 +31,7 @@ from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import array_literal, columns, read_instance, union
+from palace.recall.raw_sql import array_literal, columns, isin_sorted, read_instance, union
 from palace.recall.request import (
     Hit,
     RecallRequest,
@@ -151,7 +151,9 @@ def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit
         said = said.filter(said_at__lte=request.as_of)
     if request.only_ids is not None:
         said = said.filter(pk__in=request.only_ids)
-    newest = said.exclude(pk__in=request.exclude_ids).order_by("-said_at", "-pk")[:limit]
+    newest = said.exclude(pk__in=[*request.exclude_ids, *request.repeats]).order_by(
+        "-said_at", "-pk"
+    )[:limit]
     return tuple(
         Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
         for drawer in newest
@@ -205,7 +207,7 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
     )
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, allowed.without)
+    scored = score(question, recipe, candidates, meaning, words, allowed)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
@@ -216,7 +218,10 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
 
 def _allowed(request: RecallRequest) -> DrawerFilter:
     only = None if request.only_ids is None else _ascending(request.only_ids)
-    return DrawerFilter(only, request.as_of, without=_ascending(request.exclude_ids))
+    in_prompt = _ascending(request.exclude_ids)
+    repeats = _ascending(request.repeats)
+    repeats = repeats[~isin_sorted(repeats, in_prompt)]
+    return DrawerFilter(only, request.as_of, union(in_prompt, repeats), repeats)
 
 
 def _ascending(keys: Collection[int]) -> Ids:

@@ -313,7 +313,10 @@ def test_the_same_question_asked_before_is_no_answer(furnished, model):
     finished(first)
     remember(first)
     reply = finished(start(furnished, QUESTION))
-    hits = RecollectionTrace.objects.get(uuid=reply.recollection).hits
+    trace = RecollectionTrace.objects.get(uuid=reply.recollection)
+    hits, cuts = trace.hits, {cut["cut"] for cut in trace.cut()}
+    assert "the same question, asked before" in cuts
+    assert "already in the conversation" not in cuts
     found = Drawer.objects.filter(uuid__in=[hit["drawer"] for hit in hits])
     assert QUESTION not in {drawer.text for drawer in found}
     assert "works at the aquarium" in found.get(uuid=hits[0]["drawer"]).text
