@@ -10,7 +10,7 @@ from django.db import transaction
 
 from language.transcripts import Transcript
 from llm.commits import commit_without_waiting
-from llm.deadline import within
+from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
@@ -116,19 +116,18 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
     except that a short first batch is always mined. Periodic tasks complete what is missing, for
     example because the process died or another one is mining the same room.
     """
-    deadline = time.monotonic() + seconds
-    filed = file_transcript(palace, transcript)
-    if filed.room is None:
-        return AtOnce(())
     with within(seconds):
+        filed = file_transcript(palace, transcript)
+        if filed.room is None:
+            return AtOnce(())
         mined = mine_room(filed.room)
         learn_room(filed.room)
-    drawers = _drawers(palace, transcript, filed.room)
-    while _is_unread(palace, drawers) and time.monotonic() < deadline:
-        # Another process is mining this room, and continues with newly filed messages.
-        time.sleep(_LOOK_AGAIN_S)
-        mine_room(filed.room)
-        learn_room(filed.room)
+        drawers = _drawers(palace, transcript, filed.room)
+        while _is_unread(palace, drawers) and not is_over():
+            # Another process is mining this room, and continues with newly filed messages.
+            time.sleep(_LOOK_AGAIN_S)
+            mine_room(filed.room)
+            learn_room(filed.room)
     drawers = _drawers(palace, transcript, filed.room)
     late = _late(drawers)
     return AtOnce(tuple(drawers), (*mined.notes, *late), (filed.room.pk,) if LATER in late else ())
