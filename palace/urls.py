@@ -9,6 +9,7 @@ from palace.views import (
     activity,
     dreams,
     episodes,
+    go,
     health,
     imports,
     memory,
@@ -88,6 +89,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/import/<uuid:uuid>/start/", imports.import_start, name="import_start"),
     path("memory/import/<uuid:uuid>/pause/", imports.import_pause, name="import_pause"),
     path("memory/import/<uuid:uuid>/discard/", imports.import_discard, name="import_discard"),
+    path("go/", go.go, name="go"),
+    path("keyboard/", go.keyboard, name="keyboard"),
     path("memory/pointer/", places.pointer, name="pointer"),
     path("memory/d/<path:text>", places.pointer, name="pointer_path"),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import template
 from django.templatetags.static import static
-from django.urls import reverse
 from django.utils.dateformat import format as format_date
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -118,15 +117,6 @@ def icon(name: str) -> SafeString:
         static("icons.svg"),
         name,
     )
-
-
-@register.simple_tag(takes_context=True)
-def main_link(context: template.RequestContext, to: str, name: str) -> SafeString:
-    """A link of the main navigation, marked on the pages below it."""
-    path, address = context["request"].path, reverse(to)
-    here = "page" if path == address else "true" if path.startswith(address) else ""
-    current = format_html(' aria-current="{}"', here) if here else ""
-    return format_html('<a href="{}"{}>{}</a>', address, current, name)
 
 
 @register.inclusion_tag("palace/_trail.html")

@@ -20,7 +20,6 @@ from palace.queries.places import find_by_pointer, wing_rows
 from palace.queries.signals import SIGNALS, label_of
 from palace.recall import Hit, RecallRequest, describe_move, recall
 from palace.templatetags.palace_tags import counted
-from palace.views.inbox.views import waiting_count
 from palace.views.shared.place_counts import totals
 from palace.views.shared.snippets import snippet_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
@@ -79,7 +78,6 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
         "wings": wings,
         "totals": totals(wings),
         "recent": recent_activity(palace),
-        "proposals": waiting_count(palace),
     }
     status = 400 if "error" in search else 200
     return render_page_or_part(request, "palace/memory.html", "body", context, status=status)

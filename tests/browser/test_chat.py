@@ -248,6 +248,7 @@ def test_offline_or_signed_out_the_box_keeps_its_words(page, model, alice):
     page.context.set_offline(False)
     other = page.context.new_page()
     other.goto("/chat/")
+    other.locator(".account-menu summary").click()
     other.get_by_role("button", name="Sign out").click()
     expect(other.get_by_label("Password")).to_be_visible()
     send.click()

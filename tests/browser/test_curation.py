@@ -82,6 +82,7 @@ def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, sc
     expect(page.get_by_text(OVERHEATED)).to_have_count(0)
 
     page.goto(reverse("memory"))
+    page.locator(".account-menu summary").click()
     page.get_by_role("link", name="Trash").click()
     page.get_by_role("button", name=f"Restore {drawer.pointer}").click()
     expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()

@@ -76,7 +76,7 @@ def test_one_is_accepted_undone_and_another_rejected(open_context, drops, alice,
     page = open_context(java_script_enabled=scripts).new_page()
     page.goto(one_time_link(alice))
     page.goto(reverse("memory"))
-    page.get_by_role("link", name="Inbox 3 waiting").click()
+    page.get_by_role("link", name="Review 3 waiting").click()
     card(page, 2).get_by_role("button", name="Accept").click()
     expect(page.get_by_text("Accepted", exact=True)).to_be_visible()
     assert statuses() == ["proposed", "proposed", "accepted"]

@@ -84,13 +84,15 @@ def test_everything_works_without_javascript(open_context, furnished, alice, loc
     page.locator(".leaf", has_text=OVERHEATED).get_by_role("link").click()
     assert page.locator("#text").text_content() == OVERHEATED
 
-    page.get_by_role("navigation", name="Where").get_by_role("link", name="Memory").click()
+    page.get_by_role("navigation", name="Where").get_by_role("link", name="Palace").click()
     search(page, QUESTION)
     expect(page.locator(".hit").first).to_contain_text(OVERHEATED)
     search(page, " ")
     expect(page.get_by_text("The question is empty")).to_be_visible()
     search(page, str(drawer.pointer))
     expect(page.locator("#text")).to_have_text(OVERHEATED)
+
+    page.locator(".account-menu summary").click()
 
     page.get_by_role("button", name="Sign out").click()
     assert page.url == loci_server.url + reverse("sign_in")

@@ -52,7 +52,7 @@ def test_nothing_is_wrong_with_what_is_on_it(signed_in, filled, width):
 @pytest.mark.parametrize("scripts", SCRIPTS)
 def test_an_entry_and_a_field_are_deleted(signed_in, filled, scripts):
     page = signed_in(java_script_enabled=scripts)
-    page.goto("/memory/")
+    page.goto("/settings/keys/")
     page.get_by_role("link", name="Working memory").click()
     page.get_by_role("button", name="Delete patrol/heartbeat/alerts").click()
     expect(page.get_by_text("patrol/heartbeat/alerts is deleted.")).to_be_visible()

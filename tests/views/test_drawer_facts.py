@@ -72,7 +72,7 @@ def test_a_drawers_queries_do_not_grow_with_its_facts(
             start=start,
             end=start + 1,
         )
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         assert alices.get(said.get_absolute_url()).status_code == 200
 
 

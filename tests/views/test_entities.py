@@ -137,7 +137,7 @@ def test_the_number_of_queries_does_not_grow_with_the_list(
         one = EntityFactory(palace=palace, kind=kind)
         FactFactory(subject=one)
     for asked in ({}, {"kind": "person"}):
-        with django_assert_max_num_queries(8):
+        with django_assert_max_num_queries(9):
             assert alices.get(ENTITIES, asked).status_code == 200
 
 
@@ -305,7 +305,7 @@ def test_the_number_of_queries_does_not_grow_with_what_is_known(
         said = DrawerFactory(room=drawer.room)
         EvidenceFactory(fact=made, drawer=said)
         MentionFactory(entity=ann, drawer=said, end=3)
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(12):
         assert alices.get(page(ann)).status_code == 200
 
 

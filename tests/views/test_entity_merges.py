@@ -151,5 +151,5 @@ def test_the_number_of_queries_does_not_grow_with_the_forms(
     for number in range(15):
         FactFactory(subject=ann, object_entity=EntityFactory(palace=palace, name=f"Ann {number}"))
         MentionFactory(entity=ann, drawer=DrawerFactory(room=drawer.room))
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         assert alices.get(page(ann, "entity_edit")).status_code == 200

@@ -86,5 +86,5 @@ def test_the_number_of_queries_does_not_grow_with_the_versions(
     for number in range(20):
         old = was_so(fact.subject, f"Version {number}", memory=fact.memory)
         EvidenceFactory(fact=old, drawer=DrawerFactory(room=said.room))
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         assert alices.get(address(fact)).text.count('id="version-') == 21

@@ -129,7 +129,7 @@ def test_the_number_of_queries_does_not_grow_with_the_list(
         made = FactFactory(subject=EntityFactory(palace=fact.palace), text=f"Number {number}")
         for drawer in DrawerFactory.create_batch(2, room=Drawer.objects.first().room):
             EvidenceFactory(fact=made, drawer=drawer)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert len(listed(alices.get(FACTS))) == 31
 
 

@@ -33,6 +33,8 @@ WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "h
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows how much a deleted account held, to whoever has its receipt.
 WITHOUT_MEMORIES |= {"account_deleted"}
+# What says the same to everybody.
+WITHOUT_MEMORIES |= {"keyboard"}
 # What only does something with the cases of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_cases"}
 # What only deletes from the working memory of whoever is signed in.
@@ -55,6 +57,7 @@ ONES_OWN = {
     "episodes",
     "fact_changes",
     "facts",
+    "go",
     "imports",
     "inbox",
     "memory",

@@ -120,7 +120,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rooms(
     alices, wing, django_assert_max_num_queries
 ):
     fill_wing(wing, 30)
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         alices.get(wing.get_absolute_url())
 
 
@@ -130,7 +130,7 @@ def test_the_number_of_queries_does_not_grow_with_the_closets(
     for _ in range(10):
         closet = ClosetFactory(room=room)
         DrawerFactory.create_batch(3, room=room, closet=closet)
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         alices.get(room.get_absolute_url())
 
 
@@ -138,7 +138,7 @@ def test_the_number_of_queries_does_not_grow_with_the_drawers(
     alices, closet, django_assert_max_num_queries
 ):
     DrawerFactory.create_batch(30, room=closet.room, closet=closet)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         alices.get(closet.get_absolute_url())
 
 

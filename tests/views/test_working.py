@@ -36,8 +36,8 @@ def test_where_nothing_is_kept_it_says_so(alices):
     assert "Nothing is kept at the moment." in response.text
 
 
-def test_it_is_linked_from_the_palace(alices):
-    assert f'href="{PAGE}"' in alices.get(reverse("memory")).text
+def test_it_is_linked_from_the_settings_of_developers(alices):
+    assert f'href="{PAGE}"' in alices.get(reverse("api_keys")).text
 
 
 def test_entries_are_shown_by_namespace_with_all_that_belongs_to_them(alices, filled):

@@ -1,0 +1,77 @@
+"""The rail, the box that goes anywhere, and keys."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+SCRIPTS = [True, pytest.param(False, marks=pytest.mark.exhaustive)]
+
+
+@pytest.mark.parametrize("scripts", SCRIPTS)
+def test_one_goes_anywhere_by_the_box(signed_in, furnished, scripts):
+    page = signed_in(java_script_enabled=scripts)
+    page.goto("/chat/")
+    page.get_by_role("link", name="Go anywhere").click()
+    box = page.get_by_role("searchbox", name="A page, a place, a name")
+    box.fill("webhooks")
+    if scripts:
+        expect(page.locator("#go-found").get_by_role("link", name="Webhooks", exact=True)).to_be_visible()
+        box.press("Enter")
+    else:
+        box.press("Enter")
+        page.get_by_role("link", name="Webhooks", exact=True).click()
+    expect(page).to_have_url(re.compile("/settings/webhooks/$"))
+
+
+def test_keys_open_the_box_walk_it_and_close_it(signed_in, furnished):
+    page = signed_in()
+    page.goto("/memory/")
+    page.keyboard.press("Control+k")
+    box = page.locator("#go-q")
+    expect(box).to_be_focused()
+    expect(page.locator("#go-found a").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#go-found a").first).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(box).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#go-dialog")).not_to_be_visible()
+    page.keyboard.press("/")
+    expect(box).to_be_focused()
+
+
+def test_letters_lead_to_pages_and_through_rows(signed_in, furnished):
+    page = signed_in()
+    page.goto("/chat/")
+    page.locator("h1").click()
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page).to_have_url(re.compile("/memory/$"))
+    page.keyboard.press("j")
+    expect(page.locator(".tree summary").first).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    expect(page.locator(".tree summary").first).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
+
+
+def test_in_a_field_keys_are_letters(signed_in, furnished):
+    page = signed_in()
+    page.goto("/memory/")
+    page.get_by_role("searchbox", name="Search your memory").press_sequentially("g/p?")
+    expect(page.get_by_role("searchbox", name="Search your memory")).to_have_value("g/p?")
+    expect(page).to_have_url(re.compile("/memory/$"))
+
+
+def test_on_a_phone_the_pages_are_at_the_bottom(signed_in, furnished):
+    page = signed_in(viewport={"width": 390, "height": 844})
+    page.goto("/memory/")
+    box = page.get_by_role("navigation", name="Main").bounding_box()
+    assert box["y"] + box["height"] == pytest.approx(844, abs=1)
+    page.locator(".account-menu summary").click()
+    page.get_by_role("link", name="Trash").click()
+    expect(page.get_by_role("heading", name="Trash")).to_be_visible()
