@@ -14,6 +14,10 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from chat.models import Agent, Message
+from language.english.facts.reading import read_facts
+from language.english.questions import read_intent
+from language.facts import UNRESOLVED
+from language.transcripts import Turn
 from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
 from palace.recall import ASK_FIRST, Hit
@@ -34,6 +38,9 @@ _ON_PERMISSION = (
 
 NO_MODEL = "No language model is set, so I can only quote what is in your palace."
 FAILED = "The model could not answer, so I quote what is in your palace."
+NOTED = "No language model is set, so I cannot answer, but I noted this:"
+# How a reply begins that no model wrote.
+BUILT_IN = (NO_MODEL, NOTED)
 NOTHING_FITS = "Nothing in your palace fits this."
 MEMORY_OFF = "Memory is off here, so there is nothing I could quote."
 
@@ -81,6 +88,34 @@ def prompt(
     return [system, *said]
 
 
+def reply_without_model(text: str, hits: Sequence[Hit] | None, *, keeps: bool) -> str:
+    """Markdown that acknowledges the facts in a message, and quotes the palace if it also asks.
+
+    Args:
+        text: The message to answer.
+        hits: Best first; None where nothing was recalled at all.
+        keeps: Whether facts are learnt from the message.
+    """
+    facts = _facts_in(text) if keeps else []
+    if not facts:
+        return extractive_reply(hits, why=NO_MODEL)
+    noted = "\n".join([NOTED, "", *(f"- {_escaped(fact)}" for fact in facts)])
+    if hits is None or not _asks(text):
+        return noted
+    return "\n\n".join([noted, *_quotes(hits)])
+
+
+def _facts_in(text: str) -> list[str]:
+    """The facts that mining reads from the message by its rules, each once."""
+    found = read_facts([Turn("", "user", text, timezone.now())])
+    return list(dict.fromkeys(each.text for each in found if each.predicate != UNRESOLVED))
+
+
+def _asks(text: str) -> bool:
+    intent = read_intent(text)
+    return "?" in text or intent.asks_advice or intent.asks_user or intent.asks_assistant
+
+
 def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
     """Markdown that quotes the best hits, each with its pointer.
 
@@ -90,10 +125,16 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
     """
     if hits is None:
         return f"{why} {MEMORY_OFF}"
+    opening, *quotes = _quotes(hits)
+    return "\n\n".join([f"{why} {opening}", *quotes])
+
+
+def _quotes(hits: Sequence[Hit]) -> list[str]:
+    """Paragraphs: what follows, and the best hits."""
     telling = [hit for hit in hits if hit.is_informative]
     if not telling:
-        return f"{why} {NOTHING_FITS}"
-    return "\n\n".join([f"{why} Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])])
+        return [NOTHING_FITS]
+    return ["Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])]
 
 
 def _quoted(hit: Hit) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -19,9 +20,9 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.mining_queue import SOURCE, remember_others
+from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
-from chat.prompt import FAILED, NO_MODEL, extractive_reply, prompt, window
+from chat.prompt import FAILED, extractive_reply, prompt, reply_without_model, window
 from chat.reply_ending import finish, tell
 from isolation import reach
 from isolation.reach import Reach
@@ -33,7 +34,7 @@ from llm.providers import Endpoint
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer
 from palace.models.opening import reach_of
-from palace.recall import ConversationState, RecallRequest, Recollection, recall
+from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from palace.working import Namespace, inventory
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
@@ -144,7 +145,7 @@ def _write(reply: Message, draft: Draft) -> None:
         remember_others(conversation, seen_from=said[0].position)
     found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
     if endpoint is None:
-        _quote(reply, found, draft, why=NO_MODEL)
+        _reply_without_model(reply, found, said[-1].text, draft)
         return
     context = found.context if found else ""
     working = _inventory(reply, draft) if found else ""
@@ -179,7 +180,8 @@ def _recall(
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
         agent=agent.name if agent else "",
-        exclude_ids=_not_wanted(reply, said),
+        exclude_ids=_drawers_of(reply, [message.uuid for message in said]),
+        repeats=_drawers_of(reply, _asked_before(reply, said)),
         # Without a model nothing is put before one.
         conversation=_conversation_state(reply, said) if has_model else None,
     )
@@ -217,10 +219,13 @@ def _conversation_state(reply: Message, said: Sequence[Message]) -> Conversation
     return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
 
-def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
-    """The drawers of what the model reads anyway, and of the same question asked before."""
+def _asked_before(reply: Message, said: Sequence[Message]) -> list[UUID]:
+    """Messages of all conversations that ask the same question."""
     repeated = Message.objects.filter(palace=reply.palace_id).asked(said[-1].text)
-    messages = {message.uuid for message in said} | set(repeated.values_list("uuid", flat=True))
+    return list(repeated.values_list("uuid", flat=True))
+
+
+def _drawers_of(reply: Message, messages: Sequence[UUID]) -> list[int]:
     drawers = Drawer.objects.filter(
         palace=reply.palace_id, source=SOURCE, external_id__in=[str(each) for each in messages]
     )
@@ -330,9 +335,25 @@ def _save_text(reply: Message, draft: Draft) -> None:
     draft.unsaved_until = time.monotonic() + pause_s
 
 
+def _reply_without_model(
+    reply: Message, found: Recollection | None, text: str, draft: Draft
+) -> None:
+    keeps = is_automatic(reply.conversation.palace.owner_id)
+    _put(reply, draft, reply_without_model(text, _asked_hits(found), keeps=keeps))
+
+
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
-    hits = found.hits if found else None
-    # What came along unasked is no answer.
-    draft.text = extractive_reply(() if found and found.is_opening else hits, why=why)
+    _put(reply, draft, extractive_reply(_asked_hits(found), why=why))
+
+
+def _asked_hits(found: Recollection | None) -> Sequence[Hit] | None:
+    """The hits; none of those that came along unasked, which are no answer."""
+    if found is None:
+        return None
+    return () if found.is_opening else found.hits
+
+
+def _put(reply: Message, draft: Draft, text: str) -> None:
+    draft.text = text
     draft.mine = False
     _tell_text(reply, draft)

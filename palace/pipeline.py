@@ -10,7 +10,7 @@ from django.db import transaction
 
 from language.transcripts import Transcript
 from llm.commits import commit_without_waiting
-from llm.deadline import within
+from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
@@ -22,6 +22,7 @@ from palace.storage import Filed, file_transcript, file_transcripts
 # Messages per transaction when no user waits for the first ones; they are mined in full batches.
 LARGE_GROUP = 768
 LATER = "Some messages are not mined yet; a background worker continues."
+FACTS_LATER = "Some messages are not read for facts yet; a background worker continues."
 _LOOK_AGAIN_S = 0.1
 
 
@@ -100,33 +101,43 @@ class AtOnce:
     Attributes:
         drawers: The drawers of the transcript's turns, new or existing, in order.
         notes: Sentences on what was degraded; empty if nothing was.
+        unmined: Keys of the rooms with messages that are not mined yet, to be queued.
     """
 
     drawers: tuple[Drawer, ...]
     notes: tuple[str, ...] = ()
+    unmined: tuple[int, ...] = ()
 
 
 def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> AtOnce:
     """File a conversation's messages, index them and extract their facts within `seconds`.
 
-    A model that takes longer is skipped. Periodic tasks complete what is missing, for example
-    because the process died or another one is mining the same room.
+    A model that takes longer is skipped. What is not mined by then is left to the caller to queue,
+    except that a short first batch is always mined. Periodic tasks complete what is missing, for
+    example because the process died or another one is mining the same room.
     """
-    deadline = time.monotonic() + seconds
-    filed = file_transcript(palace, transcript)
-    if filed.room is None:
-        return AtOnce(())
     with within(seconds):
+        filed = file_transcript(palace, transcript)
+        if filed.room is None:
+            return AtOnce(())
         mined = mine_room(filed.room)
         learn_room(filed.room)
+        drawers = _drawers(palace, transcript, filed.room)
+        while _is_unread(palace, drawers) and not is_over():
+            # Another process is mining this room, and continues with newly filed messages.
+            time.sleep(_LOOK_AGAIN_S)
+            mine_room(filed.room)
+            learn_room(filed.room)
     drawers = _drawers(palace, transcript, filed.room)
-    while _is_unread(palace, drawers) and time.monotonic() < deadline:
-        # Another process is mining this room, and continues with newly filed messages.
-        time.sleep(_LOOK_AGAIN_S)
-        mine_room(filed.room)
-        learn_room(filed.room)
-    late = [LATER] if _is_unread(palace, drawers) else []
-    return AtOnce(tuple(_drawers(palace, transcript, filed.room)), (*mined.notes, *late))
+    late = _late(drawers)
+    return AtOnce(tuple(drawers), (*mined.notes, *late), (filed.room.pk,) if LATER in late else ())
+
+
+def _late(drawers: Sequence[Drawer]) -> list[str]:
+    kept = [drawer for drawer in drawers if drawer.trashed_at is None]
+    if any(drawer.mined_at is None for drawer in kept):
+        return [LATER]
+    return [FACTS_LATER] if any(drawer.facts_read_at is None for drawer in kept) else []
 
 
 def _drawers(palace: Palace, transcript: Transcript, room: Room) -> list[Drawer]:

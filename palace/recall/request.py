@@ -38,6 +38,7 @@ class RecallRequest:
         recipe: Name of a recipe; None: the owner's setting.
         budget_tokens: Length of the context block; None: all hits.
         exclude_ids: Keys of drawers that are already in the prompt.
+        repeats: Keys of drawers that ask the same question; they are excluded too.
         only_ids: Keys of the drawers to choose from; None: all.
         rerank: Whether a model reorders the best hits; None: the owner's setting.
         with_facts: Put known facts before the drawers in the context block, as many as the recipe
@@ -59,6 +60,7 @@ class RecallRequest:
     recipe: str | None = None
     budget_tokens: int | None = None
     exclude_ids: Collection[int] = ()
+    repeats: Collection[int] = ()
     only_ids: Collection[int] | None = None
     rerank: bool | None = None
     with_facts: bool = False

@@ -32,7 +32,14 @@ from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import NO_KEYS, array_literal, columns, read_instance, union
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    array_literal,
+    columns,
+    isin_sorted,
+    read_instance,
+    union,
+)
 from palace.recall.request import (
     Hit,
     RecallRequest,
@@ -153,7 +160,9 @@ def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit
         said = said.filter(said_at__lte=request.as_of)
     if request.only_ids is not None:
         said = said.filter(pk__in=request.only_ids)
-    newest = said.exclude(pk__in=request.exclude_ids).order_by("-said_at", "-pk")[:limit]
+    newest = said.exclude(pk__in=[*request.exclude_ids, *request.repeats]).order_by(
+        "-said_at", "-pk"
+    )[:limit]
     return tuple(
         Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
         for drawer in newest
@@ -207,7 +216,7 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
     )
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, allowed.without)
+    scored = score(question, recipe, candidates, meaning, words, allowed)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
@@ -218,12 +227,11 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
 
 def _allowed(palace: Palace, request: RecallRequest) -> DrawerFilter:
     only = None if request.only_ids is None else _ascending(request.only_ids)
-    return DrawerFilter(
-        only,
-        request.as_of,
-        without=_ascending(request.exclude_ids),
-        hidden=_of_other_agents(palace, storable_id(request.agent)),
-    )
+    in_prompt = _ascending(request.exclude_ids)
+    repeats = _ascending(request.repeats)
+    repeats = repeats[~isin_sorted(repeats, in_prompt)]
+    hidden = _of_other_agents(palace, storable_id(request.agent))
+    return DrawerFilter(only, request.as_of, union(in_prompt, repeats), repeats, hidden)
 
 
 def _of_other_agents(palace: Palace, agent: str) -> Ids:

@@ -28,7 +28,7 @@ from palace.pipeline import AtOnce, mine_at_once
 from palace.recall import RecallRequest
 from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
-from palace.tasks import enqueue_post_mining
+from palace.tasks import enqueue_rest
 
 SOURCE = "mcp"
 # Clients time out after a minute. A worker finishes what is not extracted by then.
@@ -81,7 +81,7 @@ def remember(caller: Caller, request: RememberRequest) -> RememberResponse:
     turn = _turn(palace, request.idempotency_key)
     transcript = _transcript(turn, request)
     done = mine_at_once(palace, transcript, seconds=PATIENCE_S)
-    enqueue_post_mining(palace.pk)
+    enqueue_rest(palace.pk, done)
     return _remembered(palace, transcript, done)
 
 

@@ -65,7 +65,7 @@ class TurnKept(Shape):
     )
     extraction = serializers.ChoiceField(
         ["complete", "degraded"],
-        help_text="degraded: all is stored and searchable; facts may be missing or come later.",
+        help_text="degraded: all is stored; what `notes` says was not done, or comes later.",
     )
     notes = notes_field()
 

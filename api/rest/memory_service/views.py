@@ -24,7 +24,7 @@ from palace.models import Drawer, DrawerQuerySet, Fact, Palace
 from palace.pipeline import mine_at_once
 from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
-from palace.tasks import enqueue_post_mining
+from palace.tasks import enqueue_rest
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +42,15 @@ class TurnsView(ApiView):
     def post(self, request: Request) -> Response:
         """Store messages verbatim, searchable at once, and extract facts.
 
-        Answers within a minute. What a model has not done by then is made up for later; the
-        answer says so.
+        Answers within a minute. What is not read by then is queued, and the answer says so:
+        `extraction` is `degraded`, with a sentence in `notes`.
         """
         params = self.read(shapes.Turns)
         turn = representations.new_turn(self.write)
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
-        enqueue_post_mining(palace.pk)
+        enqueue_rest(palace.pk, done)
         return Response(representations.kept(turn, params["session_id"], done), 201)
 
 

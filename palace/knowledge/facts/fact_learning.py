@@ -19,6 +19,7 @@ from django.utils import timezone
 from language.english.facts.reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Role, Transcript, Turn
+from llm import deadline
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
@@ -229,12 +230,15 @@ def learn(
     """Extract facts from drawers of one conversation, in order, one window per transaction.
 
     If the process dies, the next one reads the remaining drawers. Repeated or concurrent calls
-    leave the same facts.
+    leave the same facts. Within a deadline (`llm.deadline.within`), drawers that are not read by
+    then stay unread.
     """
     reader = FactReader(palace, options.prompt)
     size = WINDOW if reader.endpoint else CHUNK
     remembered: list[Remembered] = []
     for window in _windows(drawers, size):
+        if deadline.is_over():
+            break
         candidates = reader.read([_turn(drawer) for drawer in window])
         remembered += write_read(palace, window, candidates, scope, reader.endpoint, options)
     return remembered

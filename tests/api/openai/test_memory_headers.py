@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from api.openai import exchange
-from chat.prompt import NO_MODEL
+from chat.prompt import NO_MODEL, NOTED
 from llm.models import Usage
 from palace.models import Drawer, Palace, Room
 from palace.pipeline import mine_rooms
@@ -199,3 +199,11 @@ def test_a_program_without_an_agent_gets_what_every_agent_knows(program, model, 
     assert "blue flowerpot" in given
     assert "- " in given.partition("Known facts:")[2]
     assert "lives in Porto" in given
+
+
+def test_without_a_model_what_was_noted_is_acknowledged(program, alice):
+    MemorySettings.objects.create(owner=alice, provider="none")
+    text = ask(program, "I just moved to Porto.").choices[0].message.content
+    assert text == f"{NOTED}\n\n- User lives in Porto"
+    only_asked = ask(program, "I just moved to Rome.", headers={"X-Loci-Memory": "recall"})
+    assert only_asked.choices[0].message.content.startswith(NO_MODEL)
