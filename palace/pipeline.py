@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -36,9 +36,9 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     if filed.room is None:
         return filed, Mined()
     mined = mine_room(filed.room)
-    learn_room(filed.room)
+    notes = (*mined.notes, *learn_room(filed.room).notes)
     write_episodes(palace, [filed.room])
-    return filed, mined
+    return filed, replace(mined, notes=tuple(dict.fromkeys(notes)))
 
 
 @in_its_palace
@@ -83,15 +83,19 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
     """`mine_room` for rooms of one palace, with shared embedder calls and transactions."""
     if not rooms:
         return Mined()
+    notes: list[str] = []
+
+    def learn(palace: Palace, found: Sequence[Found]) -> None:
+        """Store facts found during mining, except for drawers with their own options."""
+        for each in found:
+            if not have_options(palace, each.drawers):
+                notes.extend(
+                    write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint).notes
+                )
+
     with open_palace(rooms[0].palace):
-        return mining.mine_rooms(rooms, _learn)
-
-
-def _learn(palace: Palace, found: Sequence[Found]) -> None:
-    """Store facts found during mining, except for drawers with their own extraction options."""
-    for each in found:
-        if not have_options(palace, each.drawers):
-            write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)
+        mined = mining.mine_rooms(rooms, learn)
+    return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +121,15 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
     if filed.room is None:
         return AtOnce(())
     with within(seconds):
-        mined = mine_room(filed.room)
-        learn_room(filed.room)
+        notes = [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
     drawers = _drawers(palace, transcript, filed.room)
     while _is_unread(palace, drawers) and time.monotonic() < deadline:
         # Another process is mining this room, and continues with newly filed messages.
         time.sleep(_LOOK_AGAIN_S)
-        mine_room(filed.room)
-        learn_room(filed.room)
-    late = [LATER] if _is_unread(palace, drawers) else []
-    return AtOnce(tuple(_drawers(palace, transcript, filed.room)), (*mined.notes, *late))
+        notes += [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
+    if _is_unread(palace, drawers):
+        notes.append(LATER)
+    return AtOnce(tuple(_drawers(palace, transcript, filed.room)), tuple(dict.fromkeys(notes)))
 
 
 def _drawers(palace: Palace, transcript: Transcript, room: Room) -> list[Drawer]:
