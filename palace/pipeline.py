@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
@@ -37,9 +37,9 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     if filed.room is None:
         return filed, Mined()
     mined = mine_room(filed.room)
-    learn_room(filed.room)
+    notes = (*mined.notes, *learn_room(filed.room).notes)
     write_episodes(palace, [filed.room])
-    return filed, mined
+    return filed, replace(mined, notes=tuple(dict.fromkeys(notes)))
 
 
 @in_its_palace
@@ -84,15 +84,19 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
     """`mine_room` for rooms of one palace, with shared embedder calls and transactions."""
     if not rooms:
         return Mined()
+    notes: list[str] = []
+
+    def learn(palace: Palace, found: Sequence[Found]) -> None:
+        """Store facts found during mining, except for drawers with their own options."""
+        for each in found:
+            if not have_options(palace, each.drawers):
+                notes.extend(
+                    write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint).notes
+                )
+
     with open_palace(rooms[0].palace):
-        return mining.mine_rooms(rooms, _learn)
-
-
-def _learn(palace: Palace, found: Sequence[Found]) -> None:
-    """Store facts found during mining, except for drawers with their own extraction options."""
-    for each in found:
-        if not have_options(palace, each.drawers):
-            write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)
+        mined = mining.mine_rooms(rooms, learn)
+    return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +124,16 @@ def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> A
         filed = file_transcript(palace, transcript)
         if filed.room is None:
             return AtOnce(())
-        mined = mine_room(filed.room)
-        learn_room(filed.room)
+        notes = [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
         drawers = _drawers(palace, transcript, filed.room)
         while _is_unread(palace, drawers) and not is_over():
             # Another process is mining this room, and continues with newly filed messages.
             time.sleep(_LOOK_AGAIN_S)
-            mine_room(filed.room)
-            learn_room(filed.room)
+            notes += [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
     drawers = _drawers(palace, transcript, filed.room)
     late = _late(drawers)
-    return AtOnce(tuple(drawers), (*mined.notes, *late), (filed.room.pk,) if LATER in late else ())
+    unmined = (filed.room.pk,) if LATER in late else ()
+    return AtOnce(tuple(drawers), tuple(dict.fromkeys([*notes, *late])), unmined)
 
 
 def _late(drawers: Sequence[Drawer]) -> list[str]:

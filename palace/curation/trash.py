@@ -132,7 +132,7 @@ def trash_drawers(
     scopes = scopes_of(palace, to_trash)
     dropped = [*deleted, *retire_unsupported(palace, facts_supported_only_by(palace, to_trash))]
     count = to_trash.update(trashed_at=at)
-    reopen_ended(palace, scopes)
+    reopen_ended(palace, scopes, dropped)
     trash_episodes(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:

@@ -106,7 +106,10 @@ def add(palace: Palace, request: IngestionRequest) -> AddResults:
         source=BY,
     )
     _have_mined(palace, request.turns)
-    return {"results": [shown.event(line) for line in lines]}
+    results: AddResults = {"results": [shown.event(line) for line in lines]}
+    if lines.notes:
+        results |= {"extraction": "degraded", "notes": lines.notes}
+    return results
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:

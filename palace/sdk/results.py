@@ -172,4 +172,14 @@ class MemoryResults(TypedDict):
 
 
 class AddResults(TypedDict):
+    """What `add` has done.
+
+    Keys:
+        extraction: `degraded`, only if a model failed or gave an unusable answer: the local rules
+            then did its part.
+        notes: What was degraded, in sentences; only with `extraction`.
+    """
+
     results: list[MemoryEvent]
+    extraction: NotRequired[Literal["degraded"]]
+    notes: NotRequired[list[str]]

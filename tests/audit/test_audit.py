@@ -128,6 +128,8 @@ DAMAGES = {
     " WHERE f.palace_id = %(palace)s AND n.supersedes_id = f.id",
     "chain-head": "UPDATE palace_fact SET supersedes_id = NULL WHERE palace_id = %(palace)s"
     " AND supersedes_id IS NOT NULL",
+    "chain-whole": "UPDATE palace_fact SET supersedes_id = NULL WHERE palace_id = %(palace)s"
+    " AND supersedes_id IS NOT NULL",
     "evidence-span": 'UPDATE palace_evidence SET "end" = 100000 WHERE palace_id = %(palace)s',
     "fact-grounds": "DELETE FROM palace_evidence WHERE palace_id = %(palace)s",
     "statement-words": "UPDATE palace_statement SET content = jsonb_set(content, '{words,0,2}',"

@@ -213,7 +213,9 @@ def test_a_stream_nobody_reads_asks_nothing(endpoint, model_server):
 def test_a_stream_that_breaks_off_says_so_after_what_came(endpoint, model_server, cleanly):
     model_server.answer(CutOff("These are the only three words.", cleanly=cleanly))
     pieces = []
-    with pytest.raises(ModelUnavailable, match="in the middle of its answer|not be reached; check"):
+    with pytest.raises(
+        ModelUnavailable, match=r"in the middle of its answer|not be reached; check"
+    ):
         pieces.extend(stream(endpoint))
     assert Usage.objects.get().outcome == "model_unavailable"
     assert Usage.objects.get().tokens_out > 0

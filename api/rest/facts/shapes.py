@@ -167,6 +167,16 @@ class MemoryEventShown(Shape):
 
 class MemoryEvents(Shape):
     results = MemoryEventShown(many=True)
+    extraction = serializers.ChoiceField(
+        ["degraded"],
+        required=False,
+        help_text="Present if a model failed or its answer was unusable: local rules stepped in.",
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="What was degraded, in sentences; with `extraction`.",
+    )
 
 
 class ListRequest(AsOf):
