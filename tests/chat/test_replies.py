@@ -172,7 +172,7 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
         (Status(404, code="model_not_found"), "model"),
         (Status(500), "try again"),
         (NotJson(), "stopped in the middle"),
-        (CutOff(text="a"), "connection to"),
+        (CutOff(text="a"), "could not be reached"),
     ],
 )
 def test_a_model_that_fails_leaves_quotes_and_a_reason(furnished, model, settings, failure, told):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -40,33 +41,46 @@ def retire_unsupported(palace: Palace, facts: FactQuerySet) -> list[Fact]:
 
 
 def reopen_ended(
-    palace: Palace, scopes: Iterable[tuple[str, str]], dropped: Iterable[Fact] = ()
+    palace: Palace,
+    scopes: Iterable[tuple[str, str]],
+    dropped: Iterable[Fact] = (),
+    deleted: Iterable[Fact] = (),
 ) -> None:
     """Reopen facts that were ended by messages now in the trash. The caller locks the palace.
 
     Args:
         scopes: Agents and runs of the statements read from them.
         dropped: Facts retired with them; those without a statement are not replayed.
+        deleted: Facts that a user deleted, with all versions of their memories.
     """
-    for fact in dropped:
+    gone = {fact.memory for fact in deleted}
+    for fact in (*dropped, *deleted):
         if fact.opened_by_id is None:
-            _reopen_replaced(palace, fact)
+            _reopen_replaced(palace, fact, gone)
     for agent, run in scopes:
         scope = replace(BY_TRASH, agent=agent, run=run)
         reconcile(palace, active_space(), scope, opened=OPEN_AGAIN, closed=GONE)
 
 
-def _reopen_replaced(palace: Palace, dropped: Fact) -> None:
-    """Reopen what a fact replaced when it was recorded, if its own words are not in the trash."""
+def _reopen_replaced(palace: Palace, dropped: Fact, gone: Collection[UUID]) -> None:
+    """Reopen what a fact replaced when it was recorded, if its own words are not in the trash.
+
+    Args:
+        gone: Memories that stay deleted.
+    """
     if dropped.supersedes_id is None:
         return
     words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"), drawer__trashed_at=None)
-    replaced = Fact.objects.within(palace).filter(
-        Exists(words),
-        pk=dropped.supersedes_id,
-        retired_at=dropped.recorded_at,
-        fate__in=ENDED_BY,
-        closed_by=None,
+    replaced = (
+        Fact.objects.within(palace)
+        .filter(
+            Exists(words),
+            pk=dropped.supersedes_id,
+            retired_at=dropped.recorded_at,
+            fate__in=ENDED_BY,
+            closed_by=None,
+        )
+        .exclude(memory__in=gone)
     )
     for fact in replaced:
         with suppress(FactConflict):

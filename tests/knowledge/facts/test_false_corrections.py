@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from palace.audit.run import audit_palace
+from palace.curation.deletion import delete_fact
 from palace.curation.trash import restore, trash_drawers
+from palace.knowledge.facts import Scope, fact_edits
 from palace.knowledge.facts.fact_learning import remember
 from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions
 from palace.models import Drawer, Fact
@@ -69,3 +71,11 @@ def test_so_it_is_when_a_model_judged(palace, model, judged):
     trash_drawers(palace, Drawer.objects.within(palace).filter(said_at=NEXT_DAY))
     assert homes(palace) == ["Lisbon"]
     assert broken(palace) == []
+
+
+def test_an_edited_fact_that_is_deleted_stays_deleted(palace):
+    remember(palace, "I work at Wireworks.", now=LONG_AGO)
+    memory = Fact.objects.get(predicate="works_at").memory
+    fact_edits.rewrite(palace, memory, "User works at Wireworks as a welder", Scope("page"))
+    delete_fact(palace, memory, Scope("page"), doors=None)
+    assert not Fact.objects.active().filter(memory=memory).exists()
