@@ -85,7 +85,7 @@ class EpisodicMemory:
             EmbeddingError: the embedding model fails.
         """
         agent, most = _agent(agent_id), arguments.limit_of(limit)
-        moment = arguments.moment_of("as_of", as_of)
+        moment, query = arguments.moment_of("as_of", as_of), arguments.query_of(query)
         palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
