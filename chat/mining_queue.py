@@ -103,6 +103,7 @@ def keep_waiting(conversation: Conversation) -> Kept:
 
     Raises:
         Conversation.DoesNotExist: as `remember()`.
+        QuotaExceeded: it does not fit in the palace, and was not checked when it was said.
     """
     # Deleting the conversation takes this lock too, so no drawer is filed after it.
     conversation.palace.lock()
@@ -112,7 +113,9 @@ def keep_waiting(conversation: Conversation) -> Kept:
     if not messages:
         return Kept(0, None)
     transcript = _transcript(conversation, messages)
-    room = file_transcript(conversation.palace, transcript).room
+    # A message whose place was checked, and its reply, are kept in any case.
+    accepted = is_automatic(conversation.palace.owner_id)
+    room = file_transcript(conversation.palace, transcript, beyond_quota=accepted).room
     done = Message.objects.filter(
         palace=conversation.palace_id, pk__in=[message.pk for message in messages]
     )

@@ -79,6 +79,20 @@ class TooMuch(PalaceError):
     code = "too_much"
 
 
+class QuotaExceeded(PalaceError):
+    """The palace's quota is used up; nothing was stored."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, what: str, most: int, used: int, more: int) -> None:
+        needs = f" {more:,} more do not fit." if more else ""
+        super().__init__(
+            f"A palace on this server may hold {most:,} {what}, and this one has {used:,}.{needs} "
+            "Delete messages for good (those in the trash count), or ask who runs the server for "
+            "more."
+        )
+
+
 class NamespaceFull(PalaceError):
     """The namespace is full; nothing was changed."""
 

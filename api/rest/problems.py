@@ -21,6 +21,7 @@ from palace.errors import (
     NoSuchFact,
     NotItsOwn,
     PalaceError,
+    QuotaExceeded,
     TooMuch,
     WorkingMemoryAway,
 )
@@ -36,6 +37,7 @@ LATER = {"Retry-After": "5"}
 _STATUS: dict[type[Exception], int] = {
     NoSuchFact: 404,
     NotFoundError: 404,
+    QuotaExceeded: 507,
     FactConflict: 409,
     EmbeddingMismatch: 503,
     TooMuch: 413,

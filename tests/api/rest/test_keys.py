@@ -122,7 +122,7 @@ def test_what_cannot_be_read_counts_too(owner, settings):
         ("post", "/search", "query"),
         ("post", "/v1/memories/search/", "query"),
         ("get", "/v1/memories/search/", "q"),
-        ("get", "/working-memory/session/a/search", "query"),
+        ("post", "/namespaces/session/a/search", "query"),
         ("post", "/episodic/search", "query"),
     ],
 )
