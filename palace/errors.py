@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
+# What PostgreSQL says when its disk is full.
+_DISK_FULL = "53100"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 class PalaceError(Exception):
     """An error that the caller can correct; `code` is stable, for programs."""
@@ -93,6 +99,17 @@ class QuotaExceeded(PalaceError):
         )
 
 
+class StorageFull(PalaceError):
+    """A disk is full; nothing was stored."""
+
+    code = "storage_full"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server's disk is full, so nothing was stored. Send it again once there is space."
+        )
+
+
 class NamespaceFull(PalaceError):
     """The namespace is full; nothing was changed."""
 
@@ -127,3 +144,11 @@ class WorkingMemoryAway(PalaceError):
             "Working memory is unavailable at the moment (Redis, which stores it, is down or "
             "full). Try again in a moment."
         )
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a database's or the system's error says that nothing more can be written."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    # Django's error has the driver's as its cause.
+    return getattr(error.__cause__, "sqlstate", None) == _DISK_FULL
