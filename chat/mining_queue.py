@@ -22,7 +22,7 @@ from language.transcripts import Role, Transcript, Turn
 from palace.mining.batches import WINDOW
 from palace.models import Room
 from palace.pipeline import mine_room
-from palace.storage import file_transcript
+from palace.storage import file_transcript, palace_quota
 from settings_app.models import settings_of
 
 SOURCE = "chat"
@@ -114,7 +114,7 @@ def keep_waiting(conversation: Conversation) -> Kept:
         return Kept(0, None)
     transcript = _transcript(conversation, messages)
     # A message whose place was checked, and its reply, are kept in any case.
-    accepted = is_automatic(conversation.palace.owner_id)
+    accepted = not palace_quota().is_set or is_automatic(conversation.palace.owner_id)
     room = file_transcript(conversation.palace, transcript, beyond_quota=accepted).room
     done = Message.objects.filter(
         palace=conversation.palace_id, pk__in=[message.pk for message in messages]

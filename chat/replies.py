@@ -17,7 +17,7 @@ from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
 from language.storable import is_storable
 from palace.errors import QuotaExceeded
 from palace.models import Palace
-from palace.storage import check_quota
+from palace.storage import check_quota, palace_quota
 
 LONGEST_TEXT = 200_000
 # Of one person: each takes a thread, and at times a connection to the database.
@@ -166,7 +166,7 @@ def _begin(conversation: Conversation, position: int, writer: uuid.UUID) -> Mess
 
 
 def _check_room(palace: Palace, text: str) -> None:
-    if not is_automatic(palace.owner_id):
+    if not palace_quota().is_set or not is_automatic(palace.owner_id):
         return
     try:
         check_quota(palace, [text])
