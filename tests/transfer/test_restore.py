@@ -286,3 +286,13 @@ def commit_episode(palace):
 def test_an_export_of_nothing_is_refused(palace, exported, other):
     with pytest.raises(BadImport, match="holds no conversations"):
         import_jobs.preview(other, exported(palace))
+
+
+def test_a_palace_larger_than_the_quota_is_not_put_back(full, exported, other, settings):
+    path = exported(full)
+    settings.QUOTA_MESSAGES = 2
+    job = run_import(other, path)
+    assert job.status == ImportJob.Status.FAILED
+    assert "may hold 2 messages" in job.error
+    assert not Drawer.objects.filter(palace=other).exists()
+    assert not Room.objects.filter(palace=other).exists()
