@@ -22,10 +22,10 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.datasets.base import BadData, Case, Dataset
-from bench.from_above import FromAbove
 from bench.logs import BadRun, Folder, sha256_of, write_json
 from bench.metrics import ingest_report, retrieval_report
 from bench.runs import (
+    FromAbove,
     alone_in,
     ask,
     code_of_recall,

@@ -14,6 +14,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.core.management.base import BaseCommand
 from django.db import connection
 from psycopg import sql
 from tqdm import tqdm
@@ -22,6 +23,7 @@ import llm.embedding
 import palace as palace_package
 from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
+from isolation import reach
 from language.storable import storable_id
 from palace.models import Drawer, Palace
 from palace.pipeline import mine_many
@@ -284,3 +286,18 @@ def code_of_recall() -> str:
                 digest.update(f"{file.relative_to(folder)}\0".encode())
                 digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+class FromAbove(BaseCommand):
+    """What is measured, recall and mining, opens its palace by itself, as everywhere."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        # Threads and processes that ask begin with nothing of their own.
+        before = reach.current()
+        reach.look_from_above()
+        try:
+            with reach.maintenance():
+                return super().execute(*args, **options)
+        finally:
+            if before == reach.NOBODY:
+                reach.look_from_nowhere()

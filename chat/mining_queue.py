@@ -6,26 +6,33 @@ marked as due, in the same transaction that ended the reply: whatever is killed,
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
 from celery import current_app
 from django.conf import settings
-from django.db import transaction
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Role, Transcript, Turn
+from llm.deadline import within
 from palace.mining.batches import WINDOW
 from palace.models import Room
 from palace.pipeline import mine_room
 from palace.storage import file_transcript, palace_quota
+from palace.tasks import enqueue_post_mining
 from settings_app.models import settings_of
 
 SOURCE = "chat"
+# Conversations that are mined before a reply, latest first, and the time for calls to models.
+MOST_OTHERS = 5
+OTHERS_DEADLINE_S = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,31 @@ def remember(conversation: Conversation) -> int:
     if kept.room:
         mine_room(kept.room)
     return kept.messages
+
+
+def remember_others(conversation: Conversation, *, seen_from: int) -> None:
+    """Mine at once what the model of this conversation cannot see and recall would not find yet.
+
+    That is what waits in the palace's other conversations, and in this one before the context
+    window. A conversation deleted meanwhile is skipped; what a killed process leaves is mined
+    by the periodic task.
+
+    Args:
+        seen_from: The first message in the context window.
+    """
+    palace = conversation.palace
+    if not is_automatic(palace.owner_id):
+        return
+    hidden = Message.objects.within(palace).current().unmined()
+    hidden = hidden.exclude(conversation=conversation, position__gte=seen_from)
+    due = Conversation.objects.within(palace).filter(pk__in=hidden.values("conversation"))
+    latest = list(due.select_related("palace", "agent").order_by("-spoke_at", "-pk")[:MOST_OTHERS])
+    with within(OTHERS_DEADLINE_S):
+        for each in latest:
+            with suppress(IntegrityError, ObjectDoesNotExist):
+                remember(each)
+    if latest:
+        enqueue_post_mining(palace.pk)
 
 
 @transaction.atomic

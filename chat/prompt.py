@@ -14,9 +14,13 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from chat.models import Agent, Message
+from language.english.facts.reading import read_facts
+from language.english.questions import read_intent
+from language.facts import UNRESOLVED
+from language.transcripts import Turn
 from llm.chat import Message as Prompt
 from llm.tokens import count_tokens
-from palace.recall import Hit
+from palace.recall import ASK_FIRST, Hit
 
 # How far back the model reads word for word, beside `CHAT_TURNS`; what is older comes by recall.
 MOST_TOKENS = 6000
@@ -27,9 +31,16 @@ _ON_MEMORIES = (
     "they help, cite each one you use by its pointer in brackets, and do not mention them "
     "otherwise."
 )
+_ON_PERMISSION = (
+    f" Where a record ends with “{ASK_FIRST}”, ask the user for permission before you act on it, "
+    "even if they agreed before."
+)
 
 NO_MODEL = "No language model is set, so I can only quote what is in your palace."
 FAILED = "The model could not answer, so I quote what is in your palace."
+NOTED = "No language model is set, so I cannot answer, but I noted this:"
+# How a reply begins that no model wrote.
+BUILT_IN = (NO_MODEL, NOTED)
 NOTHING_FITS = "Nothing in your palace fits this."
 MEMORY_OFF = "Memory is off here, so there is nothing I could quote."
 
@@ -58,17 +69,51 @@ def window(messages: Iterable[Message]) -> list[Message]:
 
 
 def prompt(
-    agent: Agent | None, context: str, messages: Sequence[Message], now: datetime
+    agent: Agent | None,
+    context: str,
+    messages: Sequence[Message],
+    now: datetime,
+    inventory: str = "",
 ) -> list[Prompt]:
-    """The memory block first, then the instructions, then what was said."""
+    """The memory block, the inventory of working memory, the instructions, then what was said."""
     name = agent.name if agent else Agent.FIRST_NAME
     base = _BASE.format(name=name, today=f"{now:%A, %d %B %Y, %H:%M} ({now:%Z})")
     if context:
         base += _ON_MEMORIES
-    parts = [context, base, agent.instructions if agent else ""]
+    if ASK_FIRST in context:
+        base += _ON_PERMISSION
+    parts = [context, inventory, base, agent.instructions if agent else ""]
     system: Prompt = {"role": "system", "content": "\n\n".join(filter(None, parts))}
     said = [cast(Prompt, {"role": m.role, "content": m.text}) for m in messages]
     return [system, *said]
+
+
+def reply_without_model(text: str, hits: Sequence[Hit] | None, *, keeps: bool) -> str:
+    """Markdown that acknowledges the facts in a message, and quotes the palace if it also asks.
+
+    Args:
+        text: The message to answer.
+        hits: Best first; None where nothing was recalled at all.
+        keeps: Whether facts are learnt from the message.
+    """
+    facts = _facts_in(text) if keeps else []
+    if not facts:
+        return extractive_reply(hits, why=NO_MODEL)
+    noted = "\n".join([NOTED, "", *(f"- {_escaped(fact)}" for fact in facts)])
+    if hits is None or not _asks(text):
+        return noted
+    return "\n\n".join([noted, *_quotes(hits)])
+
+
+def _facts_in(text: str) -> list[str]:
+    """The facts that mining reads from the message by its rules, each once."""
+    found = read_facts([Turn("", "user", text, timezone.now())])
+    return list(dict.fromkeys(each.text for each in found if each.predicate != UNRESOLVED))
+
+
+def _asks(text: str) -> bool:
+    intent = read_intent(text)
+    return "?" in text or intent.asks_advice or intent.asks_user or intent.asks_assistant
 
 
 def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
@@ -80,10 +125,16 @@ def extractive_reply(hits: Sequence[Hit] | None, *, why: str) -> str:
     """
     if hits is None:
         return f"{why} {MEMORY_OFF}"
+    opening, *quotes = _quotes(hits)
+    return "\n\n".join([f"{why} {opening}", *quotes])
+
+
+def _quotes(hits: Sequence[Hit]) -> list[str]:
+    """Paragraphs: what follows, and the best hits."""
     telling = [hit for hit in hits if hit.is_informative]
     if not telling:
-        return f"{why} {NOTHING_FITS}"
-    return "\n\n".join([f"{why} Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])])
+        return [NOTHING_FITS]
+    return ["Closest are:", *(_quoted(hit) for hit in telling[:QUOTED])]
 
 
 def _quoted(hit: Hit) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -19,9 +20,9 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from chat import live
-from chat.mining_queue import SOURCE
+from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
-from chat.prompt import FAILED, NO_MODEL, extractive_reply, prompt, window
+from chat.prompt import FAILED, extractive_reply, prompt, reply_without_model, window
 from chat.reply_ending import finish, tell
 from isolation import reach
 from isolation.reach import Reach
@@ -33,7 +34,8 @@ from llm.providers import Endpoint
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer
 from palace.models.opening import reach_of
-from palace.recall import ConversationState, RecallRequest, Recollection, recall
+from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
+from palace.working import Namespace, inventory
 from settings_app.models import MemorySettings, settings_of
 from settings_app.time_zone import zone_named
 
@@ -52,6 +54,9 @@ SAVE_EVERY_S, SAVE_PAUSE_S = 1, 30
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
+INVENTORY_AWAY = (
+    "The model could not see what is in working memory, because Redis does not respond."
+)
 TOO_LONG = "This reply grew too long, so it was ended here."
 BROKEN = "Something broke while this was being written. Try again; the server's log says more."
 
@@ -136,12 +141,15 @@ def _write(reply: Message, draft: Draft) -> None:
     )
     said = window(before.current().exclude(text="").order_by("-position")[: settings.CHAT_TURNS])
     endpoint = _endpoint(reply, chosen, draft)
+    if _recalls(reply, chosen):
+        remember_others(conversation, seen_from=said[0].position)
     found = _recall(reply, chosen, said, draft, has_model=endpoint is not None)
     if endpoint is None:
-        _quote(reply, found, draft, why=NO_MODEL)
+        _reply_without_model(reply, found, said[-1].text, draft)
         return
     context = found.context if found else ""
-    messages = prompt(conversation.agent, context, said, chosen.local_now())
+    working = _inventory(reply, draft) if found else ""
+    messages = prompt(conversation.agent, context, said, chosen.local_now(), working)
     # The model may take a minute; nobody is to wait for a connection meanwhile.
     connection.close()
     try:
@@ -163,7 +171,7 @@ def _recall(
 ) -> Recollection | None:
     """Recall for the last message; None if memory is off."""
     agent = reply.conversation.agent
-    if not chosen.enabled or (agent is not None and not agent.recalls):
+    if not _recalls(reply, chosen):
         draft.notes.append(OFF_FOR_AGENT if chosen.enabled else OFF_IN_SETTINGS)
         return None
     request = RecallRequest(
@@ -172,13 +180,19 @@ def _recall(
         budget_tokens=CONTEXT_TOKENS,
         with_facts=True,
         agent=agent.name if agent else "",
-        exclude_ids=_not_wanted(reply, said),
+        exclude_ids=_drawers_of(reply, [message.uuid for message in said]),
+        repeats=_drawers_of(reply, _asked_before(reply, said)),
         # Without a model nothing is put before one.
         conversation=_conversation_state(reply, said) if has_model else None,
     )
     found = recall(reply.conversation.palace, request)
     _show_recalled(reply, found, draft)
     return found
+
+
+def _recalls(reply: Message, chosen: MemorySettings) -> bool:
+    agent = reply.conversation.agent
+    return chosen.enabled and (agent is None or agent.recalls)
 
 
 def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
@@ -188,16 +202,30 @@ def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
     tell(reply, live.RECALLED)
 
 
+def _inventory(reply: Message, draft: Draft) -> str:
+    """The entries of working memory that the conversation can read, without their values."""
+    conversation = reply.conversation
+    try:
+        return inventory(conversation.palace, Namespace("session", str(conversation.uuid)))
+    except WorkingMemoryAway as error:
+        logger.warning("A reply is written without the working memory: %s", error)
+        draft.notes.append(INVENTORY_AWAY)
+        return ""
+
+
 def _conversation_state(reply: Message, said: Sequence[Message]) -> ConversationState:
     """The model reads these messages again each time, with what was injected beside them."""
     first, last = said[0].position, said[-1].position
     return ConversationState(str(reply.conversation.uuid), turn=last, since=first, carries=True)
 
 
-def _not_wanted(reply: Message, said: Sequence[Message]) -> list[int]:
-    """The drawers of what the model reads anyway, and of the same question asked before."""
+def _asked_before(reply: Message, said: Sequence[Message]) -> list[UUID]:
+    """Messages of all conversations that ask the same question."""
     repeated = Message.objects.filter(palace=reply.palace_id).asked(said[-1].text)
-    messages = {message.uuid for message in said} | set(repeated.values_list("uuid", flat=True))
+    return list(repeated.values_list("uuid", flat=True))
+
+
+def _drawers_of(reply: Message, messages: Sequence[UUID]) -> list[int]:
     drawers = Drawer.objects.filter(
         palace=reply.palace_id, source=SOURCE, external_id__in=[str(each) for each in messages]
     )
@@ -307,9 +335,25 @@ def _save_text(reply: Message, draft: Draft) -> None:
     draft.unsaved_until = time.monotonic() + pause_s
 
 
+def _reply_without_model(
+    reply: Message, found: Recollection | None, text: str, draft: Draft
+) -> None:
+    keeps = is_automatic(reply.conversation.palace.owner_id)
+    _put(reply, draft, reply_without_model(text, _asked_hits(found), keeps=keeps))
+
+
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:
-    hits = found.hits if found else None
-    # What came along unasked is no answer.
-    draft.text = extractive_reply(() if found and found.is_opening else hits, why=why)
+    _put(reply, draft, extractive_reply(_asked_hits(found), why=why))
+
+
+def _asked_hits(found: Recollection | None) -> Sequence[Hit] | None:
+    """The hits; none of those that came along unasked, which are no answer."""
+    if found is None:
+        return None
+    return () if found.is_opening else found.hits
+
+
+def _put(reply: Message, draft: Draft, text: str) -> None:
+    draft.text = text
     draft.mine = False
     _tell_text(reply, draft)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field
@@ -17,6 +18,7 @@ TEXT_CHARS = 1000
 PREDICATE_CHARS = 64
 _KINDS = {kind: kind for kind in ("person", "place", "organisation", "project", "event", "item")}
 _KINDS |= {"organization": "organisation", "company": "organisation", "location": "place"}
+_PAST = ("used to", "formerly", "previously")
 _STANCES = {"positive", "negative", "neutral", "mixed"}
 
 
@@ -44,7 +46,8 @@ class FactAnswer(BaseModel):
 class FactsAnswer(BaseModel):
     """What a conversation says that is worth remembering."""
 
-    facts: list[FactAnswer] = Field(default_factory=list)
+    # Required: an answer in another form must not pass for one without facts.
+    facts: list[FactAnswer]
 
 
 def checked(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> list[Candidate]:
@@ -60,7 +63,7 @@ def _made_to_fit(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterat
         predicate = re.sub(r"\W+", "_", answer.predicate.strip().lower()).strip("_")
         if not (text and subject and predicate and turns):
             continue
-        yield Candidate(
+        candidate = Candidate(
             type=_type(answer.type),
             subject=Thing(subject, _KINDS.get(answer.subject_kind.strip().lower(), "person")),
             predicate=predicate[:PREDICATE_CHARS],
@@ -78,6 +81,17 @@ def _made_to_fit(answers: Sequence[FactAnswer], turns: Sequence[Turn]) -> Iterat
             category=_line(answer.category, LABEL_LENGTH) or category_of(predicate),
             tags=tuple(_line(tag, LABEL_LENGTH) for tag in answer.tags if tag.strip())[:20],
         )
+        yield _ended_when_said(candidate, turns)
+
+
+def _ended_when_said(candidate: Candidate, turns: Sequence[Turn]) -> Candidate:
+    """The candidate; what is stated as past ended by the day of its message, if not before."""
+    said_at = turns[candidate.words[0].turn].said_at
+    lasting = candidate.valid_to is None or candidate.valid_to > said_at
+    past = tuple(f"{candidate.subject.name} {words} ".casefold() for words in _PAST)
+    if lasting and candidate.type != "event" and candidate.text.casefold().startswith(past):
+        return replace(candidate, valid_to=said_at)
+    return candidate
 
 
 def _type(answered: str) -> FactType:

@@ -86,10 +86,30 @@ _LISTED = (
 PREDICATES = {predicate.name: predicate for predicate in _LISTED}
 
 
+# Attributes of which a subject has one by nature, as the last words of a predicate that is not
+# listed: "shoe_size", "blood_type".
+_ONE_BY_NATURE = tuple(
+    f"_{words}"
+    for words in (
+        "size age height weight length width birthday birthdate birth_date date_of_birth birthplace"
+        " place_of_birth gender pronouns surname first_name last_name full_name middle_name"
+        " maiden_name given_name family_name mother_tongue native_language hometown nationality"
+        " blood_type blood_group star_sign zodiac_sign zodiac timezone time_zone eye_color"
+        " eye_colour hair_color hair_colour skin_type marital_status employment_status bedtime"
+        " wake_up_time wakeup_time iq gpa bmi salary income rent net_worth resting_heart_rate"
+        " blood_pressure dominant_hand handedness"
+    ).split()
+)
+
+
 def is_single(name: str) -> bool:
-    """Whether a subject has one at a time; of a predicate that is not listed, many are allowed."""
+    """Whether a subject has one at a time.
+
+    Of a predicate that is not listed, many are allowed, except where the attribute that it names is
+    single by nature.
+    """
     listed = PREDICATES.get(name)
-    return bool(listed and listed.single)
+    return listed.single if listed else f"_{name}".endswith(_ONE_BY_NATURE)
 
 
 def category_of(name: str) -> str:

@@ -20,6 +20,7 @@ class Turn:
         speaker: Who said it, by name; empty where only the role is known.
         said_at: Aware time of speaking.
         metadata: What whoever brings it wants kept beside it, as JSON can write it.
+        only_for: The one agent that may find it; empty: every agent.
     """
 
     external_id: str
@@ -28,6 +29,7 @@ class Turn:
     said_at: datetime
     speaker: str = ""
     metadata: Mapping[str, Any] | None = None
+    only_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)

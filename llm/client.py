@@ -13,7 +13,7 @@ import httpx2
 import openai
 from django.conf import settings
 
-from llm import deadline, providers
+from llm import deadline
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.transport import AddressRefused, guarded_client
@@ -107,7 +107,7 @@ def translated(
     except AddressRefused as error:
         raise refused(str(error)) from None
     except httpx2.InvalidURL:
-        raise refused(f"{providers.shown(endpoint.base_url)} is not a valid URL.") from None
+        raise refused(f"{endpoint}: {endpoint.address} is not a valid URL.") from None
     except openai.APIStatusError as error:
         kind = unavailable if _is_temporary(error.status_code) else refused
         raise kind(_status_sentence(error, endpoint)) from None
@@ -115,8 +115,8 @@ def translated(
         raise unavailable(_late_sentence(endpoint, timeout_s)) from None
     except openai.APIConnectionError:
         raise unavailable(
-            f"The connection to {endpoint} failed; check that it runs and "
-            f"that {providers.shown(endpoint.base_url)} is its address."
+            f"{endpoint} could not be reached; check that it runs and "
+            f"that {endpoint.address} is its address."
         ) from None
     except openai.APIError as error:
         raise unavailable(f"{endpoint} stopped with an error{_code(error)}.") from None
@@ -127,7 +127,7 @@ def translated(
 def not_the_protocol(endpoint: Endpoint) -> str:
     return (
         f"{endpoint} sent a response that is not in OpenAI's protocol; check that "
-        f"{providers.shown(endpoint.base_url)} is the base URL of a compatible API."
+        f"{endpoint.address} is the base URL of a compatible API."
     )
 
 

@@ -1,4 +1,4 @@
-"""A deadline for all model calls within a block.
+"""A deadline for all model calls within a block, and for local work that may stop there.
 
 A timeout limits only each silence of a server. It does not stop servers that send whitespace to
 keep the connection alive, nor repeated calls.
@@ -26,6 +26,11 @@ class Deadline:
 
 
 _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+_is_interruptible: ContextVar[bool] = ContextVar("is_interruptible", default=False)
+
+
+class DeadlinePassed(Exception):
+    """The deadline passed amid interruptible work, which was not finished."""
 
 
 @contextmanager
@@ -43,6 +48,37 @@ def within(seconds: float) -> Iterator[None]:
 
 def current() -> Deadline | None:
     return _current.get()
+
+
+def is_over() -> bool:
+    """Whether there is a deadline and it has passed."""
+    deadline = current()
+    return deadline is not None and deadline.left_s <= 0
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Local work in the block stops at the deadline, if there is one.
+
+    Raises:
+        DeadlinePassed: It has passed already, or passed meanwhile.
+    """
+    before = _is_interruptible.set(True)
+    try:
+        check()
+        yield
+    finally:
+        _is_interruptible.reset(before)
+
+
+def check() -> None:
+    """Call it between steps of work that takes seconds.
+
+    Raises:
+        DeadlinePassed: The work is interruptible, and its deadline has passed.
+    """
+    if _is_interruptible.get() and is_over():
+        raise DeadlinePassed
 
 
 def enforce_on_body(response: httpx2.Response) -> None:

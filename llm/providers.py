@@ -79,9 +79,24 @@ class Endpoint:
         return replace(self, model=model)
 
     def __str__(self) -> str:
-        """For sentences: "OpenAI (gpt-4o-mini)"."""
+        """For sentences: "OpenAI (gpt-4o-mini)".
+
+        Users read these sentences: the address of an operator's own server is not in them.
+        """
+        preset = PRESETS.get(self.provider.lower())
+        own = shown(self.base_url) if self.of_a_user else "The model server"
+        return f"{preset.label if preset else own} ({self.model})"
+
+    @property
+    def identity(self) -> str:
+        """Which model at which server, to tell whether an earlier answer is from the same."""
         preset = PRESETS.get(self.provider.lower())
         return f"{preset.label if preset else shown(self.base_url)} ({self.model})"
+
+    @property
+    def address(self) -> str:
+        """Where to look for its address, for sentences that say what to check."""
+        return shown(self.base_url) if self.of_a_user else "the URL in the server's settings"
 
 
 def base_url(provider: str) -> str:

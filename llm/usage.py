@@ -22,6 +22,7 @@ from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field
 
 from llm import providers
+from llm.deadline import DeadlinePassed
 from llm.errors import LLMError
 from llm.models import Usage
 
@@ -180,7 +181,7 @@ def timed(meter: Meter) -> Iterator[None]:
     except LLMError as error:
         meter.outcome = error.code
         raise
-    except GeneratorExit:
+    except (GeneratorExit, DeadlinePassed):
         meter.outcome = CANCELLED
         raise
     except BaseException:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 
 from language.transcripts import Transcript
 from llm.commits import commit_without_waiting
-from llm.deadline import within
+from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
@@ -22,6 +22,7 @@ from palace.storage import Filed, file_transcript, file_transcripts
 # Messages per transaction when no user waits for the first ones; they are mined in full batches.
 LARGE_GROUP = 768
 LATER = "Some messages are not mined yet; a background worker continues."
+FACTS_LATER = "Some messages are not read for facts yet; a background worker continues."
 _LOOK_AGAIN_S = 0.1
 
 
@@ -36,9 +37,9 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     if filed.room is None:
         return filed, Mined()
     mined = mine_room(filed.room)
-    learn_room(filed.room)
+    notes = (*mined.notes, *learn_room(filed.room).notes)
     write_episodes(palace, [filed.room])
-    return filed, mined
+    return filed, replace(mined, notes=tuple(dict.fromkeys(notes)))
 
 
 @in_its_palace
@@ -83,15 +84,19 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
     """`mine_room` for rooms of one palace, with shared embedder calls and transactions."""
     if not rooms:
         return Mined()
+    notes: list[str] = []
+
+    def learn(palace: Palace, found: Sequence[Found]) -> None:
+        """Store facts found during mining, except for drawers with their own options."""
+        for each in found:
+            if not have_options(palace, each.drawers):
+                notes.extend(
+                    write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint).notes
+                )
+
     with open_palace(rooms[0].palace):
-        return mining.mine_rooms(rooms, _learn)
-
-
-def _learn(palace: Palace, found: Sequence[Found]) -> None:
-    """Store facts found during mining, except for drawers with their own extraction options."""
-    for each in found:
-        if not have_options(palace, each.drawers):
-            write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)
+        mined = mining.mine_rooms(rooms, learn)
+    return replace(mined, notes=tuple(dict.fromkeys((*mined.notes, *notes))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,33 +105,42 @@ class AtOnce:
     Attributes:
         drawers: The drawers of the transcript's turns, new or existing, in order.
         notes: Sentences on what was degraded; empty if nothing was.
+        unmined: Keys of the rooms with messages that are not mined yet, to be queued.
     """
 
     drawers: tuple[Drawer, ...]
     notes: tuple[str, ...] = ()
+    unmined: tuple[int, ...] = ()
 
 
 def mine_at_once(palace: Palace, transcript: Transcript, *, seconds: float) -> AtOnce:
     """File a conversation's messages, index them and extract their facts within `seconds`.
 
-    A model that takes longer is skipped. Periodic tasks complete what is missing, for example
-    because the process died or another one is mining the same room.
+    A model that takes longer is skipped. What is not mined by then is left to the caller to queue,
+    except that a short first batch is always mined. Periodic tasks complete what is missing, for
+    example because the process died or another one is mining the same room.
     """
-    deadline = time.monotonic() + seconds
-    filed = file_transcript(palace, transcript)
-    if filed.room is None:
-        return AtOnce(())
     with within(seconds):
-        mined = mine_room(filed.room)
-        learn_room(filed.room)
+        filed = file_transcript(palace, transcript)
+        if filed.room is None:
+            return AtOnce(())
+        notes = [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
+        drawers = _drawers(palace, transcript, filed.room)
+        while _is_unread(palace, drawers) and not is_over():
+            # Another process is mining this room, and continues with newly filed messages.
+            time.sleep(_LOOK_AGAIN_S)
+            notes += [*mine_room(filed.room).notes, *learn_room(filed.room).notes]
     drawers = _drawers(palace, transcript, filed.room)
-    while _is_unread(palace, drawers) and time.monotonic() < deadline:
-        # Another process is mining this room, and continues with newly filed messages.
-        time.sleep(_LOOK_AGAIN_S)
-        mine_room(filed.room)
-        learn_room(filed.room)
-    late = [LATER] if _is_unread(palace, drawers) else []
-    return AtOnce(tuple(_drawers(palace, transcript, filed.room)), (*mined.notes, *late))
+    late = _late(drawers)
+    unmined = (filed.room.pk,) if LATER in late else ()
+    return AtOnce(tuple(drawers), tuple(dict.fromkeys([*notes, *late])), unmined)
+
+
+def _late(drawers: Sequence[Drawer]) -> list[str]:
+    kept = [drawer for drawer in drawers if drawer.trashed_at is None]
+    if any(drawer.mined_at is None for drawer in kept):
+        return [LATER]
+    return [FACTS_LATER] if any(drawer.facts_read_at is None for drawer in kept) else []
 
 
 def _drawers(palace: Palace, transcript: Transcript, room: Room) -> list[Drawer]:

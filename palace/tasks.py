@@ -33,6 +33,7 @@ from palace.knowledge.episodes import write_due_episodes
 from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forget_old_writes
 from palace.models.locks import held_if_free
+from palace.pipeline import AtOnce
 from palace.pipeline import mine_room as mine_room_now
 from palace.storage import build_space, fill_missing_vectors, switch_to_space
 from palace.storage.indexing import postings
@@ -132,6 +133,12 @@ def enqueue_mining(room_ids: Iterable[int]) -> None:
     with _queue_may_be_away():
         for room_id in room_ids:
             mine_room.delay(room_id)
+
+
+def enqueue_rest(palace_id: int, done: AtOnce) -> None:
+    """Queue what was not mined at once, and what follows mining."""
+    enqueue_mining(done.unmined)
+    enqueue_post_mining(palace_id)
 
 
 def enqueue_post_mining(palace_id: int) -> None:

@@ -11,6 +11,9 @@ from django.contrib.admin import apps as admin_apps
 # The loggers that write requested addresses: the server's access log and Django's own.
 LOGGERS_OF_ADDRESSES = ("uvicorn.access", "django.request", "django.server")
 _TOKEN = re.compile(r"(/sign-in/once/)[^/\s\"?]+")
+# What people search for stands in the query of an address.
+_QUERY = re.compile(r"(/[^\s\"?]*\?)[^\s\"]+")
+_HIDDEN = r"\1(hidden)"
 
 
 class SettingsAppConfig(AppConfig):
@@ -20,7 +23,7 @@ class SettingsAppConfig(AppConfig):
     def ready(self) -> None:
         # On the loggers, not the handlers: the server brings handlers of its own.
         for name in LOGGERS_OF_ADDRESSES:
-            logging.getLogger(name).addFilter(HideTokens())
+            logging.getLogger(name).addFilter(HideSecrets())
 
 
 class AdminConfig(admin_apps.AdminConfig):
@@ -28,16 +31,18 @@ class AdminConfig(admin_apps.AdminConfig):
     default_site = "settings_app.admin_site.Site"
 
 
-def without_tokens(text: str) -> str:
-    return _TOKEN.sub(r"\1(hidden)", text)
+def without_secrets(text: str) -> str:
+    return _QUERY.sub(_HIDDEN, _TOKEN.sub(_HIDDEN, text))
 
 
-class HideTokens(logging.Filter):
+class HideSecrets(logging.Filter):
+    """Tokens and search words in addresses do not reach the log."""
+
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.msg, str):
-            record.msg = without_tokens(record.msg)
+            record.msg = without_secrets(record.msg)
         if isinstance(record.args, tuple):
             record.args = tuple(
-                without_tokens(part) if isinstance(part, str) else part for part in record.args
+                without_secrets(part) if isinstance(part, str) else part for part in record.args
             )
         return True

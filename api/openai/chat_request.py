@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from api.openai.errors import BadRequest
 from api.rest.parsing import check_whole, read_json
 from api.rest.problems import Problem
-from chat.prompt import NO_MODEL
+from chat.prompt import BUILT_IN
 from language.storable import digest
 from language.transcripts import Role
 from palace.models import Palace
@@ -196,7 +196,7 @@ def read_history(messages: Sequence[Mapping[str, Any]]) -> History:
         if role:
             # Strip the block that an earlier recall inserted.
             text = own_words(role, text)
-        quotes = role == "assistant" and text.startswith(NO_MODEL)
+        quotes = role == "assistant" and text.startswith(BUILT_IN)
         # Quotes from the palace are filed already.
         if role and text.strip() and not quotes:
             name = message.get("name")

@@ -20,7 +20,7 @@ from api.openai.errors import error_body
 from api.openai.exchange import Exchange
 from api.openai.replies import EventReader
 from chat.models import Message
-from chat.prompt import NO_MODEL, extractive_reply
+from chat.prompt import reply_without_model
 from llm.errors import LLMError
 from llm.request_forwarding import ForwardedResponse
 from llm.tokens import count_tokens
@@ -105,7 +105,8 @@ def _text(exchange: Exchange) -> str:
     chosen = settings_of(exchange.owner_id)
     with timezone.override(zone_named(chosen.time_zone)):
         # Hits that were not asked for are not an answer.
-        return extractive_reply(() if found and found.is_opening else hits, why=NO_MODEL)
+        hits = () if found and found.is_opening else hits
+        return reply_without_model(exchange.history.question, hits, keeps=exchange.remembers)
 
 
 def _head(kind: str) -> dict[str, Any]:

@@ -41,7 +41,9 @@ class EpisodeStored(PalaceRequest):
 
 class EpisodesRequest(PalaceRequest):
     query = ExactText(max_length=MOST_QUERY_CHARS, help_text="The search query.")
-    agent_id = agent_field("Only this agent's episodes.")
+    agent_id = agent_field(
+        "Only this agent's episodes. Without a user_id, a key for all palaces searches all of them."
+    )
     limit = serializers.IntegerField(
         required=False, default=DEFAULT_EPISODES, min_value=1, max_value=MOST_RESULTS
     )
@@ -66,6 +68,7 @@ class EpisodeShown(Shape):
 
 class EpisodeFound(EpisodeShown):
     score = serializers.FloatField(help_text="(1 + cosine) / 2, from 0 to 1.")
+    similarity = serializers.FloatField(help_text="The cosine, from -1 to 1.")
 
 
 class EpisodesShown(Shape):

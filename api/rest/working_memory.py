@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
@@ -250,12 +250,14 @@ class WorkingMemoryView(WorkingMemoryApiView):
     def put(self, request: Request, conversation_id: str) -> Response:
         """Set these fields, leave the others, and return all; this renews their expiry.
 
+        A key that may not read gets back only what it has set.
+
         413 where all together would be larger than 64 KB: then nothing is set.
         """
         params = self.read(FieldsPut)
         conversation = self.memory.conversation(conversation_id, user_id=self.user(params))
         conversation.put(params["fields"], ttl_seconds=params["ttl_seconds"])
-        return _shown(conversation)
+        return _shown(conversation, None if self.key.may("read") else params["fields"])
 
     @extend_schema(
         tags=TAG, parameters=[PalaceRequest, NAMES], request=None, responses={200: FieldsDeleted}
@@ -273,5 +275,12 @@ class WorkingMemoryView(WorkingMemoryApiView):
         return [*(params["fields"] or ()), *in_address]
 
 
-def _shown(conversation: ConversationMemory) -> Response:
-    return Response({"conversation_id": conversation.conversation_id, "fields": conversation.get()})
+def _shown(conversation: ConversationMemory, names: Collection[str] | None = None) -> Response:
+    """
+    Args:
+        names: Only these fields; None: all.
+    """
+    fields = conversation.get()
+    if names is not None:
+        fields = {name: fields[name] for name in names if name in fields}
+    return Response({"conversation_id": conversation.conversation_id, "fields": fields})

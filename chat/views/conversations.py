@@ -259,24 +259,23 @@ def place_of(text: str) -> int | None:
 
 
 def agent_of(palace: Palace, text: str | None) -> Agent | None:
-    """The palace's agent of that id, else its first one."""
-    agents = Agent.objects.within(palace).order_by("pk")
+    """The palace's agent of that id; None, the plain assistant, if there is none."""
     try:
         wanted = uuid.UUID(text or "")
     except ValueError:
-        return agents.first()
-    return agents.filter(uuid=wanted).first() or agents.first()
+        return None
+    return Agent.objects.within(palace).filter(uuid=wanted).first()
 
 
 def chosen_agent(palace: Palace, request: PageRequest) -> Agent | None:
-    """The one chosen in the form; None, the plain assistant, where there are no agents.
+    """The one chosen in the form; None, the plain assistant, by default.
 
     Raises:
         BadText: it has been deleted meanwhile.
     """
     wanted = request.POST.get("agent", "")
     agent = agent_of(palace, wanted)
-    if wanted and (agent is None or str(agent.uuid) != wanted):
+    if wanted and agent is None:
         raise BadText("This agent is no longer here. Choose another, then send it again.")
     return agent
 

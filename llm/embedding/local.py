@@ -12,6 +12,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from llm import deadline
 from llm.embedding import build
 from llm.onnx_runtime import batches, open_session
 
@@ -35,12 +36,17 @@ class LocalEmbedder:
         self._session = open_session(folder / build.MODEL_FILE)
 
     def embed(self, texts: Sequence[str]) -> tuple[Vectors, int]:
-        """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read."""
+        """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read.
+
+        Raises:
+            DeadlinePassed: The call is interruptible, and takes too long.
+        """
         vectors = np.empty((len(texts), build.DIMENSIONS), dtype=np.float32)
         tokens = 0
         for start in range(0, len(texts), CHUNK_TEXTS):
             encoded = self._tokenizer.encode_batch_fast(texts[start : start + CHUNK_TEXTS])
             for places in batches([len(encoding) for encoding in encoded], BATCH_TOKENS):
+                deadline.check()
                 batch = [encoded[place] for place in places]
                 vectors[[start + place for place in places]] = self._run(batch)
             tokens += sum(len(encoding) for encoding in encoded)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from uuid import UUID
 
 from palace.audit.finding import Check, Finding, finding, rows_breaking
 from palace.models import Fact, Palace
@@ -44,10 +46,25 @@ def chains_have_one_head(palace: Palace) -> Finding:
     rows = Fact.objects.within(palace).order_by("pk")
     versions = list(rows.values_list("pk", "memory", "supersedes_id"))
     memory_of = {key: memory for key, memory, _ in versions}
-    followed = {before for _, memory, before in versions if memory_of.get(before) == memory}
+    before = {key: old for key, _, old in versions}
+    followed = {_version_before(key, before, memory_of) for key in before}
     heads = Counter(memory for key, memory, _ in versions if key not in followed)
     wrong = [memory for memory, count in heads.items() if count != 1]
     return finding("chain-head", "The versions of a memory are one chain with one head.", wrong)
+
+
+def _version_before(
+    fact: int, before: Mapping[int, int | None], memory_of: Mapping[int, UUID]
+) -> int | None:
+    """The next row down the chain that is a version of the same memory."""
+    seen = {fact}
+    at = before[fact]
+    while at is not None and at in before and at not in seen:
+        if memory_of[at] == memory_of[fact]:
+            return at
+        seen.add(at)
+        at = before[at]
+    return None
 
 
 CHECKS = (
@@ -77,6 +94,13 @@ CHECKS = (
     _points_into("closed_by_id", "palace_statement"),
     chains_end,
     chains_have_one_head,
+    rows_breaking(
+        "chain-whole",
+        "What a fact took the place of is reachable by `supersedes`.",
+        "SELECT f.uuid FROM palace_fact f WHERE f.palace_id = %(palace)s"
+        " AND f.fate IN ('superseded', 'refined') AND NOT EXISTS ("
+        "SELECT FROM palace_fact n WHERE n.palace_id = f.palace_id AND n.supersedes_id = f.id)",
+    ),
     rows_breaking(
         "evidence-span",
         "Evidence is a fact of the palace and characters that its drawer has.",

@@ -14,7 +14,14 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from palace.errors import FactConflict
-from palace.knowledge.facts import TOOK_ITS_PLACE, Scope, record_event, retire, take_over_evidence
+from palace.knowledge.facts import (
+    TOOK_ITS_PLACE,
+    Scope,
+    append_to_chain,
+    record_event,
+    retire,
+    take_over_evidence,
+)
 from palace.knowledge.facts.fact_edits import reactivate
 from palace.models import Drawer, Entity, Evidence, Fact, FactEvent, Mention, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
@@ -145,12 +152,14 @@ def _join(palace: Palace, fact: Fact, into: Fact) -> Joined:
     own = set(words.values_list("pk", flat=True))
     take_over_evidence(fact, into)
     _drop(palace, fact, Fact.Fate.REFINED, None, SAID_OF_BOTH)
+    append_to_chain(palace, into, fact)
     return Joined(fact.pk, into.pk, [key for key in _keys(words) if key not in own])
 
 
 def _supersede(palace: Palace, fact: Fact, newer: Fact) -> Superseded:
     until = fact.valid_to.isoformat() if fact.valid_to else None
     _drop(palace, fact, Fact.Fate.SUPERSEDED, newer.valid_from, TOOK_ITS_PLACE)
+    append_to_chain(palace, newer, fact)
     return Superseded(fact.pk, until)
 
 

@@ -130,9 +130,10 @@ def trash_drawers(
     at = at or new_moment(palace)
     to_trash = drawers.within(palace).kept()
     scopes = scopes_of(palace, to_trash)
-    dropped = [*deleted, *retire_unsupported(palace, facts_supported_only_by(palace, to_trash))]
+    unsupported = retire_unsupported(palace, facts_supported_only_by(palace, to_trash))
+    dropped = [*deleted, *unsupported]
     count = to_trash.update(trashed_at=at)
-    reopen_ended(palace, scopes)
+    reopen_ended(palace, scopes, unsupported, deleted)
     trash_episodes(palace, at)
     batch = Batch(at, count, tuple(fact.text for fact in dropped))
     if count:

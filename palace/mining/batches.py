@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from django.db.models import Count
 
@@ -43,15 +43,26 @@ def is_at_rest(room_id: int, last: int) -> bool:
     return not unmined.filter(pk__gt=last).exists() or unmined.count() >= WINDOW
 
 
-def batches(rooms: Sequence[Room]) -> Iterator[list[Part]]:
-    """Batches of rooms of one palace, each read from the database on demand."""
+def batches(rooms: Sequence[Room], *, most_chars: int | None = None) -> Iterator[list[Part]]:
+    """Batches of rooms of one palace, each read from the database on demand.
+
+    Args:
+        most_chars: Windows after the first one of a batch keep it below this length.
+    """
     while rooms:
         parts = _parts(rooms)
         if not parts:
             return
         # With a model, a batch is one room, so that its results are committed without delay.
         asks_a_model = settings_of(rooms[0].palace.owner_id).chat_model().endpoint is not None
-        yield parts[:1] if asks_a_model else _enough(parts)
+        taken = parts[:1] if asks_a_model else _enough(parts)
+        yield taken if most_chars is None else [_shortened(taken[0], most_chars)]
+
+
+def _shortened(part: Part, most_chars: int) -> Part:
+    ends = accumulate(sum(len(drawer.text) for drawer in window) for window in part.windows)
+    number = sum(end <= most_chars for end in ends)
+    return Part(part.room, part.windows[: max(number, 1)])
 
 
 def _parts(rooms: Sequence[Room]) -> list[Part]:

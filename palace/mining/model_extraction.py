@@ -60,6 +60,7 @@ of the same name in the turns. Leave out what is in doubt, brands in passing, da
 
 {RULES}\
 """
+BY_RULES = "Topics and names were found without the language model."
 TITLE_CHARS = 80
 NAME_CHARS = 80
 _MOST_ENTITIES = 60
@@ -122,7 +123,9 @@ def extract_with_model(
             max_tokens=_MOST_TOKENS,
         )
     except LLMError as error:
-        note = f"Topics and names were found without the language model. {error}"
+        return dataclasses.replace(own, notes=(*own.notes, f"{BY_RULES} {error}"))
+    if not answer.model_fields_set:
+        note = f"{BY_RULES} {endpoint} did not answer in the requested format."
         return dataclasses.replace(own, notes=(*own.notes, note))
     return _checked(answer, own, window, context)
 
@@ -132,7 +135,11 @@ def _checked(
 ) -> Extraction:
     """The parts of the answer that the window confirms; the rest from `own`."""
     entities = tuple(_entities(answer.entities, window))
-    title = own.title if is_real_title(context.title) else _line(answer.title, TITLE_CHARS)
+    # Without facts in it, the answer does not say that there are none: somebody else reads them.
+    facts = tuple(checked(answer.facts, window)) if "facts" in answer.model_fields_set else None
+    if answer.facts and not facts:
+        facts = None
+    title = own.title if _is_given(window, context) else _line(answer.title, TITLE_CHARS)
     return dataclasses.replace(
         own,
         wing=_wing(answer.wing, own.wing, window, context),
@@ -140,8 +147,18 @@ def _checked(
         topics=_topics(answer.topics, len(window)) or own.topics,
         entities=entities,
         tags=tags_of(window, entities),
-        facts=tuple(checked(answer.facts, window)),
+        facts=facts,
     )
+
+
+def _is_given(window: Sequence[Turn], context: Context) -> bool:
+    """Whether the title says something, and is not just the first line of the conversation."""
+    title, cut = " ".join(context.title.split()), context.title.endswith("…")
+    line = next(
+        (" ".join(line.split()) for line in window[0].text.splitlines() if line.strip()), ""
+    )
+    repeats = line.startswith(title.removesuffix("…").rstrip()) if cut else line == title
+    return is_real_title(title) and not repeats
 
 
 def _topics(answered: Sequence[TopicAnswer], turns: int) -> tuple[TopicFound, ...]:

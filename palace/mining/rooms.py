@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from django.db import transaction
 
 from language.facts import Candidate
+from llm import deadline
 from llm.commits import commit_without_waiting
+from llm.deadline import DeadlinePassed
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
 from palace.mining.placement import index_placed, write_mined
@@ -23,6 +25,8 @@ from palace.storage.indexing.spaces import active_space, stays_active
 
 # Messages mined together: a full embedder batch.
 GROUP = 192
+# Within a deadline, a batch has about this many characters, which are embedded in about a second.
+SHORT_CHARS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +63,35 @@ def mine_rooms(rooms: Sequence[Room], learn: Learn) -> Mined:
     """Compute topics, tags, passages and postings of the unmined drawers of these rooms.
 
     The rooms belong to one palace and share embedder calls and transactions. Rooms that another
-    process is mining are skipped.
+    process is mining are skipped. Within a deadline (`llm.deadline.within`) it stops there, and
+    the remaining drawers stay unmined; but a short first batch is always mined.
 
     Args:
         learn: Receives the facts that a model found during mining, which saves a second model
             call. If the process dies before, fact extraction runs separately.
     """
     reports = {room.pk: Report(room) for room in rooms}
-    while rooms := _with_unmined(rooms):
-        with _held(rooms) as ours:
-            index_placed(ours)
-            for batch in batches(ours):
-                _mine_batch(batch, reports, learn)
-            rooms = ours
+    with suppress(DeadlinePassed):
+        _mine_all(rooms, reports, learn)
     made = sum((report.made for report in reports.values()), Counter[str]())
     notes = dict.fromkeys(note for report in reports.values() for note in report.notes)
     return Mined(made, tuple(notes))
+
+
+def _mine_all(rooms: Sequence[Room], reports: dict[int, Report], learn: Learn) -> None:
+    """
+    Raises:
+        DeadlinePassed: Some drawers are still unmined.
+    """
+    most_chars = None if deadline.current() is None else SHORT_CHARS
+    is_first = True
+    while rooms := _with_unmined(rooms):
+        with _held(rooms) as ours:
+            index_placed(ours)
+            for batch in batches(ours, most_chars=most_chars):
+                _mine_batch(batch, reports, learn, is_first=is_first)
+                is_first = False
+            rooms = ours
 
 
 def index_rooms(rooms: Sequence[Room]) -> None:
@@ -102,10 +119,15 @@ def _with_unmined(rooms: Sequence[Room]) -> list[Room]:
     return [room for room in rooms if room.pk in waiting]
 
 
-def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn) -> None:
+def _mine_batch(
+    batch: Sequence[Part], reports: dict[int, Report], learn: Learn, *, is_first: bool
+) -> None:
     drawers = [drawer for part in batch for drawer in part.drawers]
     palace, space = batch[0].room.palace, active_space()
-    embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
+    texts = [drawer.text for drawer in drawers]
+    # Embedding takes nearly all the time.
+    with nullcontext() if is_first and _is_short(texts) else deadline.interruptible():
+        embedded = EmbeddedPassages(palace, space, texts)
     reader = WindowReader(palace, space)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]
@@ -122,6 +144,10 @@ def _mine_batch(batch: Sequence[Part], reports: dict[int, Report], learn: Learn)
             rooms = Room.objects.within(palace).filter(pk__in=[part.room.pk for part in parts])
             rooms.mark_episode_due()
     learn(palace, list(_found(readings, reader)))
+
+
+def _is_short(texts: Iterable[str]) -> bool:
+    return sum(map(len, texts)) <= SHORT_CHARS
 
 
 def _found(readings: Iterable[Reading], reader: WindowReader) -> Iterator[Found]:

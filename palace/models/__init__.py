@@ -7,6 +7,7 @@ from palace.models.dreams import (
     ProposalFact,
     ProposalQuerySet,
     ProposalQuote,
+    requires_permission,
 )
 from palace.models.entities import Entity, Mention
 from palace.models.episodes import BEFORE_EPISODES, Episode, EpisodeQuerySet, EpisodeVector
@@ -94,4 +95,5 @@ __all__ = [
     "at_moment",
     "forget_old_writes",
     "format_tags",
+    "requires_permission",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -30,6 +31,11 @@ class DreamMark(models.Model):
 
 # Key in a fact's metadata: it concerns security, credentials or money.
 ASKS_FIRST = "requires_user_permission"
+
+
+def requires_permission(metadata: Mapping[str, Any]) -> bool:
+    """Whether an assistant must ask the user before it acts on this."""
+    return str(metadata.get(ASKS_FIRST, "")).lower() == "true"
 
 
 class ProposalQuerySet(InPalaceQuerySet["Proposal"]):
@@ -117,7 +123,7 @@ class Proposal(InPalace):
     def asks_first(self) -> bool:
         """Whether an assistant must ask the user before it acts on this."""
         after = self.payload["after"] or {}
-        return str(after.get("metadata", {}).get(ASKS_FIRST, "")).lower() == "true"
+        return requires_permission(after.get("metadata", {}))
 
 
 class ProposalFact(models.Model):

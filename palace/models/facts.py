@@ -100,6 +100,10 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         named = {"agent": agent, "run": run}
         return self.filter(**{name: value for name, value in named.items() if value})
 
+    def for_agent(self, agent: str) -> Self:
+        """Facts that this agent may use: its own and those without one; empty: all."""
+        return self.filter(agent__in={"", agent}) if agent else self
+
     def in_order(self) -> Self:
         """Sort by when they became true; unknown first."""
         return self.order_by(F("valid_from").asc(nulls_first=True), "pk")

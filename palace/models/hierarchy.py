@@ -181,6 +181,14 @@ class DrawerQuerySet(InPalaceQuerySet["Drawer"]):
         """Mined drawers that were not read for facts yet, outside the trash."""
         return self.filter(facts_read_at=None, trashed_at=None).exclude(mined_at=None)
 
+    def for_agent(self, agent: str) -> Self:
+        """Drawers that this agent may use: its own and those without one; empty: all."""
+        return self.filter(agent__in={"", agent}) if agent else self
+
+    def of_other_agents(self, agent: str) -> Self:
+        """The opposite of `for_agent`."""
+        return self.exclude(agent="").exclude(agent=agent) if agent else self.none()
+
     def in_order(self) -> Self:
         return self.order_by("conversation", "position", "pk")
 
@@ -207,6 +215,13 @@ class Drawer(InPalace):
     position = models.PositiveIntegerField(help_text="Order within the conversation, from 0.")
     role = models.CharField(max_length=20, help_text="user, assistant, system or tool.")
     speaker = models.CharField(max_length=LABEL_LENGTH, blank=True)
+    agent = models.CharField(
+        max_length=ID_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Only this agent, and calls without one, find it; empty: everyone.",
+    )
     text = models.TextField()
     said_at = models.DateTimeField(help_text="When it was said, not when it was stored.")
     metadata = models.JSONField(null=True, help_text="What its teller wants kept beside it.")
@@ -252,6 +267,9 @@ class Drawer(InPalace):
                 fields=["palace", "room"],
                 name="drawer_unread",
                 condition=Q(facts_read_at=None),
+            ),
+            models.Index(
+                fields=["palace", "agent"], name="drawer_by_agent", condition=~Q(agent="")
             ),
             models.Index(
                 fields=["palace", "trashed_at"],

@@ -5,7 +5,7 @@ floor of `relevance`.
 """
 
 from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
-from palace.recall.context_builder import Citation, PackableTurn, remove_hits
+from palace.recall.context_builder import ASK_FIRST, Citation, PackableTurn, remove_hits
 from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
@@ -32,6 +32,7 @@ from palace.recall.retrieval import Found, candidate_features, recall, search
 from palace.recall.scoring import ranking
 
 __all__ = [
+    "ASK_FIRST",
     "DRAWER_ITEM",
     "FACT_ITEM",
     "LEARNT_FOLDER",

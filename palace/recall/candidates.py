@@ -82,22 +82,28 @@ class DrawerFilter:
     Attributes:
         only: Keys of the drawers to choose from, ascending; None: all.
         until: Ignore what was said later.
-        without: Keys of drawers that are already in the prompt, ascending. They stay candidates,
-            because adjacent messages are judged by them, and others take their places.
+        without: Keys of drawers that must not be hits, ascending. They stay candidates, because
+            adjacent messages are judged by them, and others take their places.
+        repeats: Keys of those of them that are not in the prompt, but ask the same question.
+        hidden: Keys of drawers that the caller may not find, ascending.
     """
 
     only: Ids | None = None
     until: datetime | None = None
     without: Ids = field(default_factory=NO_KEYS.copy)
+    repeats: Ids = field(default_factory=NO_KEYS.copy)
+    hidden: Ids = field(default_factory=NO_KEYS.copy)
 
     @property
     def is_limited(self) -> bool:
-        return self.only is not None or self.until is not None
+        return self.only is not None or self.until is not None or len(self.hidden) > 0
 
     def limit(self, palace: Palace, index: PalaceIndex | None, drawers: Ids) -> Ids:
         """Those of the drawers, which ascend, that may be candidates."""
         if self.only is not None:
             drawers = drawers[isin_sorted(drawers, self.only)]
+        if len(self.hidden):
+            drawers = drawers[~isin_sorted(drawers, self.hidden)]
         if self.until is None:
             return drawers
         if index is None:
@@ -133,7 +139,8 @@ def find_candidates(
     closest = _best_of_both(meaning, words, with_neighbours, uninformative, allowed.without)
     reach = np.where(isin_sorted(best, closest), 2, 1)
     index = meaning.index or load_around(palace.pk, best, reach)
-    return _load(palace, query, index, _rows_with_neighbours(palace, index, best, closest, allowed))
+    rows = _rows_with_neighbours(palace, index, best, closest, allowed)
+    return _load(palace, query, index, rows, allowed)
 
 
 def _limited(
@@ -151,6 +158,7 @@ def _limited(
                 without_trash=True,
                 period=(FIRST_MOMENT, until),
                 only=allowed.only,
+                without=allowed.hidden,
             )
         )
     index = meaning.index
@@ -211,7 +219,11 @@ def _best_within(
 ) -> Ids:
     if meaning.vector_query:  # The period may contain too many drawers to compare them all.
         within = closest_by_bits(
-            meaning.vector_query, without_trash=True, period=(start, end), only=allowed.only
+            meaning.vector_query,
+            without_trash=True,
+            period=(start, end),
+            only=allowed.only,
+            without=allowed.hidden,
         )
         meaning = meaning.with_all(within)
     elif meaning.index:
@@ -250,9 +262,16 @@ def _rows_with_neighbours(
     return index.rows_of(allowed.limit(palace, index, index.keys[rows[rows >= 0]]))
 
 
-def _load(palace: Palace, query: Query, index: PalaceIndex, rows: Rows) -> Candidates:
+def _load(
+    palace: Palace, query: Query, index: PalaceIndex, rows: Rows, allowed: DrawerFilter
+) -> Candidates:
     own = index.messages(rows)
-    before, after = index.messages(index.before[rows]), index.messages(index.after[rows])
+    latest = allowed.until.timestamp() if allowed.until else np.inf
+    before, after = (
+        # What was said later must not affect a score either.
+        index.messages(np.where(index.said_at[adjacent] <= latest, adjacent, -1))
+        for adjacent in (index.before[rows], index.after[rows])
+    )
     phrases = [phrase.lower() for phrase in query.intent.phrases]
     return Candidates(
         drawers=index.keys[rows],

@@ -33,6 +33,8 @@ _INTRODUCTION = (
 _HEAD = f"{_INTRODUCTION} {UNSEALED}\n"
 # Blocks in old traces have no seal.
 _ANY_HEAD = re.compile(rf"{re.escape(_INTRODUCTION)}(?: Seal: [0-9a-f]{{{SEAL_LENGTH}}})?\n")
+# Ends the line of a fact that must not be acted on without permission.
+ASK_FIRST = "Ask the user first, each time."
 # A message's own further lines begin with "> ".
 _NOTE = r"(?:\([^\n]*\)\n)?"
 _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
@@ -65,7 +67,11 @@ class Packable(Protocol):
 
 @runtime_checkable
 class PackableFact(Protocol):
-    """A fact; `dates` is its validity as shown, such as "until May 2024", or empty."""
+    """A fact.
+
+    `dates` is its validity as shown, such as "until May 2024", or empty; `asks_first` says whether
+    an assistant must ask the user before it acts on the fact.
+    """
 
     @property
     def memory(self) -> UUID: ...
@@ -75,6 +81,8 @@ class PackableFact(Protocol):
     def text(self) -> str: ...
     @property
     def dates(self) -> str: ...
+    @property
+    def asks_first(self) -> bool: ...
 
 
 class PackableTurn(Protocol):
@@ -312,7 +320,8 @@ def _result(
 def fact_line(fact: PackableFact) -> str:
     cited = f"[{fact.pointer}] " if fact.pointer else ""
     dates = f" ({on_one_line(fact.dates)})" if fact.dates else ""
-    return f"- {cited}{on_one_line(fact.text)}{dates}"
+    permission = f" ({ASK_FIRST})" if fact.asks_first else ""
+    return f"- {cited}{on_one_line(fact.text)}{dates}{permission}"
 
 
 def carried_line(line: Packable | PackableFact) -> tuple[str, ...]:

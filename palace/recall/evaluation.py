@@ -142,7 +142,7 @@ def try_case(case: RecallCase, recipe: str = "default") -> Trial:
             top_k=DEPTH,
             now=owners_time(case.palace, case.now),
             recipe=recipe,
-            exclude_ids=_asked_itself(case, wanted),
+            repeats=_asked_itself(case, wanted),
             rerank=None if needs_model(RECIPES[recipe]) else False,
             store_trace=False,
         ),

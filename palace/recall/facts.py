@@ -20,7 +20,16 @@ from pgvector.django import MaxInnerProduct
 
 from language.english.dates.time_intent import Period, TimeIntent
 from language.english.questions import asks_for_all, asks_of_past, subject_of
-from palace.models import EmbeddingSpace, Evidence, Fact, FactQuerySet, Palace, Pointer, about_any
+from palace.models import (
+    EmbeddingSpace,
+    Evidence,
+    Fact,
+    FactQuerySet,
+    Palace,
+    Pointer,
+    about_any,
+    requires_permission,
+)
 from palace.recall.graph import near_entities
 from palace.recall.query import Query
 
@@ -71,6 +80,10 @@ class RecalledFact:
     @property
     def text(self) -> str:
         return self.fact.text
+
+    @property
+    def asks_first(self) -> bool:
+        return requires_permission(self.fact.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +186,11 @@ def known_facts(
         known_at: Transaction time: facts as recorded at this moment.
         past: The past that the question is about, if any.
         floor: The condition for inclusion; default: none.
-        agent: Include the facts of this agent beside those without one; likewise `run`. Facts of
-            other agents and runs are never included.
+        agent: Only the facts of this agent and those without one; empty: the facts of all agents.
+        run: Include the facts of this run; facts of other runs are never included.
     """
     facts = _valid_at(Fact.objects.within(palace), as_of or now, as_of, known_at, past)
-    facts = facts.filter(confidence__gte=MIN_CONFIDENCE, agent__in={"", agent}, run__in={"", run})
+    facts = facts.filter(confidence__gte=MIN_CONFIDENCE, run__in={"", run}).for_agent(agent)
     ranked = _ranked(palace, space, facts, vector, near, floor)
     return [
         RecalledFact(fact, score, *cited, _dates(fact, now, known_at, show_start=past is not None))

@@ -37,6 +37,7 @@ class Scope:
     Attributes:
         now: In the user's time zone.
         as_of: Ignore what ended, or was said, later.
+        agent: Leave out the facts of other agents; empty: none.
     """
 
     now: datetime
@@ -45,9 +46,9 @@ class Scope:
     run: str = ""
 
     def condition(self, prefix: str = "") -> Q:
-        return Q(
+        of_agent = Q((f"{prefix}agent__in", {"", self.agent})) if self.agent else Q()
+        return of_agent & Q(
             (f"{prefix}type__in", STANDING),
-            (f"{prefix}agent__in", {"", self.agent}),
             (f"{prefix}run__in", {"", self.run}),
         )
 

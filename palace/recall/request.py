@@ -42,12 +42,15 @@ class RecallRequest:
         recipe: Name of a recipe; None: the owner's setting.
         budget_tokens: Length of the context block; None: all hits.
         exclude_ids: Keys of drawers that are already in the prompt.
+        repeats: Keys of drawers that ask the same question; they are excluded too.
         only_ids: Keys of the drawers to choose from; None: all.
         rerank: Whether a model reorders the best hits; None: the owner's setting.
         with_facts: Put known facts before the drawers in the context block, as many as the recipe
             says.
         session: The latest turns of the conversation, in order; they end the context block.
-        agent: Include the facts kept for this agent; likewise `run`.
+        agent: Who asks: facts and messages that only another agent may find are left out. Empty:
+            nothing is left out.
+        run: Include the facts kept for this run.
         conversation: The conversation to answer in: what its model has already is not repeated.
             Call `injection.mark()` once the block was sent. An opening message that names no
             subject, such as "hi", gets the latest drawers.
@@ -61,6 +64,7 @@ class RecallRequest:
     recipe: str | None = None
     budget_tokens: int | None = None
     exclude_ids: Collection[int] = ()
+    repeats: Collection[int] = ()
     only_ids: Collection[int] | None = None
     rerank: bool | None = None
     with_facts: bool = False

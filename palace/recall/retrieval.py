@@ -17,6 +17,7 @@ import numpy as np
 from django.db import connection, models
 
 from language.english.questions import is_plain, subject_of
+from language.storable import storable_id
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.models.opening import in_its_palace
 from palace.recall.candidates import Candidates, DrawerFilter, find_candidates
@@ -31,7 +32,14 @@ from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
-from palace.recall.raw_sql import array_literal, columns, read_instance, union
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    array_literal,
+    columns,
+    isin_sorted,
+    read_instance,
+    union,
+)
 from palace.recall.request import (
     Hit,
     RecallRequest,
@@ -151,11 +159,14 @@ def _is_opening(
 def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit, ...]:
     """The user's latest drawers that the request permits, newest first, with score 0."""
     said = Drawer.objects.within(palace).kept().with_place().filter(role="user")
+    said = said.for_agent(storable_id(request.agent))
     if request.as_of is not None:
         said = said.filter(said_at__lte=request.as_of)
     if request.only_ids is not None:
         said = said.filter(pk__in=request.only_ids)
-    newest = said.exclude(pk__in=request.exclude_ids).order_by("-said_at", "-pk")[:limit]
+    newest = said.exclude(pk__in=[*request.exclude_ids, *request.repeats]).order_by(
+        "-said_at", "-pk"
+    )[:limit]
     return tuple(
         Hit(drawer, drawer.pointer, score=0.0, signals={}, passage=(0, len(drawer.text)))
         for drawer in newest
@@ -204,12 +215,12 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     recipe, corpus_stats = context.recipe, context.corpus_stats
     space, question, meaning = _read_question(palace, request, context)
     words = by_words(palace, question.terms, corpus_stats, meaning.uninformative)
-    allowed = _allowed(request)
+    allowed = _allowed(palace, request)
     candidates = find_candidates(
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
     )
     meaning = meaning.with_all(candidates.with_neighbours())
-    scored = score(question, recipe, candidates, meaning, words, allowed.without)
+    scored = score(question, recipe, candidates, meaning, words, allowed)
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
@@ -220,9 +231,20 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     return Found(space, question, scored, hits[: context.limit], " ".join(filter(None, notes)))
 
 
-def _allowed(request: RecallRequest) -> DrawerFilter:
+def _allowed(palace: Palace, request: RecallRequest) -> DrawerFilter:
     only = None if request.only_ids is None else _ascending(request.only_ids)
-    return DrawerFilter(only, request.as_of, without=_ascending(request.exclude_ids))
+    in_prompt = _ascending(request.exclude_ids)
+    repeats = _ascending(request.repeats)
+    repeats = repeats[~isin_sorted(repeats, in_prompt)]
+    hidden = _of_other_agents(palace, storable_id(request.agent))
+    return DrawerFilter(only, request.as_of, union(in_prompt, repeats), repeats, hidden)
+
+
+def _of_other_agents(palace: Palace, agent: str) -> Ids:
+    if not agent:
+        return NO_KEYS
+    hidden = Drawer.objects.within(palace).of_other_agents(agent).order_by()
+    return _ascending(hidden.values_list("pk", flat=True))
 
 
 def _ascending(keys: Collection[int]) -> Ids:

@@ -16,13 +16,13 @@ import numpy.typing as npt
 from language.english.dates.time_intent import time_scores
 from language.english.message_traits import TELLS_NOTHING, Trait
 from language.english.questions import Intent
-from palace.recall.candidates import Candidates
+from palace.recall.candidates import Candidates, DrawerFilter
 from palace.recall.keyword import Words
 from palace.recall.query import Query
 from palace.recall.raw_sql import isin_sorted
 from palace.recall.recipes import UNINFORMATIVE, Recipe
 from palace.recall.relevance import Relevance, relevant
-from palace.recall.semantic import Ids, Meaning, Scores
+from palace.recall.semantic import Meaning, Scores
 
 Mask = npt.NDArray[np.bool_]
 # A question within a conversation is informative, unless it repeats the query: from this share of
@@ -41,9 +41,10 @@ class Scored:
 
     Attributes:
         informative: Whether each candidate is informative.
-        order: Indices of the possible hits, best first; `too_far` and `excluded` likewise.
+        order: Indices of the possible hits, best first; the other lists likewise.
         too_far: Indices of the irrelevant candidates.
         excluded: Indices of the candidates already in the prompt.
+        repeats: Indices of the candidates that ask the same question.
         relevance: The relevance decision with its figures.
     """
 
@@ -54,6 +55,7 @@ class Scored:
     order: list[int]
     too_far: list[int]
     excluded: list[int]
+    repeats: list[int]
     relevance: Relevance
 
     def signals(self, place: int) -> dict[str, float]:
@@ -71,12 +73,12 @@ def score(
     candidates: Candidates,
     meaning: Meaning,
     words: Words,
-    without: Ids,
+    allowed: DrawerFilter,
 ) -> Scored:
     """Score and rank the candidates.
 
     Args:
-        without: Keys of drawers that must not be hits, ascending.
+        allowed: Which drawers must not be hits.
     """
     values = features(query, candidates, meaning, words)
     informative = values[UNINFORMATIVE] == 0
@@ -89,10 +91,11 @@ def score(
             weight * demotion(scores, informative)
         )
         scores = scores + shares[UNINFORMATIVE]
-    known = isin_sorted(candidates.drawers, without)
+    known = isin_sorted(candidates.drawers, allowed.without)
     relevance = relevant(query, candidates, values, meaning, words, known, ~informative)
     taken = relevance.taken
     order = ranking(scores, candidates.drawers)
+    repeats = isin_sorted(candidates.drawers, allowed.repeats)
     order, excluded = order[~known[order]], order[known[order]]
     return Scored(
         candidates,
@@ -101,7 +104,8 @@ def score(
         informative=informative,
         order=order[taken[order]].tolist(),
         too_far=order[~taken[order]].tolist(),
-        excluded=excluded.tolist(),
+        excluded=excluded[~repeats[excluded]].tolist(),
+        repeats=excluded[repeats[excluded]].tolist(),
         relevance=relevance,
     )
 

@@ -26,7 +26,7 @@ from palace.recall.request import Hit, Recollection
 from palace.recall.scoring import Scored
 
 # How many rejected candidates a trace stores, and at most how many of those already in the prompt
-# and of those too far from the question: the best of each.
+# and of those that ask the same or are too far from the question: the best of each.
 MAX_REJECTED = 50
 MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
 # Maximum number of terms, names and similar items of the question that a trace stores.
@@ -36,6 +36,7 @@ MAX_READ = 40
 _ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
 
 KNOWN = "already in the conversation"
+REPEATS = "the same question, asked before"
 RANKED_LOWER = "ranked lower"
 PUT_LOWER = "put lower by a model"
 TOO_FAR = "too far from the question"
@@ -219,6 +220,7 @@ def _rejected(scored: Scored, recollection: Recollection) -> list[Rejected]:
         too_far = [place for place in too_far if scored.candidates.drawers[place] not in taken]
     return [
         Rejected(KNOWN, scored.excluded, [None] * len(scored.excluded)),
+        Rejected(REPEATS, scored.repeats, [None] * len(scored.repeats)),
         Rejected(PUT_LOWER, order[:put_lower], places[:put_lower]),
         Rejected(RANKED_LOWER, order[put_lower:], places[put_lower:]),
         Rejected(TOO_FAR, too_far, [None] * len(too_far)),
@@ -227,7 +229,7 @@ def _rejected(scored: Scored, recollection: Recollection) -> list[Rejected]:
 
 def _candidates(scored: Scored, rejected: Sequence[Rejected]) -> dict[str, Any]:
     """The best rejected candidates, in the format of `RecollectionTrace.candidates`."""
-    room = {KNOWN: MAX_EXCLUDED, TOO_FAR: MAX_TOO_FAR}
+    room = {KNOWN: MAX_EXCLUDED, REPEATS: MAX_TOO_FAR, TOO_FAR: MAX_TOO_FAR}
     kept = [
         (which, place, each.why)
         for each in rejected

@@ -6,10 +6,12 @@ Reads return nothing for a person without a palace; storing creates one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
+from isolation import reach
 from isolation.reach import Reach
-from palace.knowledge.episodes import episodes_of_conversation, search_episodes, store_episode
+from palace.knowledge.episodes import episodes_of_conversation, search_episodes_of, store_episode
 from palace.models import Episode, Palace
 from palace.sdk import arguments
 from palace.sdk.arguments import DEFAULT_EPISODES, Moment
@@ -28,6 +30,7 @@ class EpisodicMemory:
             ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
+        self._serves_all = user_id is None and bound_to is None
         self.reach = Reach(owner=owner_id, subject=self._scope.user)
 
     @a_call
@@ -74,10 +77,10 @@ class EpisodicMemory:
         limit: int = DEFAULT_EPISODES,
         as_of: Moment | None = None,
     ) -> list[EpisodeItem]:
-        """Search episodes by meaning, best first, each with its `score`.
+        """Search episodes by meaning, best first, each with its `score` and `similarity`.
 
         Args:
-            agent_id: Only this agent's episodes.
+            agent_id: Only this agent's episodes; without a `user_id`, those with all people.
             as_of: Only conversations that had started by then.
 
         Raises:
@@ -86,11 +89,12 @@ class EpisodicMemory:
         """
         agent, most = _agent(agent_id), arguments.limit_of(limit)
         moment, query = arguments.moment_of("as_of", as_of), arguments.query_of(query)
+        if self._serves_all and agent:
+            with reach.within(Reach(owner=self._owner_id)):
+                palaces = list(Palace.objects.filter(owner=self._owner_id))
+                return _found(palaces, query, agent, most, moment)
         palace = self._scope.palace(self._owner_id)
-        if palace is None:
-            return []
-        found = search_episodes(palace, query, agent=agent, k=most, as_of=moment)
-        return [_item(palace, one) | {"score": score_of(cosine)} for one, cosine in found]
+        return _found([palace], query, agent, most, moment) if palace else []
 
     @a_call
     def of_conversation(self, conversation_id: str) -> list[EpisodeItem]:
@@ -100,6 +104,16 @@ class EpisodicMemory:
             return []
         found = episodes_of_conversation(palace, conversation_id)
         return [_item(palace, one) for one in found]
+
+
+def _found(
+    palaces: Sequence[Palace], query: str, agent: str, limit: int, as_of: datetime | None
+) -> list[EpisodeItem]:
+    found = search_episodes_of(palaces, query, agent=agent, k=limit, as_of=as_of)
+    return [
+        _item(one.palace, one) | {"score": score_of(cosine), "similarity": cosine}
+        for one, cosine in found
+    ]
 
 
 def _agent(agent_id: object) -> str:

@@ -168,6 +168,7 @@ class Memory:
         items = shown.items(palace, [fact for fact, _ in pairs])
         for item, (_, cosine) in zip(items, pairs, strict=True):
             item["score"] = shown.score_of(cosine)
+            item["similarity"] = cosine
         return {"results": items}
 
     @_a_call
@@ -246,8 +247,7 @@ class Memory:
     def history(self, memory_id: str) -> list[HistoryRecord]:
         """List all changes of a memory, oldest first; also of a deleted one.
 
-        Raises:
-            NotFoundError: there never was such a memory.
+        Empty if there never was such a memory.
         """
         return operations.history(self._palaces(), memory_id)
 

@@ -106,7 +106,10 @@ def add(palace: Palace, request: IngestionRequest) -> AddResults:
         source=BY,
     )
     _have_mined(palace, request.turns)
-    return {"results": [shown.event(line) for line in lines]}
+    results: AddResults = {"results": [shown.event(line) for line in lines]}
+    if lines.notes:
+        results |= {"extraction": "degraded", "notes": lines.notes}
+    return results
 
 
 def _have_mined(palace: Palace, turns: Sequence[Turn]) -> None:
@@ -197,17 +200,10 @@ def _checks_row(check: Check | None) -> Callable[[Fact], None] | None:
 
 
 def history(palaces: PalaceQuerySet, memory_id: str) -> list[HistoryRecord]:
-    """All changes, oldest first.
-
-    Raises:
-        NoSuchFact: there never was such a memory.
-    """
+    """All changes, oldest first; empty if there never was such a memory."""
     key = arguments.key_of(memory_id)
     events = FactEvent.objects.filter(palace__in=palaces, memory=key)
-    records = [shown.record(event) for event in events.order_by("at", "pk")] if key else []
-    if not records:
-        raise NoSuchFact(memory_id)
-    return records
+    return [shown.record(event) for event in events.order_by("at", "pk")] if key else []
 
 
 def _active_fact(palaces: PalaceQuerySet, memory_id: str) -> Fact:

@@ -77,14 +77,10 @@ class CallScope:
         return facts.within_scope(agent=self.agent, run=self.run)
 
     def added(self) -> DrawerQuerySet:
-        """Messages added within the scope, in any palace; none if the scope names an agent.
-
-        A message does not record the agent it was added for.
-        """
-        if self.agent:
-            return Drawer.objects.none()
-        drawers = Drawer.objects.filter(source=BY)
-        return drawers.filter(conversation=self.run) if self.run else drawers
+        """Messages added within the scope, in any palace."""
+        named = {"agent": self.agent, "conversation": self.run}
+        scope = {name: value for name, value in named.items() if value}
+        return Drawer.objects.filter(source=BY, **scope)
 
     def writing(self) -> Scope:
         return Scope(BY, self.agent, self.run)

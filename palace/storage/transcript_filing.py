@@ -179,6 +179,7 @@ def _with_storable_names(transcript: Transcript) -> Transcript:
                 external_id=storable_id(turn.external_id),
                 speaker=storable_label(turn.speaker),
                 said_at=storable_time(turn.said_at),
+                only_for=storable_id(turn.only_for),
             )
             for turn in transcript.turns
         ),
@@ -309,8 +310,8 @@ def _move(room: Room, positions: Mapping[str, int]) -> None:
 
 _COLUMNS = (
     *("palace_id", "uuid", "room_id", "number", "source", "conversation", "external_id"),
-    *("position", "role", "speaker", "text", "said_at", "metadata", "tags", "preference"),
-    *("terms", "filed_at"),
+    *("position", "role", "speaker", "agent", "text", "said_at", "metadata", "tags"),
+    *("preference", "terms", "filed_at"),
 )
 
 
@@ -333,7 +334,16 @@ def _rows(
             (
                 *(room.palace_id, uuid4(), room.pk, number, room.source, room.external_id),
                 *(turn.external_id, positions[turn.external_id], turn.role, turn.speaker),
-                *(turn.text, turn.said_at, _json(turn.metadata), "{}", 0, 0, now),
+                *(
+                    turn.only_for,
+                    turn.text,
+                    turn.said_at,
+                    _json(turn.metadata),
+                    "{}",
+                    0,
+                    0,
+                    now,
+                ),
             )
             for number, turn in enumerate(each.new, start=numbers[room.pk] + 1)
         )

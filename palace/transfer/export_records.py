@@ -7,7 +7,7 @@ slug, a message by its source, conversation and id, an entity by its kind and sl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -173,6 +173,7 @@ def _drawer(drawer: Drawer, mentions: list[Record]) -> Record:
         "position": drawer.position,
         "role": drawer.role,
         "speaker": drawer.speaker,
+        "agent": drawer.agent,
         "text": drawer.text,
         "said_at": _time(drawer.said_at),
         "metadata": drawer.metadata,
@@ -200,15 +201,36 @@ def entities(palace: Palace) -> Iterator[Record]:
 
 
 def facts(palace: Palace) -> Iterator[Record]:
-    """All versions of all memories, in the order they were written, superseded ones first."""
+    """All versions of all memories, in the order they were written, superseded ones first.
+
+    A row may supersede one that was written later: what was so before is sometimes learnt after.
+    """
     evidence = Evidence.objects.filter(palace=palace).select_related("drawer")
     in_order = evidence.order_by(
         "drawer__source", "drawer__conversation", "drawer__external_id", "start"
     )
     rows = Fact.objects.within(palace).select_related("subject", "object_entity", "supersedes")
     rows = rows.prefetch_related(Prefetch("evidence", in_order))
-    for fact in rows.order_by("pk").iterator(CHUNK):
-        yield {**_statement(fact), **_clocks(fact), "evidence": _words(fact)}
+    ordered = iter(_superseded_first(palace))
+    while keys := list(islice(ordered, CHUNK)):
+        found = rows.in_bulk(keys)
+        for fact in (found[key] for key in keys if key in found):
+            yield {**_statement(fact), **_clocks(fact), "evidence": _words(fact)}
+
+
+def _superseded_first(palace: Palace) -> Iterable[int]:
+    """The keys of all facts; each comes after the one that it supersedes."""
+    facts = Fact.objects.within(palace).order_by("pk")
+    before = dict(facts.values_list("pk", "supersedes_id"))
+    ordered: dict[int, None] = {}
+    for key in before:
+        path: dict[int, None] = {}
+        at: int | None = key
+        while at is not None and at in before and at not in ordered and at not in path:
+            path[at] = None
+            at = before[at]
+        ordered |= dict.fromkeys(reversed(path))
+    return ordered
 
 
 def _statement(fact: Fact) -> Record:

@@ -225,19 +225,31 @@ class JobProgress:
     def waits_too_long(self) -> bool:
         return self._since_progress > TOO_LONG
 
+    @cached_property
+    def restoring(self) -> import_jobs.RestoreProgress | None:
+        """How far the restore of a whole palace is, while it runs."""
+        is_running = self.is_moving and import_jobs.is_whole(self.job)
+        return import_jobs.restore_progress(self.job) if is_running else None
+
     @property
     def counted_in(self) -> str:
         """The unit of the progress bar; an export may have conversations without messages."""
+        if self.restoring:
+            return "row"
         return "message" if self.receipt["in"] else "conversation"
 
     @property
     def done(self) -> int:
+        if self.restoring:
+            return self.restoring.done
         if self.receipt["in"]:
             return int(self.receipt["in"] - self.receipt["waiting"])
         return self.job.conversations_done
 
     @property
     def total(self) -> int:
+        if self.restoring:
+            return self.restoring.total
         return int(self.receipt["in"]) or self.job.conversations_total
 
     @property
@@ -284,8 +296,10 @@ class JobProgress:
 
     @property
     def said(self) -> str:
-        """For screen readers: changes with the state, and with each quarter."""
+        """For screen readers: changes with the state, and with each quarter or phase."""
         match self.state:
+            case "working" if self.restoring:
+                return f"{self.restoring.phase}."
             case "working":
                 return _QUARTERS[min(self.percent // 25, 3)] or "The import is running."
             case "waiting":

@@ -124,6 +124,8 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Confirm, then merge a wing into another."""
     wing = _own_wing(request, uuid)
     chosen = (request.POST if request.method == "POST" else request.GET).get("into", "")
+    if request.method != "POST" and "into" not in request.GET:
+        return redirect("wing_edit", wing.uuid)
     if not chosen:
         error = "Choose the wing it becomes part of."
         return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=error)

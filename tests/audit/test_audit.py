@@ -128,6 +128,8 @@ DAMAGES = {
     " WHERE f.palace_id = %(palace)s AND n.supersedes_id = f.id",
     "chain-head": "UPDATE palace_fact SET supersedes_id = NULL WHERE palace_id = %(palace)s"
     " AND supersedes_id IS NOT NULL",
+    "chain-whole": "UPDATE palace_fact SET supersedes_id = NULL WHERE palace_id = %(palace)s"
+    " AND supersedes_id IS NOT NULL",
     "evidence-span": 'UPDATE palace_evidence SET "end" = 100000 WHERE palace_id = %(palace)s',
     "fact-grounds": "DELETE FROM palace_evidence WHERE palace_id = %(palace)s",
     "statement-words": "UPDATE palace_statement SET content = jsonb_set(content, '{words,0,2}',"
@@ -312,5 +314,5 @@ def test_a_prepared_file_without_its_import_is_found():
 
 
 def test_one_user_or_all(db):
-    with pytest.raises(CommandError, match="one of --user and --all"):
+    with pytest.raises(CommandError, match="--all is everybody"):
         call_command("audit", "--all", "--user", "alice")

@@ -116,8 +116,8 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
 @pytest.mark.exhaustive
 def test_a_person_is_reached_and_their_neighbour_by_the_drawing(signed_in, fact):
     page = signed_in()
-    page.get_by_role("link", name="People and things").click()
-    page.get_by_label("Name").fill("robin")
+    page.get_by_role("link", name="People", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("robin")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("link", name="Robin", exact=True).click()
     node = page.locator(".graph").get_by_role("link")

@@ -50,12 +50,17 @@ def ask(page, text):
     return replies.last
 
 
-def go_to(page, place):
-    page.get_by_role("navigation", name="Main").get_by_role("link", name=place).click()
+def go_to_chat(page):
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Chat").click()
+
+
+def go_to_settings(page):
+    page.locator(".account-menu summary").click()
+    page.get_by_role("navigation", name="Your account").get_by_role("link", name="Settings").click()
 
 
 def choose_model(page, server):
-    go_to(page, "Settings")
+    go_to_settings(page)
     page.get_by_label("Provider").select_option(label="Another address")
     page.get_by_label("Address").fill(server.base_url)
     page.get_by_label("Model", exact=True).fill("small")
@@ -76,11 +81,11 @@ def test_from_the_first_start_to_the_settings(
     model_server.answer(answer_from_memory)
     page = open_context(viewport={"width": 1280, "height": 900}).new_page()
     page.goto(one_time_link(alice, lasts=FIRST_LINK_LASTS))
-    go_to(page, "Chat")
+    go_to_chat(page)
     page.get_by_role("link", name="bring in earlier conversations").click()
     import_file(page, file, loci_worker)
 
-    go_to(page, "Chat")
+    go_to_chat(page)
     reply = ask(page, QUESTION)
     expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
     expect(reply).to_contain_text("No language model is set")
@@ -94,7 +99,7 @@ def test_from_the_first_start_to_the_settings(
     expect(page.get_by_text("Replies come from")).to_be_visible()
     assert "a-key-of-alices" not in page.content()
 
-    go_to(page, "Chat")
+    go_to_chat(page)
     page.get_by_role("link", name=QUESTION).click()
     reply = ask(page, "And now in your own words: which wire became too hot?")
     drawer = Drawer.objects.with_place().get(palace=palace, text=OVERHEATED)
@@ -113,7 +118,7 @@ def test_from_the_first_start_to_the_settings(
     other_tab.reload()
     expect(other_tab.locator(".hits")).to_contain_text(OVERHEATED)
 
-    go_to(page, "Settings")
+    go_to_settings(page)
     page.get_by_label("Use memory").uncheck()
     page.get_by_role("button", name="Save").last.click()
     expect(page.get_by_label("Use memory")).not_to_be_checked()
@@ -133,7 +138,7 @@ def test_the_same_without_javascript(open_context, loci_worker, alice, palace, m
     model_server.answer(answer_from_memory)
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))
-    go_to(page, "Chat")
+    go_to_chat(page)
     page.get_by_role("link", name="bring in earlier conversations").click()
     import_file(page, file, loci_worker)
 
@@ -144,7 +149,7 @@ def test_the_same_without_javascript(open_context, loci_worker, alice, palace, m
     page.get_by_role("button", name="Save").last.click()
     expect(page.get_by_text("Replies come from")).to_be_visible()
 
-    go_to(page, "Chat")
+    go_to_chat(page)
     reply = ask(page, QUESTION)
     drawer = Drawer.objects.with_place().get(palace=palace, text=OVERHEATED)
     reply.locator(".prose").get_by_role("link", name=str(drawer.pointer)).click()
@@ -153,9 +158,9 @@ def test_the_same_without_javascript(open_context, loci_worker, alice, palace, m
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#text")).to_have_text(OVERHEATED)
 
-    go_to(page, "Settings")
+    go_to_settings(page)
     page.get_by_label("Use memory").uncheck()
     page.get_by_role("button", name="Save").last.click()
-    go_to(page, "Chat")
+    go_to_chat(page)
     reply = ask(page, "Which wire was it again?")
     expect(reply).to_contain_text("Memory is switched off in the settings.")

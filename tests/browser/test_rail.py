@@ -18,7 +18,9 @@ def test_one_goes_anywhere_by_the_box(signed_in, furnished, scripts):
     box = page.get_by_role("searchbox", name="A page, a place, a name")
     box.fill("webhooks")
     if scripts:
-        expect(page.locator("#go-found").get_by_role("link", name="Webhooks", exact=True)).to_be_visible()
+        expect(
+            page.locator("#go-found").get_by_role("link", name="Webhooks", exact=True)
+        ).to_be_visible()
         box.press("Enter")
     else:
         box.press("Enter")

@@ -105,8 +105,7 @@ def test_redis_may_come_back_without_its_memory(palace, model, own_redis):
     own_redis.start()
     # Nobody takes its writer for gone, and what it has written can be seen again, from the start.
     assert not reply_ending.end_if_abandoned(reply)
-    until(lambda: live.text_so_far(reply.uuid))
-    assert STORY.text.startswith(live.text_so_far(reply.uuid))
+    until(lambda: (text := live.text_so_far(reply.uuid)) and STORY.text.startswith(text))
     reply_ending.stop(reply)
     assert STORY.text.startswith(finished(conversation).text)
     assert finished(conversation).text

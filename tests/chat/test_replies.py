@@ -13,11 +13,13 @@ from django.db import connection
 from chat import live, replies, reply_ending
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
+from chat.prompt import NO_MODEL, NOTED
 from chat.replies import BadText, NothingToRetry, StillWriting
 from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from language.transcripts import Transcript, Turn
 from llm.models import Usage
-from palace.models import Drawer, RecollectionTrace
+from palace.knowledge.facts import learn_unread
+from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
 from tests.model_server import CutOff, NotJson, Slow, Status, Text
@@ -170,7 +172,7 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
         (Status(404, code="model_not_found"), "model"),
         (Status(500), "try again"),
         (NotJson(), "stopped in the middle"),
-        (CutOff(text="a"), "connection to"),
+        (CutOff(text="a"), "could not be reached"),
     ],
 )
 def test_a_model_that_fails_leaves_quotes_and_a_reason(furnished, model, settings, failure, told):
@@ -202,6 +204,30 @@ def test_without_a_model_the_palace_is_quoted(furnished):
     trace = RecollectionTrace.objects.get(uuid=reply.recollection)
     assert trace.hits[0]["pointer"] in reply.text
     assert (reply.mine, reply.model) == (False, "")
+
+
+MOVED = "I just moved to Porto with my *dog*, near the aquarium."
+
+
+def test_without_a_model_what_was_noted_is_acknowledged(furnished):
+    conversation = start(furnished, MOVED)
+    reply = finished(conversation)
+    assert reply.text == f"{NOTED}\n\n- User lives in Porto"
+    remember(conversation)
+    learn_unread(furnished)
+    assert Fact.objects.active().filter(text="User lives in Porto").exists()
+
+
+def test_without_a_model_a_message_that_tells_and_asks_gets_both(furnished):
+    reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
+    assert reply.text.startswith(f"{NOTED}\n\n- User lives in Porto\n\nClosest are:\n\n> ")
+    assert "aquarium" in reply.text
+
+
+@pytest.mark.parametrize("off", [{"auto_mine": False}, {"enabled": False}], ids=str)
+def test_nothing_is_said_to_be_noted_where_nothing_is(furnished, choices, off):
+    choices(**off)
+    assert finished(start(furnished, MOVED)).text.startswith(NO_MODEL)
 
 
 def test_without_a_model_and_with_nothing_to_quote_it_says_so(palace):
@@ -287,7 +313,10 @@ def test_the_same_question_asked_before_is_no_answer(furnished, model):
     finished(first)
     remember(first)
     reply = finished(start(furnished, QUESTION))
-    hits = RecollectionTrace.objects.get(uuid=reply.recollection).hits
+    trace = RecollectionTrace.objects.get(uuid=reply.recollection)
+    hits, cuts = trace.hits, {cut["cut"] for cut in trace.cut()}
+    assert "the same question, asked before" in cuts
+    assert "already in the conversation" not in cuts
     found = Drawer.objects.filter(uuid__in=[hit["drawer"] for hit in hits])
     assert QUESTION not in {drawer.text for drawer in found}
     assert "works at the aquarium" in found.get(uuid=hits[0]["drawer"]).text

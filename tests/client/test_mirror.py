@@ -65,7 +65,7 @@ def facts(memory):
     yield memory.get_all(user_id="alice", run_id="r/1"), memory.get_all(user_id="nobody")
     yield memory.delete(kept["id"]), memory.get(kept["id"]), memory.history(kept["id"])
     yield memory.delete_all(user_id="alice", agent_id="ü"), memory.delete_all(user_id="alice")
-    yield memory.reset(), failing(memory.history, kept["id"])
+    yield memory.reset(), memory.history(kept["id"])
 
 
 def refused_facts(memory):
@@ -76,7 +76,7 @@ def refused_facts(memory):
     yield failing(memory.search, "Who?", user_id=" "), failing(memory.add, "hello", user_id=7)
     yield failing(memory.search, "  ", **alice), failing(memory.search, "Who?", limit=0, **alice)
     yield failing(memory.update, unknown, "text"), failing(memory.delete, "fake-id")
-    yield failing(memory.history, unknown), failing(memory.update, unknown, " ")
+    yield memory.history(unknown), failing(memory.update, unknown, " ")
     yield failing(memory.add, [{"role": "nobody", "content": "hello"}], **alice)
     yield failing(memory.add, "half \ud83d", **alice), failing(memory.add, "NUL \0", **alice)
     yield failing(memory.add, "hello", metadata={"f": float("nan")}, **alice)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from llm import chat, chat_calls, providers
 from llm.errors import BadModelOutput, LLMError, ModelRefused, ModelUnavailable
 from llm.models import Usage
+from llm.providers import Endpoint
 from tests.llm.conftest import KEY
 from tests.model_server import (
     CHAT,
@@ -108,7 +110,7 @@ def test_retry_after_is_honoured(endpoint, model_server):
         (Status(429, code="insufficient_quota"), ModelUnavailable, "limit (insufficient_quota)"),
         (Status(500), ModelUnavailable, "status 500"),
         (Slow(5), ModelUnavailable, "did not answer in time"),
-        (CutOff(), ModelUnavailable, "failed; check"),
+        (CutOff(), ModelUnavailable, "could not be reached; check"),
         (Status(401), ModelRefused, "refused the API key"),
         (Status(402), ModelRefused, "account's credit"),
         (Status(403), ModelRefused, "key's rights"),
@@ -157,7 +159,7 @@ def test_a_server_that_is_not_there_is_unavailable(settings):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-        with pytest.raises(ModelUnavailable, match=f"{address} is its address"):
+        with pytest.raises(ModelUnavailable, match="the server's settings is its address"):
             complete(providers.endpoint(address, "any-model"))
 
 
@@ -211,7 +213,9 @@ def test_a_stream_nobody_reads_asks_nothing(endpoint, model_server):
 def test_a_stream_that_breaks_off_says_so_after_what_came(endpoint, model_server, cleanly):
     model_server.answer(CutOff("These are the only three words.", cleanly=cleanly))
     pieces = []
-    with pytest.raises(ModelUnavailable, match=r"in the middle of its answer|failed; check"):
+    with pytest.raises(
+        ModelUnavailable, match=r"in the middle of its answer|not be reached; check"
+    ):
         pieces.extend(stream(endpoint))
     assert Usage.objects.get().outcome == "model_unavailable"
     assert Usage.objects.get().tokens_out > 0
@@ -338,3 +342,12 @@ def test_a_server_without_stream_options_is_asked_without(endpoint, model_server
     model_server.answer(old)
     assert read_stream(endpoint) == "Old but good."
     assert not chat_calls.dialect_of(endpoint).stream_usage
+
+
+def test_the_address_of_the_operators_server_is_told_to_nobody(model_server):
+    endpoint = Endpoint("http://10.0.0.5:8000/v1", "http://10.0.0.5:8000/v1", "", "a-model")
+    assert str(endpoint) == "The model server (a-model)"
+    assert "10.0.0.5" not in endpoint.address
+    own = replace(endpoint, of_a_user=True)
+    assert "10.0.0.5" in str(own)
+    assert endpoint.identity == own.identity == str(own)

@@ -7,8 +7,10 @@ import pytest
 from pydantic import BaseModel
 
 from llm import chat
-from llm.deadline import current, within
+from llm.deadline import DeadlinePassed, current, interruptible, within
+from llm.embedding import deployment_model, embed
 from llm.errors import ModelUnavailable
+from llm.models import Usage
 from tests.model_server import Slow, Text
 
 pytestmark = pytest.mark.django_db
@@ -73,3 +75,18 @@ def test_a_deadline_ends_with_its_block(endpoint, model_server):
     assert current() is None
     model_server.answer(Slow(0.5, "Derek."))
     assert chat.complete(MESSAGES, endpoint=endpoint, purpose="chat").text == "Derek."
+
+
+def test_local_work_that_may_be_interrupted_stops_at_the_deadline():
+    local, texts = deployment_model(), ["The boat leaks."]
+    with within(0):
+        embed(texts, local, cache=False)
+        with pytest.raises(DeadlinePassed), interruptible():
+            pytest.fail("It is over.")
+    with within(60), interruptible():
+        embed(texts, local, cache=False)
+        with within(0), pytest.raises(DeadlinePassed):
+            embed(texts, local, cache=False)
+    assert Usage.objects.filter(outcome="cancelled").count() == 1
+    with interruptible():
+        embed(texts, local, cache=False)

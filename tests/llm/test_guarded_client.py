@@ -133,7 +133,7 @@ def test_the_library_understands_the_guarded_clients_errors(model_server):
     )
     ask = library.chat.completions.create
     for sentence in (
-        "failed; check that it runs",
+        "could not be reached; check that it runs",
         "failed with status 500",
         "did not answer in time",
     ):

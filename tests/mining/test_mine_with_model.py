@@ -16,6 +16,7 @@ ANSWER = json.dumps(
     {
         "title": "Choosing a wire for the efoil",
         "wing": {"kind": "project", "name": "Battery wiring"},
+        "facts": [],
         "topics": [
             {"title": "Overheating wire", "first_turn": 0},
             {"title": "Derek's board", "first_turn": 2},

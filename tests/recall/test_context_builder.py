@@ -35,6 +35,7 @@ class Stated:
     memory: UUID = MEMORY
     pointer: Pointer | None = PLACE
     dates: str = ""
+    asks_first: bool = False
 
 
 @dataclass(frozen=True)

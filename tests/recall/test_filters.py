@@ -9,8 +9,14 @@ import pytest
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, RecollectionTrace
 from palace.pipeline import mine
+from palace.recall.candidates import find_candidates
+from palace.recall.keyword import by_words
+from palace.recall.query import read_query
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
+from palace.recall.semantic import by_meaning
+from palace.recall.trace import KNOWN, REPEATS
+from palace.storage.indexing.spaces import active_space
 from tests.conversations import START
 from tests.furnished_palaces import furnish
 
@@ -60,3 +66,30 @@ def test_what_the_filter_leaves_out_is_not_said_to_be_in_the_conversation(kettle
     found = recall(kettles, RecallRequest("Does the kettle whistle?", as_of=START, only_ids=[]))
     trace = RecollectionTrace.objects.get(palace=kettles, uuid=found.uuid)
     assert trace.cut() == []
+
+
+def test_only_what_is_in_the_prompt_is_said_to_be_in_the_conversation(lived_in):
+    known, asked = Drawer.objects.filter(conversation="battery").order_by("position")[:2]
+    question = RecallRequest(
+        "Which wire overheated?", exclude_ids=[known.pk], repeats=[known.pk, asked.pk]
+    )
+    found = recall(lived_in, question)
+    assert not {hit.drawer for hit in found.hits} & {known, asked}
+    trace = RecollectionTrace.objects.get(palace=lived_in, uuid=found.uuid)
+    why = {cut["drawer"]: cut["cut"] for cut in trace.cut()}
+    assert (why[known.pk], why[asked.pk]) == (KNOWN, REPEATS)
+    assert list(why.values()).count(KNOWN) == 1
+
+
+def test_what_was_said_later_is_no_neighbour_either(lived_in):
+    first, second = Drawer.objects.filter(conversation="battery").order_by("position")[:2]
+    after = []
+    for as_of in (None, first.said_at):
+        question = read_query(
+            lived_in, active_space(), first.text, now=START, as_of=as_of, by_meaning=True
+        )
+        meaning = by_meaning(lived_in, active_space(), question.adapted)
+        words = by_words(lived_in, question.terms)
+        found = find_candidates(lived_in, question, meaning, words)
+        after.append(found.after[found.drawers == first.pk].tolist())
+    assert after == [[second.pk], [0]]

@@ -188,7 +188,7 @@ def test_signs_are_packed_into_words_whatever_the_dimensions(dimensions):
     assert differing.sum() == ((first > 0) != (second > 0)).sum()
 
 
-@pytest.mark.parametrize("limit", ["only", "until", "without"])
+@pytest.mark.parametrize("limit", ["only", "until", "without", "hidden"])
 def test_a_filter_is_applied_before_the_best_are_taken(filled, space, talk, seems_large, limit):
     asked = next(talk.questions())
     question = read_query(
@@ -198,10 +198,12 @@ def test_a_filter_is_applied_before_the_best_are_taken(filled, space, talk, seem
     exact = by_meaning(filled, space, question.vector)
     large = by_meaning(filled, space, question.vector, seems_large(filled))
     farthest = np.sort(exact.drawers[np.argsort(exact.best)[:5]])
+    others = exact.drawers[~np.isin(exact.drawers, farthest)]
     allowed = {
         "only": DrawerFilter(only=farthest),
         "until": DrawerFilter(until=Drawer.objects.order_by("said_at")[4].said_at),
-        "without": DrawerFilter(without=exact.drawers[~np.isin(exact.drawers, farthest)]),
+        "without": DrawerFilter(without=others),
+        "hidden": DrawerFilter(hidden=others),
     }[limit]
     wanted = set(farthest.tolist())
     if limit == "until":

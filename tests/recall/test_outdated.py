@@ -74,8 +74,9 @@ def test_a_fact_corrected_by_hand_says_nothing_of_the_words(moved):
 
 def test_facts_of_another_agent_mark_nothing(moved):
     Fact.objects.update(agent="coach")
-    assert ask(moved).hits[0].outdated is None
-    assert ask(moved, agent="coach").hits[0].outdated is not None
+    assert ask(moved, agent="cook").hits[0].outdated is None
+    for agent in ("coach", ""):
+        assert ask(moved, agent=agent).hits[0].outdated is not None
 
 
 def test_a_note_goes_with_its_line(moved):

@@ -156,3 +156,12 @@ def test_42_default_config_works(alice):
     assert memory.owner == alice
     add_one(memory, "User likes Python", user_id="bob")
     assert texts(memory.get_all(user_id="bob")) == ["User likes Python"]
+
+
+@pytest.mark.parametrize("answer", [Status(500), '{"memories": ["User likes Python"]}', "[]"])
+def test_36_what_the_model_failed_at_is_said(plain, model, answer):
+    model.script([answer] * 4)
+    answered = plain.add("I like Python.", user_id="alice")
+    assert [event["new_memory"] for event in answered["results"]] == ["User likes Python"]
+    assert answered["extraction"] == "degraded"
+    assert answered["notes"][0].startswith("Facts were found without the language model.")

@@ -25,7 +25,7 @@ def test_what_is_stored_is_found_with_its_score(memory):
         None,
     )
     [found] = episodes.search("How do we travel?", agent_id="p")
-    assert 0 < found.pop("score") <= 1
+    assert found.pop("score") == pytest.approx((1 + found.pop("similarity")) / 2, abs=1e-6)
     assert found == stored
     assert episodes.search("How do we travel?", agent_id="another") == []
     assert episodes.of_conversation("42") == [stored]
@@ -37,6 +37,18 @@ def test_others_have_none_of_it(memory, bob):
         assert others.search("train") == []
         assert others.of_conversation("42") == []
     assert not Palace.objects.filter(subject="x").exists()
+
+
+def test_an_agents_episodes_are_found_across_people(memory, bob):
+    for user in ("nora", "omar"):
+        memory.episodes(user_id=user).store("1", "We chose the night train.", agent_id="p")
+    found = memory.episodes().search("train", agent_id="p")
+    assert {each["user_id"] for each in found} == {"nora", "omar"}
+    assert [each["user_id"] for each in memory.episodes(user_id="omar").search("train")] == ["omar"]
+    assert memory.episodes().search("train") == []
+    assert Memory(bob).episodes().search("train", agent_id="p") == []
+    bound = Memory(memory.owner, subject="nora").episodes()
+    assert [each["user_id"] for each in bound.search("train", agent_id="p")] == ["nora"]
 
 
 def test_what_cannot_be_is_said(memory):

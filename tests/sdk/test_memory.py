@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -35,7 +36,8 @@ def test_an_owner_sees_nothing_of_another(plain, bob):
     key, bobs = add_one(plain, "User likes Python"), Memory(bob)
     assert bobs.get(key) is None
     assert bobs.search("Python", user_id="alice") == {"results": []}
-    for call in (bobs.delete, bobs.history, lambda key: bobs.update(key, "mine")):
+    assert bobs.history(key) == []
+    for call in (bobs.delete, lambda key: bobs.update(key, "mine")):
         with pytest.raises(NotFoundError):
             call(key)
     bobs.reset()
@@ -47,7 +49,8 @@ def test_one_bound_to_a_palace_knows_no_other(plain, alice):
     kept = plain.add("User likes Python", user_id="anna")["results"][0]["id"]
     bound = Memory(alice, subject="bert")
     assert bound.get(kept) is None
-    for call in (bound.history, bound.delete, lambda key: bound.update(key, "Taken over")):
+    assert bound.history(kept) == []
+    for call in (bound.delete, lambda key: bound.update(key, "Taken over")):
         with pytest.raises(NotFoundError):
             call(kept)
     for call in (
@@ -72,7 +75,8 @@ def test_one_bound_to_a_palace_knows_no_other(plain, alice):
 )
 def test_an_id_of_nothing_is_not_found(plain, key):
     assert plain.get(key) is None
-    for call in (plain.delete, plain.history, lambda key: plain.update(key, "text")):
+    assert plain.history(key) == []
+    for call in (plain.delete, lambda key: plain.update(key, "text")):
         with pytest.raises(NotFoundError, match="There is no memory") as caught:
             call(key)
         assert caught.value.code == "not_found"
@@ -372,3 +376,37 @@ def test_the_sentence_about_the_scope_is_the_contracts(plain):
     with pytest.raises(PalaceError) as caught:
         plain.get_all()
     assert str(caught.value) == NEEDED
+
+
+def test_words_and_facts_told_with_an_agent_stay_with_it(plain, alice):
+    words = "The spare key lies under the blue flowerpot. I live in Porto."
+    plain.add(words, user_id="nora", agent_id="butler")
+    [kept] = Drawer.objects.filter(palace__subject="nora")
+    assert (kept.text, kept.agent) == (words, "butler")
+    asked = {"query": "Where does the user live?", "user_id": "nora"}
+    assert texts(plain.search(**asked)) == texts(plain.search(**asked, agent_id="butler"))
+    assert plain.search(**asked, agent_id="cook") == {"results": []}
+    assert plain.delete_all(user_id="nora", agent_id="cook") == 0
+    assert plain.delete_all(user_id="nora", agent_id="butler") == 1
+    kept.refresh_from_db()
+    assert kept.trashed_at
+
+
+def test_the_same_words_of_two_agents_are_two_messages(plain):
+    message = {"role": "user", "content": "I live in Porto."}
+    plain.add([message], agent_id="butler", run_id="r1")
+    plain.add([message], agent_id="cook", run_id="r1")
+    agents = Drawer.objects.order_by("pk").values_list("agent", flat=True)
+    assert list(agents) == ["butler", "cook"]
+
+
+def test_messages_of_earlier_versions_get_their_agent(plain):
+    plain.add("I live in Porto.", agent_id="butler")
+    plain.add("I like chess.", run_id="r2")
+    expected = list(Drawer.objects.order_by("pk").values_list("agent", flat=True))
+    assert expected == ["butler", ""]
+    Drawer.objects.update(agent="")
+    migration = import_module("palace.migrations.0027_drawers_of_agents")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.BACKFILL)
+    assert list(Drawer.objects.order_by("pk").values_list("agent", flat=True)) == expected

@@ -47,7 +47,7 @@ def test_a_model_that_works_is_said_to(press_test, model_server, alice):
         (Status(500, retry_after_s=60), "failed with status 500"),
         (NotJson(), "is not in OpenAI's protocol"),
         (NotJson("{half", "application/json"), "is not in OpenAI's protocol"),
-        (CutOff(), "failed; check that it runs"),
+        (CutOff(), "could not be reached; check that it runs"),
         ("", "returned an empty answer"),
     ],
 )

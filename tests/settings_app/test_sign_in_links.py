@@ -198,3 +198,13 @@ def test_the_owner_is_the_first_superuser_else_the_first_user(alice, bob):
     bob.is_superuser = True
     bob.save()
     assert find_owner() == bob
+
+
+def test_what_one_searches_for_is_not_logged(caplog):
+    access = logging.getLogger("uvicorn.access")
+    with caplog.at_level("INFO"):
+        access.info('%s - "%s %s HTTP/%s" %d', "::1", "GET", "/memory/?q=my+secret&x=1", "1.1", 200)
+        access.info('%s - "%s %s HTTP/%s" %d', "::1", "GET", "/memory/", "1.1", 200)
+    assert "/memory/?(hidden)" in caplog.text
+    assert "secret" not in caplog.text
+    assert '"GET /memory/ HTTP/1.1" 200' in caplog.text

@@ -6,18 +6,19 @@ import hashlib
 import json
 import tracemalloc
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
 
 from language.transcripts import Transcript, Turn
+from palace.knowledge.facts.fact_learning import remember
 from palace.models import Drawer, Fact, Palace
 from palace.storage.transcript_filing import file_transcripts
 from palace.transfer.export import READERS, stream
 from palace.transfer.importers.loci import FILES
 from settings_app.models import MemorySettings
-from tests.transfer.palaces import TEXTS, furnished, lines_of
+from tests.transfer.palaces import SPOKEN, TEXTS, furnished, lines_of
 
 
 def test_every_message_is_there_to_the_byte(full, exported):
@@ -70,6 +71,17 @@ def test_facts_keep_both_clocks_their_words_and_their_history(full, exported):
     ]
     events = [each for each in lines_of(path, "fact_events") if each["memory"] == new["memory"]]
     assert [each["event"] for each in events] == ["ADD", "UPDATE"]
+
+
+def test_what_a_fact_supersedes_comes_before_it(palace, exported):
+    """Also where what was so before was learnt after it."""
+    for day in (9, 1, 5):
+        remember(palace, f"I live in Town{'abcdefghij'[day]}.", now=SPOKEN + timedelta(days=day))
+    seen = set()
+    for each in lines_of(exported(palace), "facts"):
+        assert each["supersedes"] is None or each["supersedes"] in seen
+        seen.add(each["id"])
+    assert len(seen) >= 3
 
 
 def test_no_key_is_in_it_and_nobody_elses_words(full, exported, bob):

@@ -17,7 +17,9 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from palace.models import Drawer, ImportJob
+from palace.transfer.export import stream
 from tests.transfer.importers.exports import plain, write_lines
+from tests.transfer.palaces import furnished
 from tests.transfer.processes import environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,3 +117,17 @@ def test_after_ctrl_c_the_same_command_goes_on(owner, export):
     job.refresh_from_db()
     assert (job.status, job.messages_stored, job.messages_present) == ("done", 640, 0)
     assert Drawer.objects.count() == 640
+
+
+def test_a_restore_shows_its_phases_and_rows(owner, alice, palace, tmp_path):
+    furnished(palace)
+    path = tmp_path / "palace.zip"
+    path.write_bytes(b"".join(stream(palace)))
+    status, screen = in_terminal(path, (QUESTION, b"y\n"))
+    assert status == 0
+    for phase in ("Writing records", "Indexing messages", "Embedding facts and episodes"):
+        assert phase in screen
+    assert "row/s]" in screen
+    assert (
+        Drawer.objects.filter(palace__owner=owner).count() == Drawer.objects.within(palace).count()
+    )

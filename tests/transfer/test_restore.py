@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+from itertools import accumulate
 from uuid import uuid4
 
 import pytest
@@ -15,7 +16,7 @@ from language.transcripts import Transcript, Turn
 from palace.curation import trash
 from palace.errors import BadImport
 from palace.knowledge.facts.fact_edits import rewrite
-from palace.knowledge.facts.fact_learning import learn_unread
+from palace.knowledge.facts.fact_learning import learn_room, learn_unread
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import (
     Drawer,
@@ -32,10 +33,12 @@ from palace.models import (
     Telling,
     Wing,
 )
+from palace.pipeline import mine_room
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
+from palace.transfer.import_jobs.restore_progress import Phase
 from tests.factories import FactFactory
 from tests.transfer.palaces import SPOKEN, TEXTS, lines_of
 
@@ -296,3 +299,65 @@ def test_a_palace_larger_than_the_quota_is_not_put_back(full, exported, other, s
     assert "may hold 2 messages" in job.error
     assert not Drawer.objects.filter(palace=other).exists()
     assert not Room.objects.filter(palace=other).exists()
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_what_only_an_agent_finds_stays_with_it(full, exported, other, is_empty):
+    turn = Turn("k1", "user", "My cousin Otto lives in Ghent.", SPOKEN, only_for="butler")
+    file_transcript(full, Transcript("sdk", "kin", "Kin", (turn,)))
+    path = exported(full)
+    if not is_empty:
+        turns = (Turn("1", "user", "Mine.", SPOKEN),)
+        file_transcript(other, Transcript("plain", "own", "", turns))
+    run_import(other, path)
+    agents = Drawer.objects.within(other).exclude(agent="").values_list("text", "agent")
+    assert list(agents) == [("My cousin Otto lives in Ghent.", "butler")]
+    for room in Room.objects.within(other):
+        mine_room(room)
+        learn_room(room)
+    facts = Fact.objects.within(other).active().filter(text__contains="Ghent")
+    assert set(facts.values_list("agent", flat=True)) == {"butler"}
+
+
+def test_the_page_and_the_caller_see_how_far_a_restore_is(full, exported, other, client, bob):
+    client.force_login(bob)
+    job = import_jobs.preview(other, exported(full))
+    import_jobs.start(job)
+    seen, pages = [], []
+
+    def look(progress):
+        seen.append(progress)
+        pages.append(client.get(job.get_absolute_url()).text)
+
+    while not import_jobs.run_slice(job, on_progress=look):
+        pass
+    written = [each for each in seen if each.phase == Phase.WRITING]
+    whole = job.preview["whole"]
+    assert [each.file for each in written] == [name for name in ALL if whole.get(name)]
+    assert [each.done for each in written] == list(accumulate(whole[e.file] for e in written))
+    assert {each.total for each in written} == {written[-1].done} == {sum(whole.values())}
+    drawers = next(place for place, each in enumerate(seen) if each.file == "drawers")
+    total = seen[drawers].total
+    assert f"Writing records: drawers: {seen[drawers].done} of {total} rows" in pages[drawers]
+    assert f'value="{seen[drawers].done}"' in pages[drawers]
+    later = {each.phase: each.total for each in seen[len(written) :]}
+    assert later[Phase.INDEXING] == Drawer.objects.within(other).count()
+    assert later[Phase.EMBEDDING] == Fact.objects.within(other).count() + whole["episodes"]
+    assert seen[-1].done == seen[-1].total
+    assert any("Indexing messages: 0 of" in page for page in pages)
+    assert "Writing records" not in client.get(job.get_absolute_url()).text
+
+
+def test_without_redis_a_restore_goes_on(full, exported, other, settings, tmp_path):
+    job = import_jobs.preview(other, exported(full))
+    import_jobs.start(job)
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": f"unix://{tmp_path}/nobody.sock",
+        }
+    }
+    while not import_jobs.run_slice(job):
+        pass
+    assert import_jobs.restore_progress(job) is None
+    assert job.status == ImportJob.Status.DONE

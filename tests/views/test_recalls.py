@@ -247,6 +247,13 @@ def test_a_row_is_marked_and_the_mark_taken_back(alices, trace):
     assert not RecallCase.objects.exists()
 
 
+def test_a_buttons_name_contains_its_label(alices, trace):
+    text = alices.get(address(trace)).text
+    assert 'This is right<span class="unseen">: §' in text
+    assert 'Should have come<span class="unseen">: §' in text
+    assert "aria-label" not in text[text.index('class="expect"') :].partition("</form>")[0]
+
+
 def test_a_hit_is_said_to_be_right(alices, trace):
     first = trace.hits[0]["drawer"]
     assert "This is right" in cards(alices.get(address(trace)).text)[first]

@@ -117,3 +117,9 @@ def test_the_unsorted_wing_is_left_alone(alices, palace, wing):
         assert response.status_code == 400
         assert "The unsorted wing stays as it is" in response.text
     assert str(unsorted.uuid) not in alices.get(edit(wing)).text
+
+
+def test_a_merge_without_a_choice_shows_the_form_and_no_fault(alices, wing):
+    response = alices.get(merge(wing), follow=True)
+    assert response.redirect_chain == [(reverse("wing_edit", args=[wing.uuid]), 302)]
+    assert "Choose the wing" not in response.text

@@ -29,7 +29,7 @@ from palace.pipeline import AtOnce, mine_at_once
 from palace.recall import MOST_TOKENS, RecallRequest
 from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
-from palace.tasks import enqueue_post_mining
+from palace.tasks import enqueue_rest
 from settings_app.throttling import cost_of
 
 SOURCE = "mcp"
@@ -82,7 +82,7 @@ def remember(caller: Caller, request: RememberRequest) -> RememberResponse:
     turn = _turn(palace, request.idempotency_key)
     transcript = _transcript(turn, request)
     done = mine_at_once(palace, transcript, seconds=PATIENCE_S)
-    enqueue_post_mining(palace.pk)
+    enqueue_rest(palace.pk, done)
     return _remembered(palace, transcript, done)
 
 
@@ -117,11 +117,15 @@ def _remembered(palace: Palace, transcript: Transcript, done: AtOnce) -> Remembe
     )
 
 
+ONLY_AGENT = "Who asks: what the fact API received for another agent is left out."
+
+
 class RecallToolRequest(PalaceRequest):
     query: Question = Field(description="The question in natural language.")
     max_tokens: int = Field(1024, ge=1, le=MOST_TOKENS, description="Token budget of the context.")
     top_k: int | None = Field(None, ge=1, le=MOST_FOUND, description="Maximum number of messages.")
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
+    agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
 
 
 class CitationFields(ToolResponse):
@@ -161,6 +165,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
             as_of=request.as_of,
             budget_tokens=request.max_tokens,
             with_facts=True,
+            agent=request.agent_id or "",
         ),
     )
     return RecallResponse.model_validate(representations.recalled(palace, recollection))
@@ -170,6 +175,7 @@ class SearchRequest(PalaceRequest):
     query: Question
     limit: int = Field(10, ge=1, le=MOST_FOUND)
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
+    agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
 
 
 class SearchResultFields(ToolResponse):
@@ -200,6 +206,12 @@ def search(caller: Caller, request: SearchRequest) -> SearchResponse:
     if palace is None:
         return SearchResponse.model_validate(representations.NOTHING_FOUND)
     found = recall_from(
-        palace, RecallRequest(request.query, top_k=request.limit, as_of=request.as_of)
+        palace,
+        RecallRequest(
+            request.query,
+            top_k=request.limit,
+            as_of=request.as_of,
+            agent=request.agent_id or "",
+        ),
     )
     return SearchResponse.model_validate(representations.found(found))

@@ -168,6 +168,16 @@ class MemoryEventShown(Shape):
 
 class MemoryEvents(Shape):
     results = MemoryEventShown(many=True)
+    extraction = serializers.ChoiceField(
+        ["degraded"],
+        required=False,
+        help_text="Present if a model failed or its answer was unusable: local rules stepped in.",
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="What was degraded, in sentences; with `extraction`.",
+    )
 
 
 class ListRequest(AsOf):
@@ -222,7 +232,8 @@ class MemoryItemShown(Shape):
 
 
 class MemoryFound(MemoryItemShown):
-    score = serializers.FloatField(help_text="(1 + cosine) / 2, from 0 to 1.")
+    score = serializers.FloatField(help_text="(1 + similarity) / 2, from 0 to 1.")
+    similarity = serializers.FloatField(help_text="The cosine, from -1 to 1.")
 
 
 class MemoryItems(Shape):

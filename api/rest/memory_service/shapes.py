@@ -66,9 +66,12 @@ class TurnKept(Shape):
     )
     extraction = serializers.ChoiceField(
         ["complete", "degraded"],
-        help_text="degraded: all is stored and searchable; facts may be missing or come later.",
+        help_text="degraded: all is stored; what `notes` says was not done, or comes later.",
     )
     notes = notes_field()
+
+
+ONLY_AGENT = "Who asks: what the fact API received for another agent is left out."
 
 
 class RecallFields(Shape):
@@ -103,9 +106,7 @@ class RecallFields(Shape):
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Ignore what was said later."
     )
-    agent_id = serializers.CharField(
-        required=False, allow_null=True, help_text="Include this agent's facts."
-    )
+    agent_id = serializers.CharField(required=False, allow_null=True, help_text=ONLY_AGENT)
 
 
 class CitationShown(Shape):
@@ -136,6 +137,7 @@ class SearchFields(Shape):
     query = ExactText(max_length=MOST_QUERY_CHARS, help_text="A question, or words.")
     session_id = ExactText(required=False, allow_null=True, help_text="Search only this session.")
     user_id = user_field()
+    agent_id = ExactText(required=False, allow_null=True, help_text=ONLY_AGENT)
     limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MOST_HITS)
 
 

@@ -25,7 +25,7 @@ from palace.models import Drawer, DrawerQuerySet, Fact, Palace
 from palace.pipeline import mine_at_once
 from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
-from palace.tasks import enqueue_post_mining
+from palace.tasks import enqueue_rest
 from settings_app import throttling
 
 logger = logging.getLogger(__name__)
@@ -44,15 +44,15 @@ class TurnsView(ApiView):
     def post(self, request: Request) -> Response:
         """Store messages verbatim, searchable at once, and extract facts.
 
-        Answers within a minute. What a model has not done by then is made up for later; the
-        answer says so.
+        Answers within a minute. What is not read by then is queued, and the answer says so:
+        `extraction` is `degraded`, with a sentence in `notes`.
         """
         params = self.read(shapes.Turns)
         turn = representations.new_turn(self.write)
         transcript = _transcript(turn, params)
         palace = self.palace_made(params.get("user_id"))
         done = mine_at_once(palace, transcript, seconds=settings.TURN_DEADLINE_S)
-        enqueue_post_mining(palace.pk)
+        enqueue_rest(palace.pk, done)
         return Response(representations.kept(turn, params["session_id"], done), 201)
 
 
@@ -90,6 +90,7 @@ class RecallView(ApiView):
         palace = self.palace(params.get("user_id"))
         if palace is None:
             return Response(representations.NOTHING_RECALLED)
+        agent = storable_id(params.get("agent_id") or "")
         recollection = recall(
             palace,
             RecallRequest(
@@ -99,17 +100,17 @@ class RecallView(ApiView):
                 recipe=params.get("recipe"),
                 budget_tokens=params["max_tokens"],
                 with_facts=True,
-                session=_latest(palace, params.get("session_id")),
-                agent=params.get("agent_id") or "",
+                session=_latest(palace, params.get("session_id"), agent),
+                agent=agent,
             ),
         )
         return Response(representations.recalled(palace, recollection))
 
 
-def _latest(palace: Palace, session: str | None) -> list[PackableTurn]:
+def _latest(palace: Palace, session: str | None, agent: str) -> list[PackableTurn]:
     if not session:
         return []
-    drawers = _of_session(session).within(palace).kept()
+    drawers = _of_session(session).within(palace).kept().for_agent(agent)
     return list(reversed(drawers.order_by("-said_at", "-position", "-pk")[:LATEST]))
 
 
@@ -139,6 +140,7 @@ class SearchView(ApiView):
             RecallRequest(
                 params["query"],
                 top_k=params["limit"],
+                agent=params.get("agent_id") or "",
                 only_ids=_inside(palace, session) if session else None,
             ),
         )

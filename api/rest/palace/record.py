@@ -21,6 +21,7 @@ from palace.recall.trace import (
     NO_ROOM,
     PUT_LOWER,
     RANKED_LOWER,
+    REPEATS,
     SHOWN,
     TOO_FAR,
     UNINFORMATIVE_HIT,
@@ -30,6 +31,7 @@ from palace.recall.trace import (
 LEFT_OUT = {NO_ROOM: "no_room", SHOWN: "already_shown", UNINFORMATIVE_HIT: "tells_nothing"}
 CUT = {
     KNOWN: "in_conversation",
+    REPEATS: "same_question",
     PUT_LOWER: "put_lower",
     RANKED_LOWER: "ranked_lower",
     TOO_FAR: "too_far",
@@ -87,7 +89,8 @@ class CutShown(Shape):
     signals = serializers.DictField(child=serializers.FloatField(), help_text=SIGNALS)
     why = serializers.ChoiceField(
         list(CUT.values()),
-        help_text="in_conversation: excluded, because it was in the prompt already.",
+        help_text="in_conversation: excluded, because it was in the prompt already. same_question:"
+        " excluded, because it asks the same.",
     )
     place = serializers.IntegerField(allow_null=True, help_text="Its rank by score, from 1.")
 

@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
-from bench.from_above import FromAbove
 from bench.recall_training import Learnt, figures
+from bench.runs import FromAbove
 from bench.training_sets import Material, add_sets, gather, named_sets
 from palace.errors import UnknownRecipe
 from palace.recall.recipes import Recipe, recipe_named

@@ -28,9 +28,8 @@ from django.urls import reverse
 from django.utils import timezone
 from tqdm import tqdm
 
-from bench.from_above import FromAbove
 from bench.metrics import percentile
-from bench.runs import own_schema
+from bench.runs import FromAbove, own_schema
 from bench.synthetic_palace import conversations, questions
 from chat.models import Conversation
 from llm import chat, providers

@@ -11,9 +11,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
-from bench.from_above import FromAbove
 from bench.planted_dreams import BadPlanting, Group, Measured, measure, plant, read, scripted_model
-from bench.runs import alone_in, drop_schema, own_schema
+from bench.runs import FromAbove, alone_in, drop_schema, own_schema
 from palace.models import Palace
 from settings_app.models import MemorySettings
 

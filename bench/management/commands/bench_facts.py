@@ -13,8 +13,7 @@ from tqdm import tqdm
 
 from bench.fact_scenarios import DEV, PARTS, BadScenario, Scenario, read
 from bench.fact_scores import Score, by_tag, choose_model, details, play, report, score
-from bench.from_above import FromAbove
-from bench.runs import alone_in, drop_schema, own_schema
+from bench.runs import FromAbove, alone_in, drop_schema, own_schema
 
 SCHEMA = "bench_facts"
 SHOWN = ("precision", "recall", "retired", "details", "quiet")

@@ -23,9 +23,8 @@ from bench.floor_questions import (
     take_in,
 )
 from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
-from bench.from_above import FromAbove
 from bench.logs import sha256_of
-from bench.runs import alone_in, drop_schema, own_schema, palace_of, schemas
+from bench.runs import FromAbove, alone_in, drop_schema, own_schema, palace_of, schemas
 from bench.training_sets import SETS, add_sets
 from palace.models import Drawer
 from palace.recall.relevance import FLOOR_PATH, load_floor_weights

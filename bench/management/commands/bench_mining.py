@@ -14,9 +14,8 @@ from django.contrib.auth import get_user_model
 from tqdm import tqdm
 
 from bench.datasets import beam, locomo, longmemeval
-from bench.from_above import FromAbove
 from bench.metrics import percentile
-from bench.runs import own_schema
+from bench.runs import FromAbove, own_schema
 from bench.synthetic_palace import conversations
 from language.transcripts import Transcript
 from llm.embedding import deployment_model, max_passage_chars

@@ -10,9 +10,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from bench.from_above import FromAbove
 from bench.page_times import SEARCH, Browser, Page, pages_of, search_address
-from bench.runs import own_schema
+from bench.runs import FromAbove, own_schema
 from bench.synthetic_palace import conversations, furnish, questions
 from palace.models import Drawer, Palace
 

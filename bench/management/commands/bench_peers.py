@@ -16,14 +16,13 @@ from tqdm import tqdm
 
 from bench.datasets import beam, locomo, longmemeval
 from bench.datasets.base import BadData, Case, Dataset
-from bench.from_above import FromAbove
 from bench.logs import sha256_of
 from bench.peers.loci import Inside
 from bench.peers.peer_process import install as install_peer
 from bench.peers.peer_process import peer_process
 from bench.peers.results import Sheet, table
 from bench.peers.systems import LOCI, PEERS, SYSTEMS, PeerFailed, System
-from bench.runs import alone_in, drop_schema, own_schema
+from bench.runs import FromAbove, alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model
 
 Loader = Callable[[Path], Dataset]

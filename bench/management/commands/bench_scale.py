@@ -8,9 +8,8 @@ from argparse import ArgumentParser, ArgumentTypeError
 from itertools import islice
 from typing import Any
 
-from bench.from_above import FromAbove
 from bench.metrics import percentile
-from bench.runs import own_schema
+from bench.runs import FromAbove, own_schema
 from bench.scale import bare_comparison, in_processes, in_threads, intake, latency, sizes
 from bench.synthetic_rows import SUBJECTS, MessageGenerator, fill, palace_named, tidy
 from palace.models import Drawer, EmbeddingSpace, Palace

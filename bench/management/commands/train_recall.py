@@ -11,8 +11,8 @@ import numpy as np
 from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
-from bench.from_above import FromAbove
 from bench.recall_training import OF_MEANING, SEED, Learnt, figures, learn_adapter, learn_weights
+from bench.runs import FromAbove
 from bench.training_sets import Material, add_sets, gather, named_sets
 from palace.recall import LEARNT_FOLDER
 

@@ -29,25 +29,27 @@ class _Someone:
     fact: KnownFact
 
 
-def resolve_pronoun(candidate: Candidate, latest: Sequence[KnownFact]) -> Candidate | None:
-    """The candidate about the person whom the latest facts name; None if it is not just one.
+def resolve_pronoun(
+    candidate: Candidate, nearby: Sequence[KnownFact], latest: Sequence[KnownFact]
+) -> Candidate | None:
+    """The candidate about the person whom its conversation names; None if it is not just one.
 
     Args:
-        latest: Active facts of the same scope, latest first.
+        nearby: Active facts from the candidate's own conversation, latest first.
+        latest: Active facts of the same scope, latest first: they tell who is a sister or a friend.
     """
     feminine = candidate.subject.name == ABSENT[0]
     people = _named(latest)
     fitting = [
         one
-        for fact in latest
+        for fact in nearby
         for one in _in(fact, people)
         if not one.relation.animal and one.relation.feminine in (feminine, None)
     ]
     if not fitting:
         return None
     first = fitting[0]
-    others = {one.name for one in fitting if one.fact.said_in == first.fact.said_in}
-    if len(others) > 1:
+    if len({one.name for one in fitting}) > 1:
         return None
     text = candidate.text.replace(candidate.subject.name, first.name, 1)
     return replace(candidate, subject=Thing(first.name, "person"), text=text)

@@ -20,8 +20,13 @@ _NOT = re.compile(r"\b(?:not|no longer|never|cannot|nobody)\b", re.IGNORECASE)
 
 @lru_cache(maxsize=20_000)
 def words_of(text: str) -> frozenset[str]:
-    """The stems of a text without function words: "the cats" and "a cat" give the same set."""
-    found = re.findall(r"[^\W_]+(?:[.,]\d+)?", text.lower().replace("'s", "").replace("’s", ""))
+    """The stems of a text without function words: "the cats" and "a cat" give the same set.
+
+    Signs tell names apart: C, C++ and C#.
+    """
+    found = re.findall(
+        r"[^\W_]+(?:[.,]\d+|[+#]+(?!\w))?", text.lower().replace("'s", "").replace("’s", "")
+    )
     return frozenset(_stem(word) for word in found if word not in _EMPTY)
 
 

@@ -61,10 +61,10 @@ class EpisodeCalls:
         limit: int = LIMIT,
         as_of: Moment | None = None,
     ) -> Call[list[EpisodeItem]]:
-        """Search episodes by meaning, best first, each with its `score`.
+        """Search episodes by meaning, best first, each with its `score` and `similarity`.
 
         Args:
-            agent_id: Only this agent's episodes.
+            agent_id: Only this agent's episodes; without a `user_id`, those with all people.
             as_of: Only conversations that had started by then.
 
         Raises:

@@ -160,8 +160,7 @@ class FactCalls:
     def history(self, memory_id: str) -> Call[list[HistoryRecord]]:
         """List all changes of a memory, oldest first; also of a deleted one.
 
-        Raises:
-            NotFoundError: there never was such a memory.
+        Empty if there never was such a memory.
         """
         return Call("GET", f"{_memory(memory_id)}history/", _a_list)
 

@@ -16,7 +16,8 @@ class MemoryItem(TypedDict):
         memory: The full statement, in the third person.
         hash: MD5 of `memory`, in hexadecimal.
         metadata: As given to `add`.
-        score: (1 + cosine of the texts' vectors) / 2, from 0 to 1; of search only.
+        score: (1 + `similarity`) / 2, from 0 to 1; of search only.
+        similarity: The cosine of the texts' vectors; of search only.
         created_at: When the memory was created; `updated_at`: when it got this text.
         user_id, agent_id, run_id: None if it belongs to none.
         valid_from, valid_to: When it is true; None: unknown, or no end.
@@ -27,6 +28,7 @@ class MemoryItem(TypedDict):
     hash: str
     metadata: dict[str, Any]
     score: NotRequired[float]
+    similarity: NotRequired[float]
     created_at: str
     updated_at: str
     user_id: str | None
@@ -146,6 +148,7 @@ class EpisodeItem(TypedDict):
         made_by: `local` rules, a `model`, or a `caller` who stored it.
         started_at, ended_at: The conversation's start and end; None if unknown.
         score: As of memories; of search only.
+        similarity: The cosine with the query; of search only.
     """
 
     id: str
@@ -162,6 +165,7 @@ class EpisodeItem(TypedDict):
     created_at: str
     updated_at: str
     score: NotRequired[float]
+    similarity: NotRequired[float]
 
 
 class MemoryResults(TypedDict):
@@ -169,4 +173,14 @@ class MemoryResults(TypedDict):
 
 
 class AddResults(TypedDict):
+    """What `add` has done.
+
+    Keys:
+        extraction: `degraded`, only if a model failed or gave an unusable answer: the local rules
+            then did its part.
+        notes: What was degraded, in sentences; only with `extraction`.
+    """
+
     results: list[MemoryEvent]
+    extraction: NotRequired[Literal["degraded"]]
+    notes: NotRequired[list[str]]

@@ -19,6 +19,7 @@ from palace.knowledge.facts.fact_merge import Wording
 from palace.knowledge.facts.fact_writer import Writer
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision
+from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -290,6 +291,8 @@ def _end(kind: Kind, sources: Sequence[Fact], beside: Sequence[Fact]) -> None:
         if kind is Kind.CONTRADICTION:
             since = beside[0].valid_from if beside else None
             fact_merge.end(fact, Fact.Fate.SUPERSEDED, ANOTHER_HOLDS, ended_at=since)
+            if beside:
+                append_to_chain(fact.palace, beside[0], fact)
         elif kind is Kind.OUTDATED:
             fact_merge.end(fact, Fact.Fate.ENDED, OVER)
         else:

@@ -9,6 +9,7 @@ from palace.knowledge.episodes.episode_store import (
     MOST_SUMMARY_CHARS,
     episodes_of_conversation,
     search_episodes,
+    search_episodes_of,
     store_episode,
 )
 from palace.knowledge.episodes.episode_writer import write_due_episodes, write_episodes
@@ -19,6 +20,7 @@ __all__ = [
     "episodes_of_conversation",
     "restore_episodes",
     "search_episodes",
+    "search_episodes_of",
     "store_episode",
     "trash_episodes",
     "write_due_episodes",

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from language.storable import is_storable, storable_id
 from llm.embedding import embed
 from palace.errors import BadInput, EmptyQuery
-from palace.models import Episode, Palace
+from palace.models import Drawer, DrawerQuerySet, Episode, Palace
 from palace.recall import normalize_query
 from palace.storage.indexing.episode_vectors import embed_texts, nearest, replace
 from palace.storage.indexing.spaces import active_space, model_of
@@ -123,12 +124,25 @@ def search_episodes(
     k: int = FOUND,
     as_of: datetime | None = None,
 ) -> list[tuple[Episode, float]]:
-    """Search the episodes of a palace by meaning, best first, each with its cosine.
+    """`search_episodes_of` one palace."""
+    return search_episodes_of([palace], query, agent=agent, k=k, as_of=as_of)
+
+
+def search_episodes_of(
+    palaces: Sequence[Palace],
+    query: str,
+    *,
+    agent: str = "",
+    k: int = FOUND,
+    as_of: datetime | None = None,
+) -> list[tuple[Episode, float]]:
+    """Search the episodes of an owner's palaces by meaning, best first, each with its cosine.
 
     Episodes in the trash are not found.
 
     Args:
-        agent: Only episodes of this agent; empty: of all.
+        agent: Only episodes of this agent; empty: of all. A summary that may quote messages which
+            only another agent may find is left out.
         as_of: Only conversations that had begun by then.
 
     Raises:
@@ -138,12 +152,23 @@ def search_episodes(
     asked = normalize_query(query)
     if not asked:
         raise EmptyQuery
-    among = Episode.objects.within(palace).kept().of_agent(storable_id(agent))
+    if not palaces:
+        return []
+    named, among = storable_id(agent), Episode.objects.filter(palace__in=palaces).kept()
+    if named:
+        among = among.of_agent(named).exclude(Exists(_of_other_agents(named)))
     if as_of is not None:
         among = among.begun_by(as_of)
     space = active_space()
-    [vector] = embed([asked], model_of(space), owner_id=palace.owner_id, cache=False)
-    return nearest(palace, space, vector, among, limit=k)
+    [vector] = embed([asked], model_of(space), owner_id=palaces[0].owner_id, cache=False)
+    return nearest(palaces, space, vector, among, limit=k)
+
+
+def _of_other_agents(agent: str) -> DrawerQuerySet:
+    """Drawers of the episode's conversation that only another agent may find."""
+    return Drawer.objects.of_other_agents(agent).filter(
+        palace=OuterRef("palace"), source=OuterRef("source"), conversation=OuterRef("conversation")
+    )
 
 
 def episodes_of_conversation(

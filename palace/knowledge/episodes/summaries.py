@@ -105,7 +105,13 @@ def summarise_with_model(material: Material, *, endpoint: Endpoint, owner_id: in
 
 def input_hash(material: Material, endpoint: Endpoint | None) -> str:
     """Hash of all that a summary depends on: if it is the same, there is nothing to do."""
-    inputs = [str(endpoint), material.messages, material.title, material.agent, SYSTEM]
+    inputs = [
+        endpoint.identity if endpoint else "None",
+        material.messages,
+        material.title,
+        material.agent,
+        SYSTEM,
+    ]
     inputs += [*material.entities, "", *material.tools, ""]
     for said in material.said:
         inputs += [said.role, said.speaker, said.text]

@@ -10,6 +10,7 @@ from palace.knowledge.facts.evidence_support import (
 )
 from palace.knowledge.facts.fact_learning import (
     BY_MINING,
+    Learnt,
     learn_room,
     learn_unread,
     remember,
@@ -27,6 +28,7 @@ from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, h
 from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.reconciliation import scopes_of
 from palace.knowledge.facts.row_conversion import find_entity
+from palace.knowledge.facts.supersession import append_to_chain
 
 __all__ = [
     "BY_MINING",
@@ -34,8 +36,10 @@ __all__ = [
     "TOOK_ITS_PLACE",
     "WORDS_ARE_BACK",
     "ExtractionOptions",
+    "Learnt",
     "Remembered",
     "Scope",
+    "append_to_chain",
     "delete_supported_by",
     "entities",
     "find_entity",

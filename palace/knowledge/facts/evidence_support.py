@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -13,6 +15,8 @@ from palace.knowledge.facts.fact_edits import delete_rows, forget_proposals, rea
 from palace.knowledge.facts.fact_writer import record_event, retire
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import reconcile, scopes_of
+from palace.knowledge.facts.statement_replay import ENDED_BY
+from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import Drawer, Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import forget_texts
 from palace.storage.indexing.spaces import active_space
@@ -36,15 +40,51 @@ def retire_unsupported(palace: Palace, facts: FactQuerySet) -> list[Fact]:
     return dropped
 
 
-def reopen_ended(palace: Palace, scopes: Iterable[tuple[str, str]]) -> None:
+def reopen_ended(
+    palace: Palace,
+    scopes: Iterable[tuple[str, str]],
+    dropped: Iterable[Fact] = (),
+    deleted: Iterable[Fact] = (),
+) -> None:
     """Reopen facts that were ended by messages now in the trash. The caller locks the palace.
 
     Args:
         scopes: Agents and runs of the statements read from them.
+        dropped: Facts retired with them; those without a statement are not replayed.
+        deleted: Facts that a user deleted, with all versions of their memories.
     """
+    gone = {fact.memory for fact in deleted}
+    for fact in (*dropped, *deleted):
+        if fact.opened_by_id is None:
+            _reopen_replaced(palace, fact, gone)
     for agent, run in scopes:
         scope = replace(BY_TRASH, agent=agent, run=run)
         reconcile(palace, active_space(), scope, opened=OPEN_AGAIN, closed=GONE)
+
+
+def _reopen_replaced(palace: Palace, dropped: Fact, gone: Collection[UUID]) -> None:
+    """Reopen what a fact replaced when it was recorded, if its own words are not in the trash.
+
+    Args:
+        gone: Memories that stay deleted.
+    """
+    if dropped.supersedes_id is None:
+        return
+    words = Evidence.objects.filter(palace=palace, fact=OuterRef("pk"), drawer__trashed_at=None)
+    replaced = (
+        Fact.objects.within(palace)
+        .filter(
+            Exists(words),
+            pk=dropped.supersedes_id,
+            retired_at=dropped.recorded_at,
+            fate__in=ENDED_BY,
+            closed_by=None,
+        )
+        .exclude(memory__in=gone)
+    )
+    for fact in replaced:
+        with suppress(FactConflict):
+            reactivate(palace, fact, BY_TRASH, why=OPEN_AGAIN)
 
 
 def restore_supported(palace: Palace, drawers: Collection[int]) -> list[Fact]:
@@ -69,14 +109,41 @@ def _restore_written_by_hand(palace: Palace, drawers: Collection[int]) -> list[F
     newest = dropped.order_by("memory", "-recorded_at", "-pk").distinct("memory")
     restored: list[Fact] = []
     for fact in newest:
+        reopened = _end_reopened(palace, fact)
         try:
             again = reactivate(palace, fact, BY_TRASH, why=WORDS_ARE_BACK)
         except FactConflict:
             continue
         again.settled_at = fact.settled_at
         again.save(update_fields=["settled_at"])
+        for ended in reopened:
+            append_to_chain(palace, again, ended)
         restored.append(again)
     return restored
+
+
+def _end_reopened(palace: Palace, fact: Fact) -> list[Fact]:
+    """End what was reopened when a fact lost its words, before the fact is restored."""
+    if fact.supersedes_id is None:
+        return []
+    reopened = (
+        Fact.objects.within(palace)
+        .active()
+        .filter(
+            supersedes__in=(fact.pk, fact.supersedes_id),
+            opened_by=None,
+            recorded_at__gte=fact.retired_at,
+        )
+    )
+    ended = list(reopened.order_by("pk"))
+    for row in ended:
+        now = timezone.now()
+        retire(row, Fact.Fate.SUPERSEDED, now, ended_at=fact.valid_from)
+        record_event(
+            palace, BY_TRASH, FactEvent.Kind.DELETE, row.memory, row.text, None, why=ENDED_AGAIN,
+            at=now,
+        )  # fmt: skip
+    return ended
 
 
 def delete_supported_by(palace: Palace, drawers: Collection[int]) -> list[int]:

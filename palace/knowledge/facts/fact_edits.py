@@ -18,6 +18,7 @@ from palace.knowledge.facts.fact_writer import event, record_event, retire, take
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.reconciliation import IN_ORDER, reconcile
 from palace.knowledge.facts.statement_replay import ENDED_BY
+from palace.knowledge.facts.supersession import bridge_deleted, follow_versions
 from palace.models import Evidence, Fact, FactEvent, FactQuerySet, Palace, Statement
 from palace.storage.indexing.fact_vectors import (
     copy_vectors,
@@ -192,6 +193,7 @@ def reactivate(palace: Palace, fact: Fact, scope: Scope, *, why: str) -> Fact:
         fact.withdrawn_at = new.recorded_at
         fact.save(update_fields=["fate", "closed_by", "withdrawn_at"])
     new.save()
+    follow_versions(palace, new)
     take_over_evidence(fact, new)
     copy_vectors(fact, new)
     record_event(palace, scope, FactEvent.Kind.ADD, fact.memory, None, fact.text, why=why)
@@ -299,6 +301,7 @@ def delete_rows(palace: Palace, facts: Sequence[Fact]) -> None:
     """Delete rows, and the history of memories without rows. The caller locks the palace."""
     keys = [fact.pk for fact in facts]
     forget_proposals(palace, facts=keys)
+    bridge_deleted(palace, keys)
     index_in_use().delete(palace, keys)
     with connection.cursor() as cursor:
         # The database deletes their evidence.

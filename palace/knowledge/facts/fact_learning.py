@@ -6,7 +6,7 @@ Each drawer is read once; a process that comes later skips it.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -19,6 +19,7 @@ from django.utils import timezone
 from language.english.facts.reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Role, Transcript, Turn
+from llm import deadline
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
@@ -30,7 +31,7 @@ from palace.knowledge.facts.ingestion_options import (
     grouped_by_options,
     store_options,
 )
-from palace.knowledge.facts.judge import Judge
+from palace.knowledge.facts.judge import Conversation, Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
 from palace.knowledge.facts.row_conversion import record
 from palace.models import Drawer, Palace, Room, Statement
@@ -50,6 +51,23 @@ BY_MINING = Scope("mining")
 EmbeddedCandidate = tuple[Candidate, Vector | None]
 
 
+class Learnt(list[Remembered]):
+    """One item per judgement, in the order of the messages.
+
+    Attributes:
+        notes: What was degraded, in sentences, each once.
+    """
+
+    def __init__(self, lines: Iterable[Remembered] = (), notes: Iterable[str] = ()) -> None:
+        super().__init__(lines)
+        self.notes = list(dict.fromkeys(notes))
+
+    def add(self, more: Learnt) -> None:
+        """Append the items and the notes of another part."""
+        self += more
+        self.notes = list(dict.fromkeys((*self.notes, *more.notes)))
+
+
 def remember(
     palace: Palace,
     messages: str | Sequence[Turn],
@@ -61,7 +79,7 @@ def remember(
     options: ExtractionOptions = DEFAULT_OPTIONS,
     source: str = "api",
     now: datetime | None = None,
-) -> list[Remembered]:
+) -> Learnt:
     """File messages verbatim, and extract facts from them.
 
     Call it outside of a transaction: calls to models take seconds. Mining comes later, as for
@@ -70,8 +88,9 @@ def remember(
 
     Args:
         messages: One text that the user says, or a conversation in order.
-        agent: Facts are stored for this agent, and judged beside the agent's other facts;
-            likewise `run`, which is also the id of the conversation.
+        agent: Only this agent, and calls without one, find the messages and their facts, which
+            are judged beside the agent's other facts.
+        run: Facts are stored for this run; also the id of the conversation.
         conversation: The conversation's id if there is no run; a new one by default.
         metadata: Stored with each new fact.
         options: Prompts, which have no effect without a model, and filters.
@@ -79,13 +98,14 @@ def remember(
         now: When a text was said; the present by default.
 
     Returns:
-        One item per judgement, in the order of the messages.
+        The judgements, and what was degraded.
     """
     turns = turns_of(messages, now or timezone.now())
+    filed = tuple(replace(turn, only_for=agent) for turn in turns)
     scope = Scope(source, agent, run, metadata or {})
     named = run or conversation or str(uuid4())
     with transaction.atomic():
-        drawers = _filed(palace, Transcript(source, named, "", tuple(turns), agent))
+        drawers = _filed(palace, Transcript(source, named, "", filed, agent))
         store_options(palace, drawers, scope, options)
     return learn(palace, drawers, scope, options)
 
@@ -207,15 +227,15 @@ def _is_kept(candidate: Candidate, drawers: Sequence[Drawer], kept: Collection[i
     return all(drawers[span.turn].pk in kept for span in candidate.words)
 
 
-def learn_room(room: Room) -> list[Remembered]:
+def learn_room(room: Room) -> Learnt:
     """Extract facts from unread drawers of a room, each with its own options."""
     palace = room.palace
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
-    remembered: list[Remembered] = []
+    learnt = Learnt()
     for scope, options, stretch in grouped_by_options(palace, drawers, BY_MINING):
-        remembered += learn(palace, stretch, scope, options)
-    return remembered
+        learnt.add(learn(palace, stretch, scope, options))
+    return learnt
 
 
 def learn(
@@ -223,19 +243,23 @@ def learn(
     drawers: Sequence[Drawer],
     scope: Scope,
     options: ExtractionOptions = DEFAULT_OPTIONS,
-) -> list[Remembered]:
+) -> Learnt:
     """Extract facts from drawers of one conversation, in order, one window per transaction.
 
     If the process dies, the next one reads the remaining drawers. Repeated or concurrent calls
-    leave the same facts.
+    leave the same facts. Within a deadline (`llm.deadline.within`), drawers that are not read by
+    then stay unread.
     """
     reader = FactReader(palace, options.prompt)
     size = WINDOW if reader.endpoint else CHUNK
-    remembered: list[Remembered] = []
+    learnt = Learnt()
     for window in _windows(drawers, size):
+        if deadline.is_over():
+            break
         candidates = reader.read([_turn(drawer) for drawer in window])
-        remembered += write_read(palace, window, candidates, scope, reader.endpoint, options)
-    return remembered
+        learnt.add(write_read(palace, window, candidates, scope, reader.endpoint, options))
+    learnt.add(Learnt(notes=reader.notes if drawers else ()))
+    return learnt
 
 
 def _windows(drawers: Sequence[Drawer], size: int) -> Iterator[Sequence[Drawer]]:
@@ -250,7 +274,7 @@ def write_read(
     scope: Scope,
     endpoint: Endpoint | None,
     options: ExtractionOptions = DEFAULT_OPTIONS,
-) -> list[Remembered]:
+) -> Learnt:
     """Judge candidates and store the outcome, in one transaction.
 
     Drawers that another process has read meanwhile are skipped.
@@ -260,7 +284,7 @@ def write_read(
     """
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
-    judge = Judge(palace, space, scope, endpoint, options)
+    judge = Judge(palace, space, scope, endpoint, options, conversation=conversation_of(drawers))
     judge.look_ahead(candidates, vectors)
     with transaction.atomic():
         palace.lock()
@@ -273,7 +297,7 @@ def write_read(
         lines = _written(judge, Writer(palace, space, scope, drawers), found, drawers)
     # A merged text differs from the statement that was embedded.
     fill_missing(palace, space, [line.fact for line in lines if line.fact])
-    return lines
+    return Learnt(lines, judge.notes)
 
 
 def _written(
@@ -295,6 +319,11 @@ def _written(
             for one, statement in zip(found, statements, strict=True)
         ]
     return [line for line in lines if line]
+
+
+def conversation_of(drawers: Sequence[Drawer]) -> Conversation | None:
+    """The source and id of the conversation that all of these drawers belong to."""
+    return (drawers[0].source, drawers[0].conversation) if drawers else None
 
 
 def _mark_read(palace: Palace, drawers: Sequence[Drawer]) -> set[int]:

@@ -16,6 +16,7 @@ from language.english.judging.wording import words_of
 from palace.knowledge.facts.fact_edits import copy_of, reactivate
 from palace.knowledge.facts.fact_writer import record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
+from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import Evidence, Fact, FactEvent, Palace
 from palace.storage.indexing.fact_vectors import copy_vectors
 
@@ -53,6 +54,7 @@ def merge(palace: Palace, facts: Sequence[Fact], wording: Wording) -> Fact:
     new.save()
     for fact in facts:
         take_over_evidence(fact, new)
+        append_to_chain(palace, new, fact)
     if new.text == like.text:
         copy_vectors(like, new)
     _note_merged(palace, facts, first, new)

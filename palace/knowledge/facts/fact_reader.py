@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from language.english.fact_prompt import messages
 from language.english.facts.reading import read_facts
-from language.fact_answers import FactsAnswer, checked
+from language.fact_answers import MOST_FACTS, FactsAnswer, checked
 from language.facts import Candidate
 from language.transcripts import Turn
 from llm.errors import LLMError
@@ -14,6 +14,8 @@ from llm.providers import Endpoint
 from palace.knowledge.facts.model_calls import ask
 from palace.models import Palace
 from settings_app.models import settings_of
+
+BY_RULES = "Facts were found without the language model."
 
 
 class FactReader:
@@ -33,26 +35,34 @@ class FactReader:
     def read(self, turns: Sequence[Turn]) -> list[Candidate]:
         """Extract candidates, in the order of the messages.
 
-        If the model fails, the local rules read instead, and a note says so.
+        If the model fails, or none of its facts is usable, the local rules read instead. A note
+        says so.
         """
         if self.endpoint is None:
             return read_facts(turns)
         try:
-            return read_with_model(
+            found, unusable = read_with_model(
                 turns, endpoint=self.endpoint, owner_id=self._owner_id, prompt=self._prompt
             )
         except LLMError as error:
-            self.notes.append(f"Facts were found without the language model. {error}")
+            self.notes.append(f"{BY_RULES} {error}")
             return read_facts(turns)
+        if unusable and not found:
+            self.notes.append(f"{BY_RULES} {self.endpoint} gave only incomplete facts.")
+            return read_facts(turns)
+        if unusable:
+            self.notes.append(f"{self.endpoint} gave incomplete facts, which were left out.")
+        return found
 
 
 def read_with_model(
     turns: Sequence[Turn], *, endpoint: Endpoint, owner_id: int, prompt: str | None = None
-) -> list[Candidate]:
-    """Extract candidates, in the order of the messages.
+) -> tuple[list[Candidate], int]:
+    """Extract candidates, in the order of the messages, and count the facts that are unusable.
 
     Raises:
         LLMError: the model is not available, or its answer is invalid.
     """
     answer = ask(messages(turns, prompt), FactsAnswer, endpoint=endpoint, owner_id=owner_id)
-    return checked(answer.facts, turns)
+    found = checked(answer.facts, turns)
+    return found, min(len(answer.facts), MOST_FACTS) - len(found)

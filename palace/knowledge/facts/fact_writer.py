@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -22,6 +22,7 @@ from language.facts import (
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import Decision, entity_for
+from palace.knowledge.facts.supersession import append_to_chain
 from palace.models import (
     PREDICATE_LENGTH,
     Drawer,
@@ -108,23 +109,43 @@ class Writer:
     def _delete(self, judgement: Judgement, fact: Fact) -> Remembered:
         corrected = judgement.change is Change.CORRECTION
         fate = Fact.Fate.CORRECTED if corrected else Fact.Fate.ENDED
-        self._retire(fact, fate, self._since(judgement.candidate))
+        self._retire(fact, fate, self._ended_at(judgement.candidate))
         self._note(FactEvent.Kind.DELETE, fact.memory, fact.text, None, judgement.why)
         return Remembered(Verdict.DELETE, fact.memory, None, fact.text, "", judgement.why)
 
     def _add(self, judgement: Judgement, vector: Vector | None) -> Remembered:
         candidate = judgement.candidate
         fact = self._row(candidate, uuid4())
+        rivals: Sequence[Fact] = []
         if _is_over(candidate, self._said_at(candidate)):
             fact.retired_at, fact.fate = self._now, Fact.Fate.ENDED
             fact.closed_by = self._statement
+        elif self._statement is not None and (known := self._rivals(fact)):
+            return self._take_the_place(judgement, known[0], vector)
         else:
-            self._make_way(fact)
+            # Without a statement, it was judged beside a part of the facts on purpose.
+            rivals = self._retire_rivals(fact, self._ended_at(candidate))
         self._open(fact, candidate.words, vector)
+        self._append_to_chain(fact, rivals)
         self._note(FactEvent.Kind.ADD, fact.memory, None, fact.text, judgement.why)
         return Remembered(
             judgement.verdict, fact.memory, fact, new_text=fact.text, why=judgement.why
         )
+
+    def _take_the_place(
+        self, judgement: Judgement, rival: Fact, vector: Vector | None
+    ) -> Remembered:
+        """Write a new value of a single-valued fact whose judge missed the known one."""
+        if rival.text == judgement.candidate.text:
+            return self._support(judgement, rival)
+        meant = replace(
+            judgement,
+            verdict=Verdict.UPDATE,
+            change=Change.CORRECTION if judgement.candidate.corrects else Change.SHIFT,
+            text="",
+            why=TOOK_ITS_PLACE,
+        )
+        return self._update(meant, rival, vector)
 
     def _update(self, judgement: Judgement, old: Fact, vector: Vector | None) -> Remembered:
         candidate = judgement.candidate
@@ -136,9 +157,11 @@ class Writer:
             new.valid_from = _earliest(old.valid_from, candidate.valid_from or old.valid_from)
         if judgement.change is Change.CORRECTION:
             new.valid_from = candidate.valid_from or old.valid_from
-        self._retire(old, _FATES[judgement.change], new.valid_from)
-        self._make_way(new)
+        ended_at = new.valid_from or self._ended_at(candidate)
+        self._retire(old, _FATES[judgement.change], ended_at)
+        rivals = self._retire_rivals(new, ended_at)
         self._open(new, candidate.words, vector if new.text == candidate.text else None)
+        self._append_to_chain(new, rivals)
         if judgement.change is Change.REFINEMENT:
             self._take_over(old, new)
         self._note(FactEvent.Kind.UPDATE, new.memory, old.text, new.text, judgement.why)
@@ -149,13 +172,11 @@ class Writer:
     ) -> Remembered:
         """Write a fact from an older conversation, read later: it was true before."""
         earlier.supersedes = None
-        earlier.valid_to = current.valid_from
+        earlier.valid_to = _first_end(candidate.valid_to, current.valid_from)
         earlier.retired_at, earlier.fate = self._now, Fact.Fate.SUPERSEDED
         earlier.closed_by = self._statement
         self._open(earlier, candidate.words, vector)
-        if current.supersedes_id is None:
-            current.supersedes = earlier
-            self._save(current, "supersedes")
+        self._append_to_chain(current, [earlier])
         self._note(FactEvent.Kind.ADD, earlier.memory, None, earlier.text, WAS_BEFORE)
         return Remembered(
             Verdict.COEXIST, earlier.memory, earlier, new_text=earlier.text, why=WAS_BEFORE
@@ -189,16 +210,20 @@ class Writer:
             settled_at=None if self._statement else self._now,
         )
 
-    def _make_way(self, fact: Fact) -> None:
+    def _retire_rivals(self, fact: Fact, ended_at: datetime) -> Sequence[Fact]:
         """Retire other active values of a single-valued fact: the judge may have erred."""
-        if not fact.single:
-            return
-        for other in self._rivals(fact):
-            self._retire(other, Fact.Fate.SUPERSEDED, fact.valid_from)
+        rivals = self._rivals(fact)
+        for other in rivals:
+            self._retire(other, Fact.Fate.SUPERSEDED, ended_at)
             self._note(FactEvent.Kind.DELETE, other.memory, other.text, None, TOOK_ITS_PLACE)
+        return rivals
 
     def _rivals(self, fact: Fact) -> Sequence[Fact]:
-        return list(rivals_of(self._palace, fact))
+        return list(rivals_of(self._palace, fact)) if fact.single else []
+
+    def _append_to_chain(self, fact: Fact, replaced: Sequence[Fact]) -> None:
+        for each in replaced:
+            append_to_chain(self._palace, fact, each)
 
     def _entity(self, thing: Thing) -> Entity:
         return entity_for(self._palace, thing)
@@ -242,6 +267,16 @@ class Writer:
             return None
         return candidate.valid_from or said_at
 
+    def _ended_at(self, candidate: Candidate) -> datetime:
+        """When the fact that a statement denies or replaces ended.
+
+        What was stated as past ended when it was said, or before; never when it was imported.
+        """
+        said_at = self._said_at(candidate)
+        if candidate.valid_to is not None and _is_over(candidate, said_at):
+            return candidate.valid_to
+        return candidate.valid_from or said_at
+
     def _said_at(self, candidate: Candidate) -> datetime:
         return self._drawers[candidate.words[0].turn].said_at
 
@@ -252,7 +287,7 @@ class Writer:
 
 
 def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
-    """Active facts with the same single-valued key."""
+    """Active facts with the key of a single-valued fact."""
     return (
         Fact.objects.within(palace)
         .active()
@@ -262,7 +297,6 @@ def rivals_of(palace: Palace, fact: Fact) -> FactQuerySet:
             aspect=fact.aspect,
             agent=fact.agent,
             run=fact.run,
-            single=True,
         )
     )
 
@@ -333,6 +367,11 @@ def _is_earlier(new: Fact, old: Fact) -> bool:
     if new.valid_from is None or old.valid_from is None:
         return new.valid_from is None
     return new.valid_from < old.valid_from
+
+
+def _first_end(*moments: datetime | None) -> datetime | None:
+    """The earliest of the known ends; None if there is none."""
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any
+from uuid import UUID
 
 from language.storable import is_storable, storable_time
 from palace.errors import BadFilter
@@ -67,6 +68,15 @@ def text(field: str, value: object, *, empty_for_none: bool = False) -> str:
             "and none that cannot be stored (NUL or a lone surrogate)."
         )
     return value
+
+
+def identifier(field: str, value: str) -> UUID:
+    try:
+        return UUID(value)
+    except ValueError:
+        raise BadFilter(
+            f"{quoted(field)} is compared with the id of a memory, not with {quoted(value)}."
+        ) from None
 
 
 def number(field: str, value: object) -> int | float:

@@ -7,7 +7,7 @@ so `ne` and NOT hold for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Any
@@ -30,7 +30,7 @@ from django.db.models import (
 )
 from django.db.models.expressions import Combinable
 from django.db.models.fields.json import DataContains
-from django.db.models.functions import Cast, Coalesce, Lower
+from django.db.models.functions import MD5, Cast, Coalesce, Lower
 
 from palace.errors import BadFilter
 from palace.knowledge.facts import filter_values as values
@@ -67,7 +67,10 @@ _TEXTS = {
     "run_id": "run",
 }
 _TIMES = ("created_at", "updated_at", "valid_from", "valid_to")
-FIELDS = (*_TEXTS, *_TIMES, "confidence", "tags")
+_IDS = ("id", "hash")
+FIELDS = (*_IDS, *_TEXTS, *_TIMES, "confidence", "tags")
+# Callers often give their memories a category. Where they did, theirs counts and not ours.
+_CATEGORY = "category"
 OF_METADATA = "metadata."
 
 _JOINS = {"AND": and_, "OR": or_}
@@ -132,18 +135,36 @@ def _compared(field: str, operator: str, value: object) -> Q:
     if operator == "in":
         alternatives = [_compared(field, "eq", one) for one in values.several(field, value)]
         return reduce(or_, alternatives, _NOTHING)
+    return _reader_of(field)(field, operator, value)
+
+
+def _reader_of(field: str) -> Callable[[str, str, object], Q]:
+    if field in _IDS:
+        return _id
+    if field == _CATEGORY:
+        return _category
     if field in _TEXTS:
-        return _text(field, operator, value)
+        return _text
     if field in _TIMES:
-        return _time(field, operator, value)
-    if field == "confidence":
-        return _number(field, operator, value)
-    if field == "tags":
-        return _tags(operator, value)
-    return _metadata(field, operator, value)
+        return _time
+    return {"confidence": _number, "tags": _tags}.get(field, _metadata)
 
 
 _NOTHING = Q(pk__in=[])
+
+
+def _category(field: str, operator: str, value: object) -> Q:
+    built_in, given = _text(field, operator, value), Q(metadata__has_key=field)
+    return given & _metadata(field, operator, value) | ~given & built_in
+
+
+def _id(field: str, operator: str, value: object) -> Q:
+    """Of the memory, or of its text: MD5 in hexadecimal."""
+    values.refuse(field, operator, (*_ORDER, *_WITHIN), "is an id")
+    wanted = values.text(field, value)
+    if field == "hash":
+        return _holds(lookups.Exact(MD5(F("text")), Value(wanted.lower())))
+    return Q(memory=values.identifier(field, wanted))
 
 
 def _text(field: str, operator: str, value: object) -> Q:
@@ -178,10 +199,10 @@ def _moment_of(field: str) -> Combinable:
     return Subquery(first.values("first"))
 
 
-def _tags(operator: str, value: object) -> Q:
+def _tags(field: str, operator: str, value: object) -> Q:
     """`eq` and `contains` both ask whether it has the tag, `icontains` in upper or lower case."""
-    values.refuse("tags", operator, _ORDER, "is a list of words")
-    word = values.text("tags", value)
+    values.refuse(field, operator, _ORDER, "is a list of words")
+    word = values.text(field, value)
     if operator != "icontains":
         return Q(tags__contains=[word])
     as_json = Func(F("tags"), function="to_jsonb", output_field=JSONField())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -75,17 +75,23 @@ def grouped_by_options(
     """Split drawers, in order, into stretches with the same scope and options.
 
     Args:
-        default: The scope of drawers without stored options.
+        default: The scope of drawers without stored options; their agent stays theirs.
     """
     rows = Telling.objects.filter(palace=palace, drawer__in=[drawer.pk for drawer in drawers])
     stored = {row.drawer_id: _read(row) for row in rows}
-    plain = default, DEFAULT_OPTIONS
-    for (scope, options), stretch in groupby(drawers, lambda one: stored.get(one.pk, plain)):
+
+    def options_of(drawer: Drawer) -> ScopedOptions:
+        plain = replace(default, agent=drawer.agent), DEFAULT_OPTIONS
+        return stored.get(drawer.pk, plain)
+
+    for (scope, options), stretch in groupby(drawers, options_of):
         yield scope, options, list(stretch)
 
 
 def have_options(palace: Palace, drawers: Sequence[Drawer]) -> bool:
-    """Whether any of the drawers has stored options."""
+    """Whether any of the drawers has stored options, or belongs to an agent."""
+    if any(drawer.agent for drawer in drawers):
+        return True
     keys = [drawer.pk for drawer in drawers]
     return Telling.objects.filter(palace=palace, drawer__in=keys).exists()
 

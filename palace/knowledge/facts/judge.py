@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel, Field
+from django.db.models import Exists, OuterRef
+from pydantic import BaseModel
 
 from language.english.fact_prompt import quoted
 from language.english.judging.object_kinds import checked
@@ -19,7 +20,7 @@ from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions, Scope
 from palace.knowledge.facts.model_calls import ask
 from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
-from palace.models import EmbeddingSpace, Entity, Fact, FactQuerySet, Palace
+from palace.models import EmbeddingSpace, Entity, Evidence, Fact, FactQuerySet, Palace
 from palace.storage.indexing.fact_vectors import Vector, nearest
 
 # Known facts per candidate that the model sees, at most.
@@ -46,7 +47,10 @@ place.
 # Known facts per candidate: the closest by meaning, and those about its subject.
 CLOSEST = 5
 OF_SUBJECT = 200
+BY_RULES = "Facts were judged without the language model."
 _TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
+# A conversation's source and id.
+Conversation = tuple[str, str]
 
 
 class Judge:
@@ -66,7 +70,15 @@ class Judge:
         scope: Scope,
         endpoint: Endpoint | None,
         options: ExtractionOptions = DEFAULT_OPTIONS,
+        *,
+        conversation: Conversation | None = None,
     ) -> None:
+        """
+        Args:
+            conversation: The conversation of the candidates; a pronoun means a person of whom it
+                has spoken.
+        """
+        self.conversation = conversation
         self.notes: list[str] = []
         self.palace, self.space = palace, space
         self.scope, self._endpoint, self.options = scope, endpoint, options
@@ -95,8 +107,10 @@ class Judge:
                 prompt=self.options.judging_prompt,
             )
         except LLMError as error:
-            self.notes.append(f"Facts were judged without the language model. {error}")
+            self.notes.append(f"{BY_RULES} {error}")
             return
+        if any(facts and one is None for facts, one in zip(known, judgements, strict=True)):
+            self.notes.append(f"{BY_RULES} {self._endpoint} did not judge all of them.")
         for candidate, facts, judgement in zip(candidates, known, judgements, strict=True):
             if judgement is not None:
                 self._ahead[candidate] = _keys(facts), judgement
@@ -104,7 +118,7 @@ class Judge:
     def judge(self, candidate: Candidate, vector: Vector | None) -> Decision:
         """Judge a candidate; call it in the transaction that writes the decision."""
         if has_pronoun_subject(candidate):
-            resolved = resolve_pronoun(candidate, self._latest())
+            resolved = resolve_pronoun(candidate, self._nearby(), self._latest())
             if resolved is None:
                 why = "it is not known who that is"
                 return Decision(Judgement(Verdict.NONE, candidate, why=why))
@@ -125,8 +139,18 @@ class Judge:
 
     def _latest(self) -> Sequence[KnownFact]:
         """Active facts, latest first."""
-        latest = self._facts().order_by("-recorded_at", "-pk")[:OF_SUBJECT]
-        return [known_fact_of(fact) for fact in _said_last_first(latest)]
+        return _latest_first(self._facts())
+
+    def _nearby(self) -> Sequence[KnownFact]:
+        """Active facts that rest on messages of this conversation, latest first."""
+        if self.conversation is None:
+            return []
+        source, name = self.conversation
+        words = Evidence.objects.filter(palace=self.palace, fact=OuterRef("pk"))
+        here = words.filter(
+            drawer__palace=self.palace, drawer__source=source, drawer__conversation=name
+        )
+        return _latest_first(self._facts().filter(Exists(here)))
 
     def _is_tool(self, name: str) -> bool:
         """Whether the palace has entities of that name, all of them things or projects."""
@@ -158,6 +182,11 @@ class Judge:
         )
 
 
+def _latest_first(facts: FactQuerySet) -> list[KnownFact]:
+    latest = facts.order_by("-recorded_at", "-pk")[:OF_SUBJECT]
+    return [known_fact_of(fact) for fact in _said_last_first(latest)]
+
+
 def _said_last_first(facts: Iterable[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: (fact.said_order, fact.pk or 0), reverse=True)
 
@@ -178,7 +207,8 @@ class JudgementAnswer(BaseModel):
 class JudgementsAnswer(BaseModel):
     """What becomes of each new statement."""
 
-    judgements: list[JudgementAnswer] = Field(default_factory=list)
+    # Required: an answer in another form must not pass for one without judgements.
+    judgements: list[JudgementAnswer]
 
 
 def judge_with_model(

@@ -26,6 +26,7 @@ from palace.knowledge.facts.fact_writer import (
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.replay_board import Board
 from palace.knowledge.facts.statement_replay import replayed, written_otherwise
+from palace.knowledge.facts.supersession import append_to_chain, follow_versions
 from palace.models import (
     DrawerQuerySet,
     EmbeddingSpace,
@@ -168,8 +169,18 @@ class Reconciled:
         for row, fact in pairs:
             if row.pk not in self._is:
                 self._open(row, fact)
+        self._link(pairs)
         self._add_words()
         self._note_closings()
+
+    def _link(self, pairs: Sequence[tuple[Fact, Fact | None]]) -> None:
+        """Make each replaced row reachable from the row that took its place."""
+        for row, version in pairs:
+            stored = self._is[row.pk]
+            if version is not None and version.pk != stored.pk:
+                append_to_chain(self._palace, stored, version)
+            if row.supersedes is not None:
+                append_to_chain(self._palace, stored, self._is[row.supersedes.pk])
 
     def _paired(self) -> list[tuple[Fact, Fact | None]]:
         """Each row of the board, with the stored row that it matches or replaces."""
@@ -293,6 +304,7 @@ class Reconciled:
         elif (vector := self._board.vector_of(new.text)) is not None:
             store(self._palace, self._space, {new.pk: vector})
         self._note_opening(row, new, version)
+        follow_versions(self._palace, new)
 
     def _before(self, row: Fact, version: Fact | None) -> Fact | None:
         """The row it replaces: a previous version of itself, or the fact it ends."""

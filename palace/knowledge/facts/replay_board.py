@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,7 @@ from language.facts import KnownFact
 from palace.knowledge.facts.fact_writer import Remembered
 from palace.knowledge.facts.judge import CLOSEST
 from palace.knowledge.facts.row_conversion import known_fact_of
+from palace.knowledge.facts.supersession import link_between
 from palace.models import Fact
 from palace.storage.indexing.fact_vectors import Vector
 
@@ -59,6 +60,12 @@ class Board:
         change(self._active, row.pk)
         change(self._about[row.subject.slug], row.pk)
 
+    def append_to_chain(self, row: Fact, replaced: Fact) -> None:
+        """Make a replaced row reachable from the row that took its place."""
+        link = link_between(_chain(row), _chain(replaced))
+        if link is not None:
+            self.rows[link - 1].supersedes = replaced
+
     def add_said(self, row: Fact, statements: Iterable[int]) -> None:
         """Record that statements opened, repeated or refined a row."""
         for statement in statements:
@@ -68,6 +75,10 @@ class Board:
     def said_by(self, statement: int | None) -> list[Fact]:
         """The rows that a statement opened, repeated or refined, in order."""
         return [self.rows[key - 1] for key in sorted(self._saying.get(statement or 0, ()))]
+
+    def rests_on(self, row: Fact, drawers: Collection[int]) -> bool:
+        """Whether the evidence of a row is in one of these drawers, given by key."""
+        return any(drawer in drawers for drawer, _start, _end in self.words.get(row.pk, ()))
 
     def active(self) -> Iterator[Fact]:
         """Active rows, latest statement first."""
@@ -115,6 +126,15 @@ class VectorTable:
         cosines = (self._array[: self._count] @ vector)[places]
         best = np.argsort(-cosines, kind="stable")[:CLOSEST]
         return [(int(places[at]) + 1, float(cosines[at])) for at in best]
+
+
+def _chain(row: Fact) -> list[int]:
+    keys: dict[int, None] = {}
+    at: Fact | None = row
+    while at is not None and at.pk not in keys:
+        keys[at.pk] = None
+        at = at.supersedes
+    return list(keys)
 
 
 def _insert(keys: list[int], key: int) -> None:

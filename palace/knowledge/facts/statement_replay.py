@@ -19,7 +19,7 @@ from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
 from palace.knowledge.facts.fact_writer import Writer, close
 from palace.knowledge.facts.ingestion_options import Scope
-from palace.knowledge.facts.judge import OF_SUBJECT, Judge
+from palace.knowledge.facts.judge import OF_SUBJECT, Conversation, Judge
 from palace.knowledge.facts.replay_board import Board
 from palace.knowledge.facts.row_conversion import (
     KnownRows,
@@ -134,10 +134,14 @@ def _opening(board: Board, fact: Fact) -> Callable[[], None]:
         row.recorded_at = _entering(fact)[0]  # Its place among the others.
         if row.retired_at is not None:
             row.retired_at, row.fate, row.valid_to, row.closed_by = None, Fact.Fate.NONE, None, None
-        for rival in _single_rivals(board, row):
+        row.supersedes = None  # The board's rows supersede rows of the board.
+        rivals = _single_rivals(board, row)
+        for rival in rivals:
             close(rival, Fact.Fate.SUPERSEDED, fact.recorded_at, ended_at=row.valid_from)
             board.update_index(rival)
         board.put(row)
+        for rival in rivals:
+            board.append_to_chain(row, rival)
         board.stored[row.pk] = fact
 
     return run
@@ -174,7 +178,7 @@ def _single_rivals(board: Board, fact: Fact) -> list[Fact]:
         return []
     key = attrgetter("subject_id", "predicate", "aspect")
     about = board.active_about(fact.subject.slug)
-    return [row for row in about if row.single and key(row) == key(fact)]
+    return [row for row in about if key(row) == key(fact)]
 
 
 class _Player:
@@ -192,6 +196,15 @@ class _Player:
         self._placed, self._texts = stored.placed, texts
         self._entities: dict[tuple[str, str], Entity] = {}
         self._tools: dict[str, bool] = {}
+        self._conversations: dict[Conversation, frozenset[int]] = {}
+
+    def drawers_of(self, drawer: Drawer) -> frozenset[int]:
+        """Keys of all drawers of this drawer's conversation."""
+        key = drawer.source, drawer.conversation
+        if key not in self._conversations:
+            rows = Drawer.objects.within(self._palace).filter(source=key[0], conversation=key[1])
+            self._conversations[key] = frozenset(rows.values_list("pk", flat=True))
+        return self._conversations[key]
 
     def play(self, statement: Statement, candidate: Candidate) -> None:
         scope = Scope(statement.by, statement.agent, statement.run, statement.metadata)
@@ -222,7 +235,9 @@ class _BoardJudge(Judge):
     """Judges beside the rows on the board."""
 
     def __init__(self, player: _Player, statement: Statement, scope: Scope) -> None:
-        super().__init__(player._palace, player._space, scope, None)
+        drawer = statement.drawer
+        conversation = drawer.source, drawer.conversation
+        super().__init__(player._palace, player._space, scope, None, conversation=conversation)
         self._player, self._board, self._statement = player, player._board, statement
 
     def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
@@ -231,6 +246,11 @@ class _BoardJudge(Judge):
     def _latest(self) -> Sequence[KnownFact]:
         rows = islice(self._board.active(), OF_SUBJECT)
         return [self._board.known_fact(row) for row in rows]
+
+    def _nearby(self) -> Sequence[KnownFact]:
+        here = self._player.drawers_of(self._statement.drawer)
+        rows = (row for row in self._board.active() if self._board.rests_on(row, here))
+        return [self._board.known_fact(row) for row in islice(rows, OF_SUBJECT)]
 
     def _known_rows(self, candidate: Candidate, vector: Vector | None) -> KnownRows:
         found = {row.pk: (row, cosine) for row, cosine in self._board.closest(vector)}
@@ -273,6 +293,10 @@ class _BoardWriter(Writer):
 
     def _rivals(self, fact: Fact) -> Sequence[Fact]:
         return _single_rivals(self._board, fact)
+
+    def _append_to_chain(self, fact: Fact, replaced: Sequence[Fact]) -> None:
+        for each in replaced:
+            self._board.append_to_chain(fact, each)
 
     def _open(self, fact: Fact, words: Sequence[Words], vector: Vector | None) -> None:
         self._board.put(fact)

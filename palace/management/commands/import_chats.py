@@ -171,8 +171,14 @@ class Command(PalaceCommand):
             while job.status == ImportJob.Status.RUNNING:
                 signals.check()
                 before = job.spool_offset
-                import_jobs.run_slice(job, seconds=SLICE_S, is_interrupted=lambda: signals.is_asked)
-                move(bar, accounted_for(job))
+                import_jobs.run_slice(
+                    job,
+                    seconds=SLICE_S,
+                    is_interrupted=lambda: signals.is_asked,
+                    on_progress=lambda progress: show_restore(bar, progress),
+                )
+                if not import_jobs.is_whole(job):
+                    move(bar, accounted_for(job))
                 if job.status == ImportJob.Status.RUNNING and job.spool_offset == before:
                     time.sleep(SLICE_S)
         if postings.needs_compaction(job.palace):
@@ -215,6 +221,15 @@ def _how_far(job: ImportJob) -> str:
 def accounted_for(job: ImportJob) -> int:
     receipt = import_jobs.receipt(job)
     return int(receipt["in"] - receipt["waiting"])
+
+
+def show_restore(bar: tqdm[Any], progress: import_jobs.RestoreProgress) -> None:
+    """Show a phase of a restore: each has its own number of rows."""
+    if bar.total != progress.total or progress.done < bar.n:
+        bar.reset(progress.total)
+        bar.unit = "row"
+    bar.set_description_str(progress.title, refresh=False)
+    move(bar, progress.done)
 
 
 def move(bar: tqdm[Any], position: int) -> None:

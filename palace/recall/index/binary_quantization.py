@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from palace.models.packed import unpack
 from palace.recall.index.palace_index import BinaryCodes, PalaceIndex
-from palace.recall.raw_sql import array_literal, decode_array, fetch_rows, isin_sorted, union
+from palace.recall.raw_sql import (
+    NO_KEYS,
+    array_literal,
+    decode_array,
+    fetch_rows,
+    isin_sorted,
+    union,
+)
 from palace.storage.indexing.postings import EVERY
 
 Ids = npt.NDArray[np.int64]
@@ -60,6 +67,7 @@ def closest_by_bits(
     without_trash: bool,
     period: tuple[datetime, datetime] | None = None,
     only: Ids | None = None,
+    without: Ids = NO_KEYS,
 ) -> Ids:
     """Drawers of the passages that are closest by Hamming distance.
 
@@ -67,9 +75,10 @@ def closest_by_bits(
         without_trash: Whether to filter trashed drawers.
         period: Only drawers said from the first moment on and before the second.
         only: Keys of the drawers to choose from, ascending; None: all.
+        without: Keys of drawers to leave out, ascending.
     """
     if vector_query.index:
-        return _closest_in_memory(vector_query.index, vector_query.codes, period, only)
+        return _closest_in_memory(vector_query.index, vector_query.codes, period, only, without)
     condition: str = "true"
     parameters: list[object] = []
     if period:
@@ -83,6 +92,9 @@ def closest_by_bits(
     if only is not None:
         condition += " AND drawer_id = ANY(%s::bigint[])"
         parameters.append(array_literal(only))
+    if len(without):
+        condition += " AND drawer_id <> ALL(%s::bigint[])"
+        parameters.append(array_literal(without))
     [(keys,)] = fetch_rows(
         _BY_BITS.format(condition=condition),
         [
@@ -101,6 +113,7 @@ def _closest_in_memory(
     codes: BinaryCodes,
     period: tuple[datetime, datetime] | None,
     only: Ids | None,
+    without: Ids,
 ) -> Ids:
     owners, kept = index.arrays.passages >> 16, index.arrays.codes
     if period:
@@ -109,6 +122,9 @@ def _closest_in_memory(
         owners, kept = owners[within], kept[within]
     if only is not None:
         within = isin_sorted(owners, only)
+        owners, kept = owners[within], kept[within]
+    if len(without):
+        within = ~isin_sorted(owners, without)
         owners, kept = owners[within], kept[within]
     if len(owners) > CLOSE_BY_BITS:
         differing = np.zeros(len(owners), dtype=np.uint16)

@@ -1,8 +1,8 @@
-"""Episode vectors: embedded summaries in the active space, searched within one palace."""
+"""Episode vectors: embedded summaries in the active space, searched by meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -95,19 +95,25 @@ def _fill(space: EmbeddingSpace, episodes: Sequence[Episode]) -> int:
 
 
 def nearest(
-    palace: Palace, space: EmbeddingSpace, vector: Vector, among: EpisodeQuerySet, *, limit: int
+    palaces: Collection[Palace],
+    space: EmbeddingSpace,
+    vector: Vector,
+    among: EpisodeQuerySet,
+    *,
+    limit: int,
 ) -> list[tuple[Episode, float]]:
-    """The palace's episodes with the closest summaries, best first, each with its cosine."""
+    """The palaces' episodes with the closest summaries, best first, each with its cosine."""
+    among = among.filter(palace__in=palaces)
     rows = (
         EpisodeVector.objects.filter(
-            palace=palace, space=space, episode__in=among.within(palace).order_by().values("pk")
+            palace__in=palaces, space=space, episode__in=among.order_by().values("pk")
         )
         .annotate(closeness=MaxInnerProduct("embedding", HalfVector(vector)))
         .order_by("closeness", "episode_id")
         .values_list("episode_id", "closeness")[:limit]
     )
     cosines = {key: -closeness for key, closeness in rows}
-    found = Episode.objects.within(palace).in_bulk(list(cosines))
+    found = among.select_related("palace").in_bulk(list(cosines))
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
 
 

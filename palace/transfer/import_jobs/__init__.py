@@ -14,11 +14,14 @@ from palace.transfer.import_jobs.job_state import (
     start,
 )
 from palace.transfer.import_jobs.preparation import preview, preview_apart
+from palace.transfer.import_jobs.restore_progress import RestoreProgress
+from palace.transfer.import_jobs.restore_progress import read as restore_progress
 from palace.transfer.import_jobs.slices import run_slice
 from palace.transfer.import_jobs.spools import remove_orphans
 from palace.transfer.import_jobs.whole_palace import is_loci_export, is_whole, whole_in_words
 
 __all__ = [
+    "RestoreProgress",
     "discard",
     "filed_by",
     "is_loci_export",
@@ -29,6 +32,7 @@ __all__ = [
     "preview_apart",
     "receipt",
     "remove_orphans",
+    "restore_progress",
     "run_slice",
     "standing_still",
     "start",

@@ -22,6 +22,7 @@ from palace.pipeline import mine_rooms
 from palace.storage import file_transcript
 from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
+from palace.transfer.import_jobs.restore_progress import OnProgress, RestoreProgress, report
 from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.import_jobs.whole_palace import is_whole, make_findable, put_back
 from palace.transfer.importers.conversation import Conversation, conversation_from_line
@@ -30,12 +31,17 @@ logger = logging.getLogger(__name__)
 
 
 def run_slice(
-    job: ImportJob, *, seconds: float = 10, is_interrupted: Callable[[], bool] | None = None
+    job: ImportJob,
+    *,
+    seconds: float = 10,
+    is_interrupted: Callable[[], bool] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> bool:
     """File and mine conversations of a running job for about that long, at least one.
 
     Args:
         is_interrupted: Called after each conversation; if true, the slice ends.
+        on_progress: Called with the progress of a restore, which the job's page shows as well.
 
     Returns whether the caller is done: the job no longer runs, or another
     process is running it. Updates `job`'s figures.
@@ -54,7 +60,7 @@ def run_slice(
             return True
         save(job, progress_at=timezone.now())
         try:
-            return (_run_whole if is_whole(job) else _run)(job, is_over)
+            return _run_whole(job, is_over, on_progress) if is_whole(job) else _run(job, is_over)
         except (BadImport, QuotaExceeded) as error:
             _fail(job, str(error))
         except Overtaken:
@@ -85,11 +91,17 @@ def _run(job: ImportJob, is_over: Callable[[], bool]) -> bool:
     return True
 
 
-def _run_whole(job: ImportJob, is_over: Callable[[], bool]) -> bool:
+def _run_whole(job: ImportJob, is_over: Callable[[], bool], on_progress: OnProgress | None) -> bool:
     """`_run` for restoring a palace: mined rooms only need indexing."""
+
+    def show(progress: RestoreProgress) -> None:
+        report(job, progress)
+        if on_progress:
+            on_progress(progress)
+
     if not job.spool_offset:
-        put_back(job)
-    if not make_findable(job.palace, is_over):
+        put_back(job, show)
+    if not make_findable(job, is_over, show):
         return False
     _mine_what_is_left(job)
     _finish(job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ from django.db import transaction
 from palace.errors import BadImport
 from palace.mining.placement import placed
 from palace.mining.rooms import index_rooms
-from palace.models import ImportJob, Palace, Room
+from palace.models import EpisodeVector, FactVector, ImportJob, Room
 from palace.storage import check_quota
 from palace.storage.indexing import episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space
 from palace.transfer.import_jobs.job_state import move_on
+from palace.transfer.import_jobs.restore_progress import OnProgress, Phase, RestoreProgress
 from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.importers import loci
 from palace.transfer.importers.conversation import as_time
@@ -109,8 +110,11 @@ def whole_in_words(job: ImportJob) -> list[str]:
     ]
 
 
-def put_back(job: ImportJob) -> None:
+def put_back(job: ImportJob, show: OnProgress) -> None:
     """Write everything, and record that it was, both or neither.
+
+    Args:
+        show: Receives the progress.
 
     Raises:
         BadImport: the palace is no longer empty, or a record is invalid.
@@ -118,7 +122,7 @@ def put_back(job: ImportJob) -> None:
         Overtaken: the job was paused or discarded meanwhile.
     """
     with transaction.atomic():
-        restore(job.palace, lambda: _records(job))
+        restore(job.palace, lambda: _records(job), _counting(job, show))
         check_quota(job.palace, ())
         move_on(
             job,
@@ -128,22 +132,52 @@ def put_back(job: ImportJob) -> None:
         )
 
 
-def make_findable(palace: Palace, is_over: Callable[[], bool]) -> bool:
+def _counting(job: ImportJob, show: OnProgress) -> Callable[[str, int], None]:
+    """For `restore`: shows how many records are written, in all."""
+    whole: Mapping[str, int] = job.preview["whole"]
+    done, total = 0, sum(whole.values())
+
+    def count(file: str, number: int) -> None:
+        nonlocal done
+        if file in whole:  # The palace's own record is not counted.
+            done += number
+            show(RestoreProgress(Phase.WRITING, done, total, file))
+
+    return count
+
+
+def make_findable(job: ImportJob, is_over: Callable[[], bool], show: OnProgress) -> bool:
     """Index restored drawers and embed facts; False when the slice is over.
 
     If the embedder fails, the periodic task does the rest.
+
+    Args:
+        show: Receives the progress.
     """
+    palace, messages = job.palace, job.messages_total
     rooms = Room.objects.select_related("palace", "wing")
     keys = list(placed(palace).order_by("room").values_list("room", flat=True).distinct())
     for first in range(0, len(keys), ROOMS):
+        show(RestoreProgress(Phase.INDEXING, messages - placed(palace).count(), messages))
         index_rooms(list(rooms.filter(pk__in=keys[first : first + ROOMS])))
         if is_over():
             return False
-    space = active_space()
-    while fact_vectors.fill_batch(space) or episode_vectors.fill_batch(space):
+    return _embed(job, is_over, show)
+
+
+def _embed(job: ImportJob, is_over: Callable[[], bool], show: OnProgress) -> bool:
+    space, whole = active_space(), job.preview["whole"]
+    total = whole.get("facts", 0) + whole.get("episodes", 0)
+    vectors = [
+        kind._default_manager.filter(palace=job.palace_id, space=space)
+        for kind in (FactVector, EpisodeVector)
+    ]
+    while True:
+        show(RestoreProgress(Phase.EMBEDDING, sum(each.count() for each in vectors), total))
+        if not (fact_vectors.fill_batch(space) or episode_vectors.fill_batch(space)):
+            return True
         if is_over():
             return False
-    return True
 
 
 def _records(job: ImportJob) -> Iterator[Record]:

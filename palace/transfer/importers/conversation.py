@@ -77,6 +77,7 @@ class Gatherer:
         said_at: datetime,
         speaker: object = "",
         metadata: Mapping[str, Any] | None = None,
+        only_for: str = "",
     ) -> None:
         """Add one message verbatim, or count it as skipped."""
         known_role = as_role(role)
@@ -92,7 +93,9 @@ class Gatherer:
             name = self._free_id(external_id)
             self._texts[name] = text
             kept_with = storable_json(metadata) if metadata else None
-            self.turns.append(Turn(name, known_role, text, said_at, label(speaker), kept_with))
+            self.turns.append(
+                Turn(name, known_role, text, said_at, label(speaker), kept_with, only_for)
+            )
 
     def take_turns(self) -> tuple[Turn, ...]:
         """The turns since the last call: one transcript's."""
@@ -244,7 +247,7 @@ def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
         "turns": [
             (
                 *(turn.external_id, turn.role, turn.text),
-                *(turn.said_at.isoformat(), turn.speaker, turn.metadata),
+                *(turn.said_at.isoformat(), turn.speaker, turn.metadata, turn.only_for),
             )
             for turn in transcript.turns
         ],
@@ -253,8 +256,8 @@ def _transcript_fields(transcript: Transcript) -> dict[str, Any]:
 
 def _transcript(fields: dict[str, Any]) -> Transcript:
     turns = tuple(
-        Turn(external_id, role, text, datetime.fromisoformat(said_at), speaker, *metadata)
-        # Spools of earlier versions have no metadata.
-        for external_id, role, text, said_at, speaker, *metadata in fields["turns"]
+        Turn(external_id, role, text, datetime.fromisoformat(said_at), speaker, *more)
+        # Spools of earlier versions have no metadata, or no agent.
+        for external_id, role, text, said_at, speaker, *more in fields["turns"]
     )
     return Transcript(fields["source"], fields["id"], fields["title"], turns, fields["agent"])

@@ -12,7 +12,7 @@ from typing import Any
 from palace.errors import BadImport
 from palace.transfer.importers import chatgpt, claude, files, gemini, loci, markdown, plain, slack
 from palace.transfer.importers.conversation import Conversation
-from palace.transfer.importers.json_stream import first_character, line_items, list_items
+from palace.transfer.importers.json_stream import first_character, is_text, line_items, list_items
 from palace.transfer.importers.loci import is_loci
 
 # The most leading conversations without messages before detection gives up.
@@ -132,7 +132,8 @@ def _format_of(part: files.Part) -> Format | None:
                 f"{part.name} is a web page; give the conversations.json that came with it. "
                 "Of Gemini, export My Activity again and choose JSON."
             )
-    raise BadImport(f"{part.name} is no export we know: it is not JSON. {_WHAT_WE_READ}")
+    what = "not JSON" if is_text(part) else "not text, but a picture or another binary file"
+    raise BadImport(f"{part.name} is no export we know: it is {what}. {_WHAT_WE_READ}")
 
 
 def _format_of_list(part: files.Part) -> Format | None:

@@ -40,6 +40,16 @@ def first_character(part: Part) -> str:
     return head.lstrip()[:1].decode("latin-1")
 
 
+def is_text(part: Part) -> bool:
+    """Whether the file begins as text in UTF-8 does, without reading on."""
+    head = part.stream.peek(CHUNK)[:CHUNK]
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in head
+
+
 def list_items(part: Part, *, chunk: int = CHUNK, largest: int = LARGEST_ITEM) -> Iterator[Any]:
     """The items of a JSON list, one at a time.
 

@@ -170,6 +170,7 @@ def _add(gatherer: Gatherer, drawer: dict[str, Any], latest: datetime) -> None:
         as_time(drawer.get("said_at")) or latest,
         drawer.get("speaker"),
         as_mapping(drawer.get("metadata")),
+        as_id(drawer.get("agent")) or "",
     )
 
 

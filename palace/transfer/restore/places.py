@@ -16,8 +16,8 @@ from palace.transfer.restore.record_fields import Fields, RestoredKeys, as_json
 
 DRAWER = (
     *("palace_id", "uuid", "room_id", "closet_id", "number", "source", "conversation"),
-    *("external_id", "position", "role", "speaker", "text", "said_at", "metadata", "tags"),
-    *("preference", "terms", "filed_at", "facts_read_at", "trashed_at"),
+    *("external_id", "position", "role", "speaker", "agent", "text", "said_at"),
+    *("metadata", "tags", "preference", "terms", "filed_at", "facts_read_at", "trashed_at"),
 )
 MENTION = ("palace_id", "entity_id", "drawer_id", "start", "end")
 INGESTION = (
@@ -114,6 +114,8 @@ def _drawer(placed: RestoredKeys, each: Fields) -> tuple[object, ...]:
         *(placed.closet(each) if was_mined else None, each.count("number")),
         *each.message(),
         *(each.count("position"), each.one_of("role", ROLES), each.text("speaker")),
+        # Older exports do not have it.
+        each.text_or_none("agent") or "",
         *(each.text("text"), each.time("said_at"), as_json(each.mapping_or_none("metadata"))),
         *(as_json(_tags(each)), each.share("preference"), 0, each.time("filed_at")),
         timezone.now() if each.is_so("read_for_facts") else None,

@@ -48,7 +48,11 @@ def is_empty(palace: Palace) -> bool:
     return not any(kind._default_manager.filter(palace=palace).exists() for kind in kinds)
 
 
-def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[str]:
+def restore(
+    palace: Palace,
+    records: Callable[[], Iterable[Record]],
+    on_written: Callable[[str, int], None] = lambda file, number: None,
+) -> Counter[str]:
     """Restore all records of an export; returns the number per file.
 
     Numbers and ids are retained. But if another palace of this owner has these memories, all
@@ -57,6 +61,7 @@ def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[
 
     Args:
         records: Returns an iterator over the records in order; called twice.
+        on_written: Called with a file of the export and how many more of its records are written.
 
     Raises:
         BadImport: the palace is not empty, or a record is not as Loci writes it; nothing was
@@ -75,6 +80,7 @@ def restore(palace: Palace, records: Callable[[], Iterable[Record]]) -> Counter[
             with _translate_errors(file, chunk):
                 WRITERS[file](placed, [Fields(record.fields()) for record in chunk])
             counts[file] += len(chunk)
+            on_written(file, len(chunk))
     return counts
 
 

@@ -21,6 +21,7 @@ from palace.recall.trace import (
     NO_ROOM,
     PUT_LOWER,
     RANKED_LOWER,
+    REPEATS,
     SHOWN,
     TOO_FAR,
     UNINFORMATIVE_HIT,
@@ -34,6 +35,7 @@ CUTS = {
         "Already in the conversation",
         "The model could see these already, so they were left out.",
     ),
+    REPEATS: ("The same question", "They ask what was asked here, and are no answer."),
     PUT_LOWER: (
         "Put lower by a model",
         "Their scores would have been enough; the model that puts hits in order preferred others.",

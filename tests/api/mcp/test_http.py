@@ -7,7 +7,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from palace.knowledge.episodes.episode_store import store_episode
-from palace.models import Drawer, Palace
+from palace.models import Drawer, Palace, Room
+from palace.pipeline import mine_rooms
+from palace.sdk import Memory
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
 
@@ -236,3 +238,25 @@ def test_what_is_no_request_breaks_nothing(door, owner, body):
         refused = httpx.post(door.url, content=body, headers=headers | more, timeout=60)
         assert 400 <= refused.status_code < 500
         assert "Traceback" not in refused.text
+
+
+def test_an_agent_finds_its_own_words_and_no_other_agents(door, owner):
+    palace = Palace.objects.own(owner)
+    words = "The spare key lies under the blue flowerpot."
+    Memory(owner).add(f"{words} I live in Porto.", agent_id="butler")
+    mine_rooms(list(Room.objects.within(palace)))
+
+    async def talk(client):
+        async def ask(tool, **agent):
+            asked = {"query": "Where does the spare key lie? Where does the user live?"}
+            return str(told(await client.call_tool(tool, asked | agent)))
+
+        for tool in ("recall", "search"):
+            assert words in await ask(tool)
+            assert words in await ask(tool, agent_id="butler")
+            others = await ask(tool, agent_id="cook")
+            assert "flowerpot" not in others
+            assert "Porto" not in others
+        assert "lives in Porto" in await ask("recall")
+
+    door.run(owner, talk)

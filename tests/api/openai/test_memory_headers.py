@@ -10,9 +10,11 @@ import openai
 import pytest
 
 from api.openai import exchange
-from chat.prompt import NO_MODEL
+from chat.prompt import NO_MODEL, NOTED
 from llm.models import Usage
-from palace.models import Drawer, Palace
+from palace.models import Drawer, Palace, Room
+from palace.pipeline import mine_rooms
+from palace.sdk import Memory
 from settings_app.models import MemorySettings
 from tests.api.openai.conftest import ask, assistant, kept, post, rooms, user
 from tests.browser.conftest import database_sessions
@@ -185,3 +187,23 @@ def test_without_a_model_the_palace_is_quoted(program, alice, furnished):  # noq
     assert [each.id for each in program.models.list()] == ["loci"]
     with pytest.raises(openai.NotFoundError):
         program.models.retrieve("gpt-5")
+
+
+def test_a_program_without_an_agent_gets_what_every_agent_knows(program, model, palace):
+    memory = Memory(palace.owner)
+    memory.add("The spare key lies under the blue flowerpot.", agent_id="butler")
+    memory.add("I live in Porto.", agent_id="butler")
+    mine_rooms(list(Room.objects.within(palace)))
+    ask(program, "Where does the spare key lie, and where do I live?")
+    given = sent_to(model)[0]["content"]
+    assert "blue flowerpot" in given
+    assert "- " in given.partition("Known facts:")[2]
+    assert "lives in Porto" in given
+
+
+def test_without_a_model_what_was_noted_is_acknowledged(program, alice):
+    MemorySettings.objects.create(owner=alice, provider="none")
+    text = ask(program, "I just moved to Porto.").choices[0].message.content
+    assert text == f"{NOTED}\n\n- User lives in Porto"
+    only_asked = ask(program, "I just moved to Rome.", headers={"X-Loci-Memory": "recall"})
+    assert only_asked.choices[0].message.content.startswith(NO_MODEL)

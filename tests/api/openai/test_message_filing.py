@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from api.openai.chat_request import Said, read_history
 from api.openai.message_filing import SOURCE, file_messages, find_place, keep_reply
-from chat.prompt import NO_MODEL
+from chat.prompt import NO_MODEL, NOTED
 from chat.tasks import mine_proxied
 from palace.curation.purge import Purge
 from palace.curation.trash import trash_drawers
@@ -96,8 +96,9 @@ def test_a_program_may_name_its_conversation_and_tell_only_what_is_new(palace):
     assert conversations(palace) == {"mine": ["Yes", "Fine.", "No", "Fine!", "Yes", "Fine?"]}
 
 
-def test_quotes_from_the_palace_do_not_come_back_into_it(palace):
-    tell(palace, "Hi", assistant(f"{NO_MODEL} Closest are: …"), "And?")
+@pytest.mark.parametrize("own", [f"{NO_MODEL} Closest are: …", f"{NOTED}\n\n- User is Ana"])
+def test_replies_without_a_model_do_not_come_back_into_the_palace(palace, own):
+    tell(palace, "Hi", assistant(own), "And?")
     assert list(conversations(palace).values()) == [["Hi", "And?"]]
 
 

@@ -168,7 +168,7 @@ CASES: dict[str, Case] = {
         Asked("put", f"/v1/memories/{memory(drawer)}/", {"text": "Taken over"}),
         Asked("delete", f"/v1/memories/{memory(drawer)}/"),
     ],
-    "history": lambda drawer: [Asked("get", f"/v1/memories/{memory(drawer)}/history/")],
+    "history": lambda drawer: [Asked("get", f"/v1/memories/{memory(drawer)}/history/", None, 200)],
     "reset": lambda drawer: [Asked("post", "/v1/reset/", None, 204)],
     "entities": lambda drawer: [
         Asked("get", "/v1/entities/?user_id=ada", None, 200),

@@ -9,7 +9,8 @@ import pytest
 from django.db import connection
 
 from palace.models import Drawer, Fact, Passage
-from palace.tasks import learn_facts
+from palace.pipeline import FACTS_LATER, LATER
+from palace.tasks import learn_facts, mine_room
 from tests.api.rest.conftest import client_of
 from tests.model_server import CHAT, CutOff, NotJson, Slow, Status
 
@@ -55,6 +56,56 @@ def test_a_model_that_is_slow_is_not_waited_for(program, model, settings):
     assert response.status_code == 201
     assert response.data["extraction"] == "degraded"
     assert Passage.objects.filter(drawer__uuid__in=response.data["drawers"]).exists()
+
+
+LONG = " ".join(f"The harbour log of day {n} names a ship." for n in range(20))
+
+
+def many(number, text=LONG):
+    messages = [{"role": "user", "content": f"{n}: {text}"} for n in range(number)]
+    return {**told(""), "messages": messages}
+
+
+def test_past_the_deadline_the_rest_is_queued_and_the_answer_says_so(program, settings, queued):
+    settings.TURN_DEADLINE_S = 0
+    answer = program.post("/turns", many(70))
+    assert answer.status_code == 201
+    assert answer.data["extraction"] == "degraded"
+    assert answer.data["notes"] == [LATER]
+    drawers = Drawer.objects.filter(uuid__in=answer.data["drawers"])
+    assert len(answer.data["drawers"]) == drawers.count() == 70
+    assert 0 < drawers.exclude(mined_at=None).count() < 70
+    assert queued().count("mine_room") == 1
+
+    mine_room(drawers[0].room_id)
+    learn_facts(drawers[0].palace_id)
+    assert not drawers.filter(mined_at=None).exists()
+    assert not drawers.filter(facts_read_at=None).exists()
+    assert queued().count("learn_facts") >= 1
+
+
+def test_past_the_deadline_not_even_one_long_message_is_waited_for(program, settings, queued):
+    settings.TURN_DEADLINE_S = 0
+    answer = program.post("/turns", many(1, LONG * 30))
+    assert (answer.status_code, answer.data["notes"]) == (201, [LATER])
+    assert Drawer.objects.get(uuid__in=answer.data["drawers"]).mined_at is None
+    assert "mine_room" in queued()
+
+
+def test_past_the_deadline_a_short_message_is_searchable_at_once(program, settings, queued):
+    settings.TURN_DEADLINE_S = 0
+    answer = program.post("/turns", told("I live in Lisbon."))
+    assert (answer.status_code, answer.data["notes"]) == (201, [FACTS_LATER])
+    found = program.post("/search", {"query": "where?", "user_id": "ada"})
+    assert [each["content"] for each in found.data["results"]] == ["I live in Lisbon."]
+    assert queued()[0] == "learn_facts"
+
+
+def test_within_the_deadline_nothing_waits(program, queued):
+    answer = program.post("/turns", many(70, "The boat leaks."))
+    assert (answer.status_code, answer.data["notes"]) == (201, [])
+    assert answer.data["extraction"] == "complete"
+    assert "mine_room" not in queued()
 
 
 def test_a_model_is_asked_once_for_topics_and_facts(program, model):

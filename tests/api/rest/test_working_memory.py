@@ -117,7 +117,7 @@ def test_an_episode_is_stored_and_found_by_meaning(program):
     )
     asked = {"query": "How do we travel?", **ALICE}
     [found] = good(program.post("/episodic/search", asked))["results"]
-    assert found.pop("score") > 0.5
+    assert found.pop("score") == pytest.approx((1 + found.pop("similarity")) / 2, abs=1e-6)
     assert found == stored
     for other in ({"agent_id": "coach"}, {"as_of": "2026-04-30"}, {"user_id": "bob"}):
         assert good(program.post("/episodic/search", {**asked, **other}))["results"] == []
@@ -171,3 +171,14 @@ def test_without_redis_it_is_said_to_be_away(program, settings, tmp_path):
     ):
         assert (answer.status_code, answer.data["code"]) == (503, "working_memory_away")
         assert answer.headers["Retry-After"] == "5"
+
+
+def test_a_key_that_only_writes_reads_nothing_by_writing(program, owner):
+    address = "/working-memory/talk?user_id=ada"
+    assert program.put(address, {"fields": {"plan": "secret"}, "user_id": "ada"}).status_code == 200
+    writer = client_of(owner, scopes=("write",))
+    answer = writer.put(address, {"fields": {}, "user_id": "ada"})
+    assert (answer.status_code, answer.data["fields"]) == (200, {})
+    answer = writer.put(address, {"fields": {"mood": "good"}, "user_id": "ada"})
+    assert answer.data["fields"] == {"mood": "good"}
+    assert program.get(address).data["fields"] == {"plan": "secret", "mood": "good"}

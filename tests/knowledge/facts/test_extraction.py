@@ -105,7 +105,8 @@ def test_a_model_judges_all_statements_in_one_call(palace, model):
 
 
 def test_the_same_question_is_paid_once(palace, model):
-    model.answer(facts_answer(PORTO))
+    again = {"new": 0, "verdict": "NONE", "fact": 0}
+    model.script([facts_answer(PORTO), judgements_answer(again)])
     for _ in range(2):
         remember(palace, "I live in Porto.", now=LONG_AGO)
     assert len(model.requests_to(CHAT)) == 2  # The second is the judge's.

@@ -187,6 +187,22 @@ def test_conditions_are_joined(found, filters, expected):
     assert found(filters) == expected
 
 
+def test_the_callers_own_category_counts(found, cat):
+    cat.metadata = {"category": "animals"}
+    cat.save()
+    assert found(where("category", "eq", "animals")) == CAT
+    assert found(where("category", "eq", "home/pets")) == NEITHER
+    assert found(where("category", "ne", "animals")) == PYTHON
+    assert found(where("category", "contains", "skills")) == PYTHON
+
+
+def test_a_memory_is_found_by_its_id_and_by_its_hash(found, cat, python):
+    assert found(where("id", "eq", str(cat.memory))) == CAT
+    assert found(where("id", "in", [str(cat.memory), str(python.memory)])) == BOTH
+    assert found(where("id", "ne", str(cat.memory))) == PYTHON
+    assert found(where("hash", "eq", python.hash.upper())) == PYTHON
+
+
 def test_a_memory_was_created_with_its_first_version(palace, found, cat):
     FactFactory(
         subject=cat.subject,

@@ -14,7 +14,8 @@ def resolved(now, *before):
     """The first candidate of a message, about the person that earlier messages name."""
     candidate = facts(now)[0]
     assert has_pronoun_subject(candidate)
-    return resolve_pronoun(candidate, [one.fact for one in reversed(known(*before))])
+    facts_before = [one.fact for one in reversed(known(*before))]
+    return resolve_pronoun(candidate, facts_before, facts_before)
 
 
 @pytest.mark.parametrize(
@@ -29,10 +30,18 @@ def resolved(now, *before):
         ("My brother Anton lives in Graz.", "He's moved to Rome.", "Anton lives in Rome"),
     ],
 )
-def test_the_person_of_the_last_conversation(before, now, text):
-    candidate = resolved(now, "My sister Eva lives in Ulm. My son Max is nine.", before)
+def test_the_person_whom_the_conversation_names(before, now, text):
+    elsewhere = [one.fact for one in known("My sister Eva lives in Ulm. My son Max is nine.")]
+    here = [one.fact for one in known(before)]
+    candidate = resolve_pronoun(facts(now)[0], here, [*here, *elsewhere])
     assert candidate.text == text
     assert candidate.subject.name == text.split()[0]
+
+
+def test_nobody_whom_only_another_conversation_names():
+    candidate = facts("She lives in Rome now.")[0]
+    elsewhere = [one.fact for one in known("My sister Eva lives in Ulm.")]
+    assert resolve_pronoun(candidate, [], elsewhere) is None
 
 
 @pytest.mark.parametrize(

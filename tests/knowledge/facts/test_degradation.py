@@ -1,0 +1,102 @@
+"""What a model failed at is said in the answer, and the rules step in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from language.transcripts import Transcript, Turn
+from palace.knowledge.facts.fact_learning import remember
+from palace.models import Fact
+from palace.pipeline import mine_at_once
+from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
+from tests.knowledge.facts.test_extraction import PORTO
+from tests.model_server import Status
+
+OFF_SCHEMA = [
+    '{"memories": ["User lives in Porto"]}',
+    '["User lives in Porto"]',
+    "{}",
+    "[]",
+    '{"facts": "User lives in Porto"}',
+    '{"facts": ["User lives in Porto"]}',
+    '{"facts": [{"subject": "", "predicate": "", "text": ""}]}',
+]
+
+
+def homes(palace):
+    facts = Fact.objects.within(palace).active().filter(predicate="lives_in")
+    return [fact.object for fact in facts]
+
+
+@pytest.mark.parametrize("answer", OFF_SCHEMA)
+def test_rules_read_where_the_answer_has_another_form(palace, model, answer):
+    model.answer(answer)
+    learnt = remember(palace, "I live in Porto.", now=LONG_AGO)
+    assert [line.fact.object for line in learnt] == ["Porto"]
+    assert len(learnt.notes) == 1
+    assert learnt.notes[0].startswith("Facts were found without the language model.")
+
+
+def test_an_answer_without_facts_is_complete(palace, model):
+    model.answer(facts_answer())
+    learnt = remember(palace, "I live in Porto.", now=LONG_AGO)
+    assert (list(learnt), learnt.notes) == ([], [])
+
+
+def test_facts_that_are_left_out_are_noted(palace, model):
+    model.answer(facts_answer(PORTO, PORTO | {"text": " "}))
+    learnt = remember(palace, "I live in Porto.", now=LONG_AGO)
+    assert homes(palace) == ["Porto"]
+    assert "incomplete facts" in learnt.notes[0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Status(500), "{}", judgements_answer(), judgements_answer({"new": 0, "verdict": "PERHAPS"})],
+    ids=["down", "another form", "nothing judged", "no verdict"],
+)
+def test_rules_judge_where_the_judge_fails(palace, model, answer):
+    lisbon = PORTO | {"object": "Lisbon", "text": "User lives in Lisbon", "quote": ""}
+    model.script([facts_answer(PORTO), facts_answer(lisbon), answer, answer])
+    assert remember(palace, "I live in Porto.", now=LONG_AGO).notes == []
+    learnt = remember(palace, "I live in Lisbon.")
+    assert homes(palace) == ["Lisbon"]
+    assert learnt.notes[0].startswith("Facts were judged without the language model.")
+
+
+def at_once(palace, text="I live in Porto."):
+    turn = Turn("t1", "user", text, LONG_AGO)
+    return mine_at_once(palace, Transcript("api", "one", "", (turn,)), seconds=30)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["{}", '{"memories": []}', '{"title": "Home", "topics": []}', json.dumps({"facts": [{}]})],
+)
+def test_a_turn_says_that_the_answer_was_unusable(palace, model, answer):
+    model.answer(answer)
+    done = at_once(palace)
+    assert homes(palace) == ["Porto"]
+    assert any(note.startswith("Facts were found without") for note in done.notes)
+
+
+def test_a_turn_says_that_the_judge_failed(palace, model):
+    remember(palace, "I live in Lisbon.", now=LONG_AGO.replace(year=2023))
+    window = {"title": "Home", "topics": [], "facts": [PORTO]}
+
+    def reply(request):
+        judging = "<facts>" in request.body["messages"][-1]["content"]
+        return Status(500) if judging else json.dumps(window)
+
+    model.answer(reply)
+    done = at_once(palace)
+    assert homes(palace) == ["Porto"]
+    assert any(note.startswith("Facts were judged without") for note in done.notes)
+
+
+def test_a_turn_that_a_model_read_whole_is_complete(palace, model):
+    model.answer(json.dumps({"title": "Home", "topics": [], "facts": [PORTO]}))
+    assert at_once(palace).notes == ()
+    assert homes(palace) == ["Porto"]
