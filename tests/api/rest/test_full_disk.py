@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from palace.models import Drawer, IdempotentWrite
+from palace.models import Drawer, IdempotentWrite, RecollectionTrace
 from settings_app.api_keys import ApiKey, issue
 from settings_app.models import AuditLine, MemorySettings
 from tests.api.rest.conftest import client_of
@@ -76,8 +76,12 @@ def test_nothing_that_is_noted_beside_a_write_fails_it(owner, fill_up, path):
 
 def test_reading_goes_on(owner, fill_up):
     client = client_of(owner)
-    fill_up(AuditLine, ApiKey, Drawer)
+    assert client.post("/turns", TURN).status_code == 201
+    fill_up(AuditLine, ApiKey, Drawer, RecollectionTrace)
     assert client.get("/users/ada/memories").status_code == 200
+    found = client.post("/recall", {"query": "Where does Nora live?"})
+    assert found.status_code == 200
+    assert "Lisbon" in found.data["context"]
 
 
 def test_a_response_that_cannot_be_kept_is_given_all_the_same(owner, fill_up):
