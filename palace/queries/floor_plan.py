@@ -24,9 +24,10 @@ from palace.queries.places import WingRow
 # Rooms of one floor of a wing, half of them on each side of the corridor.
 FLOOR = 24
 # Lengths in units of the drawing.
-CELL, WALL, CORRIDOR, MARGIN = 46, 44, 18, 8
+CELL, WALL, CORRIDOR, MARGIN = 52, 48, 14, 4
 HEIGHT = 2 * WALL + CORRIDOR + 2 * MARGIN
-LEAST_SIDE, UNITS_A_DRAWER = 13.0, 20.0
+# Area by drawers: a side grows with their square root, up to the wall.
+LEAST_SIDE, SIDE_A_DRAWER = 20.0, 4.0
 # A room whose last message is no older than this has the tint of that place in the list.
 AGES = (timedelta(days=30), timedelta(days=90), timedelta(days=365), timedelta(days=3 * 365))
 
@@ -210,7 +211,7 @@ def _drawn(
 def _square(room: Any, facts: int, pins: tuple[int, ...], now: datetime) -> PlanRoom:
     """Even places lie above the corridor, odd ones below it."""
     column, is_below = divmod(room.slot % FLOOR, 2)
-    side = min(max(sqrt(UNITS_A_DRAWER * room.drawer_count), LEAST_SIDE), WALL)
+    side = min(LEAST_SIDE + SIDE_A_DRAWER * sqrt(room.drawer_count - 1), WALL)
     x = MARGIN + column * CELL + (CELL - side) / 2
     y = MARGIN + WALL + CORRIDOR if is_below else MARGIN + WALL - side
     age = sum(now - room.ended_at > limit for limit in AGES)

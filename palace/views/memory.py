@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from language.analyzer import analyze
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
-from palace.queries.floor_plan import HEIGHT, floor_plan
+from palace.queries.floor_plan import CORRIDOR, HEIGHT, MARGIN, WALL, floor_plan
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.queries.signals import SIGNALS, label_of
 from palace.recall import Hit, RecallRequest, describe_move, recall
@@ -80,7 +80,7 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     if request.GET.get("view") != AS_LIST:
         pins = _pins(search["found"].hits) if "found" in search else {}
         plan = floor_plan(palace, wings, timezone.now(), pins=pins)
-        search |= {"plan": plan, "plan_height": HEIGHT}
+        search |= {"plan": plan, "plan_height": HEIGHT, "plan_corridor": (MARGIN + WALL, CORRIDOR)}
     context = {
         **search,
         "wings": wings,
