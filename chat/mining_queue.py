@@ -25,7 +25,7 @@ from llm.deadline import within
 from palace.mining.batches import WINDOW
 from palace.models import Room
 from palace.pipeline import mine_room
-from palace.storage import file_transcript
+from palace.storage import file_transcript, palace_quota
 from palace.tasks import enqueue_post_mining
 from settings_app.models import settings_of
 
@@ -135,6 +135,7 @@ def keep_waiting(conversation: Conversation) -> Kept:
 
     Raises:
         Conversation.DoesNotExist: as `remember()`.
+        QuotaExceeded: it does not fit in the palace, and was not checked when it was said.
     """
     # Deleting the conversation takes this lock too, so no drawer is filed after it.
     conversation.palace.lock()
@@ -144,7 +145,9 @@ def keep_waiting(conversation: Conversation) -> Kept:
     if not messages:
         return Kept(0, None)
     transcript = _transcript(conversation, messages)
-    room = file_transcript(conversation.palace, transcript).room
+    # A message whose place was checked, and its reply, are kept in any case.
+    accepted = not palace_quota().is_set or is_automatic(conversation.palace.owner_id)
+    room = file_transcript(conversation.palace, transcript, beyond_quota=accepted).room
     done = Message.objects.filter(
         palace=conversation.palace_id, pk__in=[message.pk for message in messages]
     )

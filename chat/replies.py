@@ -12,9 +12,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat import live, reply_writer
+from chat.mining_queue import is_automatic
 from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
 from language.storable import is_storable
+from palace.errors import QuotaExceeded
 from palace.models import Palace
+from palace.storage import check_quota, palace_quota
 
 LONGEST_TEXT = 200_000
 # Of one person: each takes a thread, and at times a connection to the database.
@@ -27,6 +30,10 @@ class ChatError(Exception):
 
 class BadText(ChatError):
     """What was written cannot be sent."""
+
+
+class NoRoom(ChatError):
+    """The palace's quota is used up."""
 
 
 class StillWriting(ChatError):
@@ -56,7 +63,7 @@ def start(palace: Palace, agent: Agent | None, text: str, *, key: uuid.UUID) -> 
         key: The message's own id. The same again gives the conversation that is there.
 
     Raises:
-        BadText, TooManyReplies, redis.RedisError: as `say()`.
+        BadText, NoRoom, TooManyReplies, redis.RedisError: as `say()`.
     """
     _check(text)
     palace.lock()
@@ -82,6 +89,7 @@ def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
 
     Raises:
         BadText: it is blank, too long, or holds what cannot be stored.
+        NoRoom: the palace, where it would be remembered, is full.
         StillWriting: the reply before is not finished.
         Conversation.DoesNotExist: it has been deleted meanwhile.
         TooManyReplies: enough of them are being written for the same person.
@@ -98,6 +106,7 @@ def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
     last = messages.current().order_by("-position").first()
     if last and last.is_writing:
         raise StillWriting
+    _check_room(conversation.palace, text)
     position = last.position + 1 if last else 0
     _add(conversation, position, uuid=key, role="user", text=text)
     return _begin(conversation, position + 1, writer)
@@ -154,6 +163,15 @@ def _begin(conversation: Conversation, position: int, writer: uuid.UUID) -> Mess
     reply = _add(conversation, position, role="assistant", status=status, writer=writer)
     transaction.on_commit(partial(reply_writer.begin, reply))
     return reply
+
+
+def _check_room(palace: Palace, text: str) -> None:
+    if not palace_quota().is_set or not is_automatic(palace.owner_id):
+        return
+    try:
+        check_quota(palace, [text])
+    except QuotaExceeded as error:
+        raise NoRoom(str(error)) from None
 
 
 def _refuse_too_many(palace_id: int) -> None:

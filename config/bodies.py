@@ -30,6 +30,7 @@ from api.openai.errors import as_openai
 from api.rest import parsing
 from api.rest.problems import Problem, as_json, problem_of
 from config.middleware import is_programs
+from palace.errors import PalaceError, StorageFull, is_disk_full
 from palace.transfer.import_jobs.spools import BESIDES_THE_FILE, largest_request
 from settings_app.pages import POLICY
 from settings_app.sessions import SessionStore
@@ -86,9 +87,13 @@ def limited(application: Application) -> Application:
         limit = _Limit(_door_of(scope), scope, receive, send)
         try:
             if await limit.is_lifted():
-                await application(scope, shortened(receive, declared), send)
+                await application(scope, shortened(receive, declared), limit.send)
             elif await limit.lets_in(declared):
                 await application(scope, limit.receive, limit.send)
+        except OSError as error:
+            # Django writes large bodies to disk.
+            if not is_disk_full(error) or not await limit.refuses(StorageFull()):
+                raise
         finally:
             await limit.finish()
 
@@ -148,6 +153,14 @@ class _Limit:
         if not self._refused and declared is not None and declared > self._door.most_bytes:
             await self._refuse(self._too_large())
         return not self._refused
+
+    async def refuses(self, error: PalaceError) -> bool:
+        """Answer with this error; False if an answer has begun already."""
+        problem = problem_of(error)
+        if problem is None or self._is_answered or self._refused:
+            return False
+        await self._refuse(problem)
+        return True
 
     async def receive(self) -> Message:
         """Make a refused request look like a disconnect to the application."""

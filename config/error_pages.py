@@ -52,14 +52,14 @@ def broken(request: HttpRequest) -> HttpResponse:
     """An unexpected error, or an unavailable service."""
     error = sys.exc_info()[1]
     problem = problem_of(error) if isinstance(error, Exception) else None
-    if problem is None or problem.status_code != 503:
+    if problem is None or problem.status_code not in (503, 507):
         problem = Problem(500, "internal_error", BROKEN)
     if is_programs(request):
         return as_json(problem)
     if problem.status_code == 500:
         return defaults.server_error(request)
     page = loader.get_template("503.html").render({"sentence": problem.detail})
-    return HttpResponse(page, status=503, headers=problem.headers)
+    return HttpResponse(page, status=problem.status_code, headers=problem.headers)
 
 
 def _large(exception: Exception) -> Problem | None:

@@ -155,6 +155,12 @@ READ_UPLOAD_S = env_number("LOCI_READ_UPLOAD_S", 300)
 if not 0 < READ_UPLOAD_S < 2**31:
     raise ImproperlyConfigured("LOCI_READ_UPLOAD_S must be a number of seconds above 0.")
 
+# The most messages, and megabytes of their text, in one palace; 0 for no limit.
+QUOTA_MESSAGES = int(env_number("LOCI_QUOTA_MESSAGES", 0))
+QUOTA_MB = env_number("LOCI_QUOTA_MB", 0)
+if QUOTA_MESSAGES < 0 or not 0 <= QUOTA_MB < 2**31:
+    raise ImproperlyConfigured("LOCI_QUOTA_MESSAGES and LOCI_QUOTA_MB must be 0 or more.")
+
 REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
 CACHES = {
     "default": {

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
+# What PostgreSQL says when its disk is full.
+_DISK_FULL = "53100"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 class PalaceError(Exception):
     """An error that the caller can correct; `code` is stable, for programs."""
@@ -79,6 +85,31 @@ class TooMuch(PalaceError):
     code = "too_much"
 
 
+class QuotaExceeded(PalaceError):
+    """The palace's quota is used up; nothing was stored."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, what: str, most: int, used: int, more: int) -> None:
+        needs = f" {more:,} more do not fit." if more else ""
+        super().__init__(
+            f"A palace on this server may hold {most:,} {what}, and this one has {used:,}.{needs} "
+            "Delete messages for good (those in the trash count), or ask who runs the server for "
+            "more."
+        )
+
+
+class StorageFull(PalaceError):
+    """A disk is full; nothing was stored."""
+
+    code = "storage_full"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server's disk is full, so nothing was stored. Send it again once there is space."
+        )
+
+
 class NamespaceFull(PalaceError):
     """The namespace is full; nothing was changed."""
 
@@ -113,3 +144,11 @@ class WorkingMemoryAway(PalaceError):
             "Working memory is unavailable at the moment (Redis, which stores it, is down or "
             "full). Try again in a moment."
         )
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether a database's or the system's error says that nothing more can be written."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    # Django's error has the driver's as its cause.
+    return getattr(error.__cause__, "sqlstate", None) == _DISK_FULL

@@ -93,13 +93,14 @@ def close(user: User, *, but: Collection[type[Model]]) -> Receipt:
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         receipt = Receipt(locked.pk, timezone.now(), rows_of([locked]))
-        keys = list(ApiKey.objects.filter(owner=locked))
+        keys, name = list(ApiKey.objects.filter(owner=locked)), locked.get_username()
         _lock(locked)
         for model, lookup in belongings():
             if model not in but and lookup != "palace__owner":
                 model._base_manager.filter(**{lookup: locked}).delete()
         _entries_about(locked).delete()
     throttling.forget_requests(keys)
+    throttling.forget_name(name)
     return receipt
 
 

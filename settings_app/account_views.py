@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
+from settings_app import throttling
 from settings_app.account_forms import (
     PasswordForm,
     SignInForm,
@@ -62,14 +63,29 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         raise Http404
     if request.user.is_authenticated:
         return redirect(settings.LOGIN_REDIRECT_URL)
+    if request.method == "POST":
+        try:
+            throttling.count_sign_up(request)
+        except throttling.TooManyAttempts as error:
+            response = _sign_up_page(request, SignUpForm(), refused=str(error))
+            return _refused(response, error.rest_s)
     form = SignUpForm(request.POST if request.method == "POST" else None)
     user = _account_made(request, form) if form.is_bound else None
     if user is not None:
         login(request, user)
         return redirect(settings.LOGIN_REDIRECT_URL)
-    status = 400 if form.is_bound else 200
-    response = render(request, "settings_app/sign_up.html", {"form": form}, status=status)
+    response = _sign_up_page(request, form)
     return _refused(response) if too_many_attempts(form) else response
+
+
+def _sign_up_page(request: HttpRequest, form: SignUpForm, *, refused: str = "") -> HttpResponse:
+    """
+    Args:
+        refused: Why the form was not read; empty if it was.
+    """
+    context = {"form": form, "refused": refused}
+    status = 400 if form.is_bound else 200
+    return render(request, "settings_app/sign_up.html", context, status=status)
 
 
 def _account_made(request: HttpRequest, form: SignUpForm) -> User | None:
@@ -162,9 +178,9 @@ def _account_page(
     return _refused(response) if refused else response
 
 
-def _refused(response: HttpResponse) -> HttpResponse:
+def _refused(response: HttpResponse, rest_s: int = REST_S) -> HttpResponse:
     response.status_code = 429
-    response.headers["Retry-After"] = str(REST_S)
+    response.headers["Retry-After"] = str(rest_s)
     return response
 
 

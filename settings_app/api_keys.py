@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import uuid
 from collections.abc import Collection
@@ -11,12 +12,14 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
-from django.db import models
+from django.db import OperationalError, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from isolation import reach
 from isolation.reach import Reach
+
+logger = logging.getLogger(__name__)
 
 STARTS_WITH = "loci_"
 # So much of a key is kept as it is, for people to tell their keys apart.
@@ -127,8 +130,14 @@ def key_of(text: str) -> ApiKey | None:
 
 def _note_use(key: ApiKey) -> None:
     now = timezone.now()
-    if key.last_used_at is None or now - key.last_used_at >= USE_NOTED_EVERY:
-        ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+    if key.last_used_at is not None and now - key.last_used_at < USE_NOTED_EVERY:
+        return
+    try:
+        with transaction.atomic():
+            ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+    except OperationalError as error:
+        # A full disk does not keep a program from reading.
+        logger.warning("The use of a key is not noted: %s", error)
 
 
 def _digest(text: str) -> str:

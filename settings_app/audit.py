@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, OperationalError, models, transaction
 from django.utils import timezone
 
 from settings_app.api_keys import ApiKey
+
+logger = logging.getLogger(__name__)
 
 KEPT_FOR = timedelta(days=90)
 _PATH_CHARS = 300
@@ -42,6 +45,9 @@ def note(key: ApiKey, *, door: str, action: str, path: str, status: int) -> None
     try:
         with transaction.atomic():
             line.save()
+    except OperationalError as error:
+        # The write is answered already, or was refused for the same reason.
+        logger.warning("A write leaves no line in the audit log: %s", error)
     except IntegrityError:
         if ApiKey.objects.filter(pk=key.pk).exists():
             raise

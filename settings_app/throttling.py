@@ -1,8 +1,9 @@
-"""Limits: how often a password may be guessed, and how many requests a key may send.
+"""Limits: how often a password may be guessed, an account made, and how much a key may ask for.
 
 Attempts to sign in are counted in the cache, in one atomic step and before the password is
-checked: of a hundred guesses at the same moment, ten are answered. Requests by key are counted in
-Redis, for all processes together.
+checked: of a hundred guesses at the same moment, ten are answered. They count for the pair of name
+and address, for the address, and for the name; of the last two, only wrong ones. Requests by key
+are counted in Redis, for all processes together; while Redis is away, each process counts its own.
 """
 
 from __future__ import annotations
@@ -25,15 +26,32 @@ from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
-from limits import RateLimitItem, parse
-from limits.storage import Storage, storage_from_string
+from limits import RateLimitItem, parse_many
+from limits.storage import MemoryStorage, Storage, storage_from_string
 from limits.strategies import MovingWindowRateLimiter
 
 from settings_app.api_keys import ApiKey
 
+# For a name from an address.
 MOST_ATTEMPTS = 10
+# Wrong ones within REST: from an address for any name, and for a name from any address.
+MOST_FROM_PLACE = 50
+MOST_FOR_NAME = 50
 REST = timedelta(minutes=15)
 REST_S = int(REST.total_seconds())
+# After a right password, wrong ones from elsewhere do not keep a name out of this address.
+FAMILIAR_FOR_S = 30 * 24 * 3600
+MOST_FAMILIAR = 20
+# Forms to make an account, from an address.
+MOST_SIGN_UPS = 30
+SIGN_UP_REST_S = 3600
+
+# What a request counts for: one, and one more for each of these.
+BYTES_A_UNIT = 256 << 10
+TOKENS_A_UNIT = 4_000
+RESULTS_A_UNIT = 100
+# What a body counts for that does not declare its length.
+UNDECLARED_BYTES = 1 << 20
 
 _SALT = "settings_app.attempts"
 # Of IPv6 a single customer is given at least this many addresses: they count as one.
@@ -51,12 +69,14 @@ class Rate:
         allowed: Whether this request may go on.
         limit: Requests in a window; `remaining` of them are left.
         reset_s: Until the oldest one that counts does so no more; in seconds, at least 1.
+        window_s: The window's length, in seconds.
     """
 
     allowed: bool
     limit: int
     remaining: int
     reset_s: int
+    window_s: int
 
     def headers(self) -> dict[str, str]:
         """RateLimit header fields as draft-ietf-httpapi-ratelimit-headers-06 has them."""
@@ -68,35 +88,78 @@ class Rate:
         return headers if self.allowed else {**headers, "Retry-After": str(self.reset_s)}
 
 
-def count_request(key: ApiKey) -> Rate | None:
-    """Count a request; None where there is no limit, or Redis is away and nobody counts."""
-    limit = allowance()
-    if limit is None:
+def cost_of(*, size: int = 0, tokens: int = 0, results: int = 0) -> int:
+    """How many requests a request counts for.
+
+    Args:
+        size: Of the body, in bytes.
+        tokens: The budget of the context.
+        results: How many are asked for.
+    """
+    more = size // BYTES_A_UNIT + tokens // TOKENS_A_UNIT + max(results - 1, 0) // RESULTS_A_UNIT
+    return 1 + more
+
+
+def cost_of_body(request: HttpRequest) -> int:
+    """How many requests a request counts for, by its size."""
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    is_known = "HTTP_TRANSFER_ENCODING" not in request.META and declared.isdecimal()
+    return cost_of(size=int(declared) if is_known else UNDECLARED_BYTES)
+
+
+def count_request(key: ApiKey, cost: int = 1) -> Rate | None:
+    """Count a request; None where there is no limit.
+
+    What costs more than a window allows counts as a whole window, so that it can be sent at all.
+    While Redis is away, or refuses to write, this process counts by itself.
+    """
+    windows = allowance()
+    if not windows:
         return None
-    limiter, name = MovingWindowRateLimiter(_storage()), str(key.uuid)
+    name = str(key.uuid)
     try:
-        allowed = limiter.hit(limit, name)
-        reset, remaining = limiter.get_window_stats(limit, name)
+        return _counted(_storage(), windows, name, cost)
     except redis.RedisError as error:
-        logger.warning("Requests are not counted, because Redis is away: %s", error)
-        return None
-    return Rate(allowed, limit.amount, remaining, max(math.ceil(reset - time.time()), 1))
+        logger.warning("Each process counts requests by itself; Redis does not count: %s", error)
+        return _counted(_own_storage(), windows, name, cost)
+
+
+def _counted(storage: Storage, windows: list[RateLimitItem], name: str, cost: int) -> Rate:
+    """Count in all windows, or in none; the rate is that of the window with the least left."""
+    limiter = MovingWindowRateLimiter(storage)
+    costs = [(window, min(cost, window.amount)) for window in windows]
+    full = [window for window, due in costs if not limiter.test(window, name, cost=due)]
+    # Others may count between the test and this.
+    full = full or [window for window, due in costs if not limiter.hit(window, name, cost=due)]
+    rates = [_rate(limiter, window, name, allowed=not full) for window in full or windows]
+    if full:
+        return max(rates, key=lambda rate: rate.reset_s)
+    return min(rates, key=lambda rate: rate.remaining)
+
+
+def _rate(
+    limiter: MovingWindowRateLimiter, window: RateLimitItem, name: str, *, allowed: bool
+) -> Rate:
+    reset, remaining = limiter.get_window_stats(window, name)
+    reset_s = max(math.ceil(reset - time.time()), 1)
+    return Rate(allowed, window.amount, remaining, reset_s, window.get_expiry())
 
 
 def forget_requests(keys: Iterable[ApiKey]) -> None:
     """Count no more for these; where Redis is away it goes by itself within the window."""
-    limit = allowance()
-    if limit is None:
-        return
+    windows = allowance()
     try:
         for key in keys:
-            MovingWindowRateLimiter(_storage()).clear(limit, str(key.uuid))
+            for window in windows:
+                MovingWindowRateLimiter(_own_storage()).clear(window, str(key.uuid))
+                MovingWindowRateLimiter(_storage()).clear(window, str(key.uuid))
     except redis.RedisError as error:
         logger.warning("Counts of requests are left, because Redis is away: %s", error)
 
 
-def allowance() -> RateLimitItem | None:
-    return parse(settings.API_RATE) if settings.API_RATE else None
+def allowance() -> list[RateLimitItem]:
+    """The limits of a key, each of a window of its own; empty for none."""
+    return parse_many(settings.API_RATE) if settings.API_RATE else []
 
 
 @functools.cache
@@ -106,14 +169,21 @@ def _storage() -> Storage:
     return cast(Storage, storage_from_string(url))
 
 
-class TooManyAttempts(Exception):
-    """The message says when to try again."""
+@functools.cache
+def _own_storage() -> Storage:
+    return MemoryStorage()
 
-    def __init__(self) -> None:
-        minutes = REST_S // 60
-        super().__init__(
-            f"There were {MOST_ATTEMPTS} wrong attempts. Wait {minutes} minutes, then try again."
-        )
+
+class TooManyAttempts(Exception):
+    """The message says when to try again.
+
+    Attributes:
+        rest_s: In so many seconds, at the latest.
+    """
+
+    def __init__(self, most: int, what: str = "wrong attempts", rest_s: int = REST_S) -> None:
+        super().__init__(f"There were {most} {what}. Wait {rest_s // 60} minutes, then try again.")
+        self.rest_s = rest_s
 
 
 def count_attempt(request: HttpRequest, name: str) -> None:
@@ -122,20 +192,55 @@ def count_attempt(request: HttpRequest, name: str) -> None:
     Raises:
         TooManyAttempts: this one must not be answered, be it right or wrong.
     """
-    key = _key(request, name)
-    number = _one_more(key)
-    if number > MOST_ATTEMPTS:
-        if number == MOST_ATTEMPTS + 1:
+    pair = _key(request, name)
+    # In this order: what is refused for one reason is not counted for the next.
+    _count(request, pair, MOST_ATTEMPTS)
+    _count(request, _place_key(request), MOST_FROM_PLACE)
+    if not _is_familiar(request, name):
+        _count(request, _name_key(name), MOST_FOR_NAME)
+    # The rest begins with the last attempt that is answered; those refused do not lengthen it.
+    cache.touch(pair, REST_S)
+
+
+def _count(request: HttpRequest, key: str, most: int) -> None:
+    number = _one_more(key, REST_S)
+    if number > most:
+        if number == most + 1:
             # Without the name: people type their password there, too.
             logger.warning("No more sign-ins for a name from %s for a while.", place_of(request))
-        raise TooManyAttempts
-    # The rest begins with the last attempt that is answered; those refused do not lengthen it.
-    cache.touch(key, REST_S)
+        raise TooManyAttempts(most)
 
 
 def forget_attempts(request: HttpRequest, name: str) -> None:
-    """Password correct: reset the counter."""
+    """Password correct: reset the pair's counter, and take this attempt off the other two.
+
+    Those are not reset: who has an account of their own could reset their address's count with it.
+    """
     cache.delete(_key(request, name))
+    _one_less(_place_key(request))
+    if not _is_familiar(request, name):
+        _one_less(_name_key(name))
+    places = [place for place in _familiar_places(name) if place != _place_key(request)]
+    latest = [*places, _place_key(request)][-MOST_FAMILIAR:]
+    cache.set(_familiar_key(name), latest, FAMILIAR_FOR_S)
+
+
+def forget_name(name: str) -> None:
+    """Keep nothing of this name; counts of its pairs with addresses end by themselves."""
+    try:
+        cache.delete_many([_name_key(name), _familiar_key(name)])
+    except redis.RedisError as error:
+        logger.warning("Where a name signed in is left, because Redis is away: %s", error)
+
+
+def count_sign_up(request: HttpRequest) -> None:
+    """Count a form to make an account.
+
+    Raises:
+        TooManyAttempts: this one must not be read.
+    """
+    if _one_more(f"{_place_key(request)}:sign-up", SIGN_UP_REST_S) > MOST_SIGN_UPS:
+        raise TooManyAttempts(MOST_SIGN_UPS, "attempts to make an account", SIGN_UP_REST_S)
 
 
 def place_of(request: HttpRequest) -> str:
@@ -165,15 +270,51 @@ def _network(address: str) -> str:
     return str(ipaddress.ip_network((parsed, _IPV6_PREFIX), strict=False))
 
 
-def _one_more(key: str) -> int:
+def _one_more(key: str, lasts_s: int) -> int:
     while True:
-        cache.add(key, 0, timeout=REST_S)
+        cache.add(key, 0, timeout=lasts_s)
         with suppress(ValueError):  # It ran out just now.
             return int(cache.incr(key))
 
 
+def _one_less(key: str) -> None:
+    with suppress(ValueError):  # It ran out just now.
+        if cache.decr(key) <= 0:
+            cache.delete(key)
+
+
+def _is_familiar(request: HttpRequest, name: str) -> bool:
+    """Whether this name has signed in from this address within the last weeks."""
+    return _place_key(request) in _familiar_places(name)
+
+
+def _familiar_places(name: str) -> list[str]:
+    places: list[str] = cache.get(_familiar_key(name)) or []
+    return places
+
+
+def _familiar_key(name: str) -> str:
+    return f"{_name_key(name)}:familiar"
+
+
 def _key(request: HttpRequest, name: str) -> str:
-    """The same for every way to write a name; neither it nor the place can be read from it."""
-    folded = unicodedata.normalize("NFKC", name).casefold().strip()
-    hashed = salted_hmac(_SALT, f"{place_of(request)}|{folded}", algorithm="sha256")
+    return _sealed(f"{place_of(request)}|{_folded(name)}")
+
+
+def _name_key(name: str) -> str:
+    return _sealed(f"name|{_folded(name)}")
+
+
+def _place_key(request: HttpRequest) -> str:
+    return _sealed(f"place|{place_of(request)}")
+
+
+def _folded(name: str) -> str:
+    """The same for every way to write a name."""
+    return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def _sealed(text: str) -> str:
+    """Neither a name nor an address can be read from it."""
+    hashed = salted_hmac(_SALT, text, algorithm="sha256")
     return f"attempts:{hashed.hexdigest()}"

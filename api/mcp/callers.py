@@ -11,10 +11,10 @@ from typing import Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 
 from api.rest import access
-from api.rest.access import check_scope
+from api.rest.access import check_rate, check_scope
 from isolation import reach
 from palace.models import Palace
-from settings_app import audit
+from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
 
 P = ParamSpec("P")
@@ -36,6 +36,11 @@ class Caller:
         """
         everything = list(ApiKey.Scope.values)
         return cls(ApiKey(owner=owner, name="stdio", scopes=everything, subject=user_id))
+
+    @property
+    def is_at_home(self) -> bool:
+        """Whether the call came over stdio."""
+        return self.key.pk is None
 
     def within_reach(self) -> AbstractContextManager[None]:
         """Inside the block the database shows what the key opens."""
@@ -62,9 +67,18 @@ class Caller:
         """
         check_scope(self.key, scope)
 
+    def count(self, cost: int) -> None:
+        """Count a call that asks for much; the request itself is counted at the door.
+
+        Raises:
+            Problem: 429, the key's rate limit is exceeded.
+        """
+        if cost > 1 and not self.is_at_home:
+            check_rate(throttling.count_request(self.key, cost - 1))
+
     def note(self, tool: str, status: int) -> None:
         """Write an audit line, unless the call came over stdio."""
-        if self.key.pk is not None:
+        if not self.is_at_home:
             audit.note(self.key, door="mcp", action="call", path=tool, status=status)
 
 

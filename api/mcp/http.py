@@ -54,7 +54,8 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         _check_address(request)
         _check_method(request)
         header = request.headers.get("Authorization", "")
-        caller, rate = await in_thread(lambda: _authenticate(header))
+        cost = throttling.cost_of_body(request)
+        caller, rate = await in_thread(lambda: _authenticate(header, cost))
     except (Problem, OperationalError, InterfaceError) as error:
         await _refuse(send, error)
         return
@@ -108,9 +109,9 @@ def _check_method(request: ASGIRequest) -> None:
         raise Problem(405, "method_not_allowed", said, headers={"Allow": "POST"})
 
 
-def _authenticate(header: str) -> tuple[Caller, Rate | None]:
+def _authenticate(header: str, cost: int) -> tuple[Caller, Rate | None]:
     key = key_in(header)
-    rate = throttling.count_request(key)
+    rate = throttling.count_request(key, cost)
     check_rate(rate)
     return Caller(key), rate
 

@@ -15,9 +15,10 @@ from pydantic.json_schema import GenerateJsonSchema
 from api.mcp.callers import Caller
 from language.storable import is_storable
 from palace.knowledge.facts.filters import read_moment
+from palace.recall import MOST_HITS, MOST_QUERY_CHARS
 
-MOST_FOUND = 200
 Scope = Literal["read", "write"]
+MOST_FOUND = MOST_HITS
 
 
 class ToolRequest(BaseModel):
@@ -64,6 +65,8 @@ def _moment(value: Any) -> Any:
 
 Text = Annotated[str, AfterValidator(_storable)]
 SomeText = Annotated[Text, AfterValidator(_not_blank)]
+# A question to search for.
+Question = Annotated[SomeText, Field(max_length=MOST_QUERY_CHARS)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 

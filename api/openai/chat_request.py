@@ -13,7 +13,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from api.openai.errors import BadRequest
-from api.rest.parsing import read_json
+from api.rest.parsing import check_whole, read_json
 from api.rest.problems import Problem
 from chat.prompt import BUILT_IN
 from language.storable import digest
@@ -83,7 +83,9 @@ def read_request(request: HttpRequest, key: ApiKey) -> ChatRequest:
     Raises:
         Problem: what is wrong with it.
     """
-    body = read_json(request.read(MOST_BYTES + 1), most_bytes=MOST_BYTES)
+    sent = request.read(MOST_BYTES + 1)
+    check_whole(request, sent)
+    body = read_json(sent, most_bytes=MOST_BYTES)
     if not isinstance(body, dict):
         raise BadRequest("The body is not an object: send {“model”: …, “messages”: […]}.")
     _check_messages(body.get("messages"))

@@ -57,7 +57,11 @@ def find_place(palace: Palace, history: History, named: str | None, now: datetim
 
 @transaction.atomic
 def file_messages(palace: Palace, history: History, named: str | None, now: datetime) -> Place:
-    """File the new messages verbatim."""
+    """File the new messages verbatim.
+
+    Raises:
+        QuotaExceeded: they do not fit in the palace.
+    """
     palace.lock()
     conversation = storable_id(named) if named else _conversation(palace, history, now)
     kept = kept_of(palace, conversation)
@@ -88,7 +92,8 @@ def keep_reply(
     if reply.words not in [each.said.words for each in replies]:
         new = _free_id(reply, {each.id for each in kept})
         known.append(_turn(new, reply, now, metadata))
-    room = file_transcript(palace, _transcript(place.conversation, history, known)).room
+    transcript = _transcript(place.conversation, history, known)
+    room = file_transcript(palace, transcript, beyond_quota=True).room
     mine_when_at_rest(room)
 
 

@@ -107,7 +107,7 @@ class _Visit:
             raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
         key = self._key = key_in(self._request.headers.get("Authorization", ""))
         reach.enter(key.reach())
-        self._rate = throttling.count_request(key)
+        self._rate = throttling.count_request(key, throttling.cost_of_body(self._request))
         check_rate(self._rate)
         if not any(key.may(scope) for scope in scopes):
             check_scope(key, scopes[0])

@@ -60,8 +60,8 @@ def check_rate(rate: Rate | None) -> None:
     """
     if rate is not None and not rate.allowed:
         sentence = (
-            f"A key may send {rate.limit} requests in a while, and this one has. Ask again in "
-            f"{rate.reset_s} seconds."
+            f"A key may send {rate.limit} requests in {rate.window_s} seconds, and this one has; "
+            f"one that asks for much counts as several. Ask again in {rate.reset_s} seconds."
         )
         raise Problem(429, "too_many_requests", sentence, headers=rate.headers())
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -76,7 +77,7 @@ class ApiView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         self._known_key = self.key
-        self._count()
+        self._count(request)
         check_scope(self.key, self.scope_of(str(request.method)))
         if self._writes():
             claimed = idempotency.claim(request, self.key)
@@ -102,8 +103,20 @@ class ApiView(APIView):
             self._note(self._known_key, finished.status_code)
         return finished
 
-    def _count(self) -> None:
-        self._rate = throttling.count_request(self.key)
+    def cost_of(self, fields: Mapping[str, Any]) -> int:
+        """How many requests this one counts for, by its unchecked fields; without its size."""
+        return 1
+
+    def _count(self, request: Request) -> None:
+        size = throttling.cost_of_body(request)
+        try:
+            cost = size - 1 + self.cost_of(_fields_of(request) if self.only_reads else {})
+        except APIException:
+            # What cannot be read is refused, and counts.
+            self._rate = throttling.count_request(self.key, size)
+            check_rate(self._rate)
+            raise
+        self._rate = throttling.count_request(self.key, cost)
         check_rate(self._rate)
 
     def _writes(self) -> bool:
@@ -117,6 +130,23 @@ class ApiView(APIView):
             path=self.request.path,
             status=status,
         )
+
+
+def number_in(fields: Mapping[str, Any], name: str, default: int) -> int:
+    """A number of unchecked fields, from 0; the default if it is none."""
+    value = fields.get(name)
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    return int(text) if text.isdecimal() and len(text) < 10 else default
+
+
+def _fields_of(request: Request) -> Mapping[str, Any]:
+    """The fields of a search, as sent.
+
+    Raises:
+        APIException: the body cannot be read.
+    """
+    fields = request.query_params if request.method in SAFE else request.data
+    return fields if isinstance(fields, Mapping) else {}
 
 
 class _EarlyResponse(Exception):

@@ -14,6 +14,7 @@ from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.working_memory import PalaceRequest, WorkingMemoryApiView
 from palace.knowledge.episodes import MOST_SUMMARY_CHARS
 from palace.models import Episode
+from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.arguments import DEFAULT_EPISODES, MOST_RESULTS
 
 TAG = ["episodes"]
@@ -39,7 +40,7 @@ class EpisodeStored(PalaceRequest):
 
 
 class EpisodesRequest(PalaceRequest):
-    query = ExactText(help_text="The search query.")
+    query = ExactText(max_length=MOST_QUERY_CHARS, help_text="The search query.")
     agent_id = agent_field(
         "Only this agent's episodes. Without a user_id, a key for all palaces searches all of them."
     )

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from api.rest.parsing import check_whole
 from api.rest.problems import MEDIA_TYPE, Problem
 from language.storable import is_storable
 from palace.models import WRITES_KEPT_FOR, IdempotentWrite
 from settings_app.api_keys import ApiKey
+
+logger = logging.getLogger(__name__)
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -64,7 +68,18 @@ def claim(request: Request, key: ApiKey) -> IdempotentWrite | Response | None:
 
 
 def settle(write: IdempotentWrite, response: Response) -> None:
-    """Store the response, except for server errors, which may be retried."""
+    """Store the response, except for server errors, which may be retried.
+
+    If the database cannot write, the claim stays: the request can be repeated in two minutes.
+    """
+    try:
+        with transaction.atomic():
+            _settle(write, response)
+    except OperationalError as error:
+        logger.warning("The response to a write is not kept: %s", error)
+
+
+def _settle(write: IdempotentWrite, response: Response) -> None:
     if response.status_code >= 500 or response.status_code == 429:
         write.delete()
         return
@@ -91,5 +106,6 @@ def _fingerprint(request: Request, key: ApiKey) -> str:
     fingerprint = hashlib.sha256()
     for part in (str(key.subject), str(request.method), request.get_full_path()):
         fingerprint.update(part.encode() + b"\0")
+    check_whole(request, request.body)
     fingerprint.update(request.body)
     return fingerprint.hexdigest()

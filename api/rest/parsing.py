@@ -6,10 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import IO, Any
 
+from django.http import HttpRequest
 from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
 
 from api.rest.problems import Problem
 from language.storable import is_storable
+from palace.errors import StorageFull
 
 MOST_BYTES = 8 << 20
 MOST_LEVELS = 60
@@ -29,7 +32,20 @@ class StrictJSON(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        return read_json(stream.read(MOST_BYTES + 1))
+        body = stream.read(MOST_BYTES + 1)
+        check_whole(parser_context["request"] if parser_context else None, body)
+        return read_json(body)
+
+
+def check_whole(request: HttpRequest | Request | None, body: bytes) -> None:
+    """Check that the body is as long as the request says; a full disk can cut it off.
+
+    Raises:
+        StorageFull: it is shorter.
+    """
+    declared = request.META.get("CONTENT_LENGTH", "") if request is not None else ""
+    if declared.isdecimal() and len(body) < min(int(declared), MOST_BYTES):
+        raise StorageFull
 
 
 def read_json(body: bytes, what: str = "The body", *, most_bytes: int = MOST_BYTES) -> Any:

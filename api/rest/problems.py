@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+import redis
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, JsonResponse
@@ -21,8 +22,11 @@ from palace.errors import (
     NoSuchFact,
     NotItsOwn,
     PalaceError,
+    QuotaExceeded,
+    StorageFull,
     TooMuch,
     WorkingMemoryAway,
+    is_disk_full,
 )
 from palace.models import Palace
 from palace.sdk import EmbeddingError, NotFoundError, VectorStoreError, WrongPalace
@@ -31,11 +35,15 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 LATER = {"Retry-After": "5"}
+# Somebody has to make space first.
+MUCH_LATER = {"Retry-After": "60"}
 
 # Other errors are a 400: bad input.
 _STATUS: dict[type[Exception], int] = {
     NoSuchFact: 404,
     NotFoundError: 404,
+    QuotaExceeded: 507,
+    StorageFull: 507,
     FactConflict: 409,
     EmbeddingMismatch: 503,
     TooMuch: 413,
@@ -134,7 +142,8 @@ def _of_palace(error: PalaceError | Palace.DoesNotExist) -> Problem:
     if isinstance(error, Palace.DoesNotExist):
         return Problem(410, "palace_deleted", PALACE_DELETED)
     status = _status_of(error)
-    return Problem(status, error.code, str(error), headers=LATER if status == 503 else None)
+    headers = MUCH_LATER if isinstance(error, StorageFull) else LATER if status == 503 else None
+    return Problem(status, error.code, str(error), headers=headers)
 
 
 def _status_of(error: PalaceError) -> int:
@@ -148,6 +157,13 @@ def _of_service(error: Exception) -> Problem | None:
     """A service that Loci needs does not respond."""
     if isinstance(error, LLMError):
         return Problem(503, "model_unavailable", str(error), headers=LATER)
+    if is_disk_full(error):
+        logger.error("Nothing more can be stored: %s", error)
+        return _of_palace(StorageFull())
+    if isinstance(error, redis.RedisError):
+        logger.error("Redis does not respond, or does not write: %s", error)
+        said = "The short-term store (Redis) is down or full. Try again in a moment."
+        return Problem(503, "redis_unavailable", said, headers=LATER)
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("The database does not respond: %s", error)
         said = "The database does not respond. Try again in a moment."

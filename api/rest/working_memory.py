@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from api.rest.base import ApiView
 from api.rest.memory_service.shapes import ExactText, Shape
 from api.rest.problems import Problem, not_found
+from palace.recall import MOST_QUERY_CHARS
 from palace.sdk import Memory
 from palace.sdk.arguments import MOST_RESULTS
 from palace.sdk.working import ConversationMemory, WorkingMemory
@@ -63,7 +64,11 @@ class EntriesRequest(PalaceRequest):
 
 class EntriesSearched(EntriesRequest):
     query = ExactText(
-        required=False, allow_blank=True, default="", help_text="Words; if empty, the newest first."
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=MOST_QUERY_CHARS,
+        help_text="Words; if empty, the newest first.",
     )
     category = ExactText(
         required=False, allow_blank=True, default="", help_text="This category or one below it."

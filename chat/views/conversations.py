@@ -27,7 +27,7 @@ from chat.replies import BadText, ChatError
 from chat.views.message_rows import question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
-from palace.errors import WorkingMemoryAway
+from palace.errors import QuotaExceeded, WorkingMemoryAway
 from palace.models import Drawer, Palace, Room
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
@@ -144,6 +144,9 @@ def remember_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
         kept = keep_waiting(conversation)
     except Conversation.DoesNotExist:
         raise Http404 from None
+    except QuotaExceeded as error:
+        messages.error(request, str(error))
+        return redirect(conversation)
     if kept.room:
         tasks.enqueue_mining([kept.room.pk])
     said = f"Remembered {counted(kept.messages, 'message')}."

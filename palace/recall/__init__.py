@@ -10,9 +10,23 @@ from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import named_entities, walk
-from palace.recall.query import LEARNT_FOLDER, Query, apply_map, normalize_query, read_query
+from palace.recall.query import (
+    LEARNT_FOLDER,
+    MOST_QUERY_CHARS,
+    Query,
+    apply_map,
+    normalize_query,
+    read_query,
+)
 from palace.recall.raw_sql import fetch_rows
-from palace.recall.request import Hit, RecallRequest, Recollection, read_request_context
+from palace.recall.request import (
+    MOST_HITS,
+    MOST_TOKENS,
+    Hit,
+    RecallRequest,
+    Recollection,
+    read_request_context,
+)
 from palace.recall.rerank import describe_move
 from palace.recall.retrieval import Found, candidate_features, recall, search
 from palace.recall.scoring import ranking
@@ -22,6 +36,9 @@ __all__ = [
     "DRAWER_ITEM",
     "FACT_ITEM",
     "LEARNT_FOLDER",
+    "MOST_HITS",
+    "MOST_QUERY_CHARS",
+    "MOST_TOKENS",
     "Carried",
     "Citation",
     "ConversationState",

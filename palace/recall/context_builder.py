@@ -42,6 +42,10 @@ _FACTS, _HITS, _SESSION = "Known facts:", "What was said:", "Just now:"
 # service specifies. `count_tokens` overestimates by a quarter, more than the factor of 1.15
 # specified for tokenizers other than the model's.
 TIERS: Mapping[str, float] = {"facts": 0.3, "hits": 0.5, "session": 0.2}
+# More characters than a token of prose has: so many a token of room are counted of a long line.
+CHARS_A_TOKEN = 16
+# A cut within a word makes at most so many tokens more than the whole word is.
+CUT_WORD_TOKENS = 128
 # Characters shown of a turn that does not fit whole.
 TURN_CHARS = 400
 
@@ -155,7 +159,7 @@ class _Tier:
             longer = self.versions[place][:now]
             taken = count_tokens(self.versions[place][now]) if now is not None else 0
             for version, line in enumerate(longer):
-                cost = count_tokens(line) - taken if room != float("inf") else 0
+                cost = _tokens_within(line, room + taken) - taken if room != float("inf") else 0
                 if cost <= room:
                     self.chosen[place] = version
                     room -= cost
@@ -182,6 +186,13 @@ class _Tier:
             for place in self.places()
             if facts is None or facts == (place in self.facts)
         ]
+
+
+def _tokens_within(line: str, room: float) -> int:
+    """The line's tokens; of one that is much too long for the room, those of its beginning."""
+    most = int(max(room, 0) + 1) * CHARS_A_TOKEN
+    beginning = count_tokens(line[:most]) if len(line) > 2 * most else 0
+    return beginning if beginning > room + CUT_WORD_TOKENS else count_tokens(line)
 
 
 def pack(

@@ -28,8 +28,9 @@ from palace.models import EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import model_of
 
 logger = logging.getLogger(__name__)
-# Longer questions are truncated: a pasted page is no question.
-MAX_CHARS = 4000
+# Programs are refused longer ones; of a message that is asked for as a whole, as in a chat, the
+# beginning counts.
+MOST_QUERY_CHARS = 4000
 # What training wrote: maps of the adapter, weights of the recipes, and models of the floor.
 LEARNT_FOLDER = Path(__file__).parent / "learnt"
 # One set of weights serves both precisions of the model.
@@ -80,7 +81,7 @@ class Query:
 
 def normalize_query(text: str) -> str:
     """The question as parsed and traced: stripped, truncated, without invalid characters."""
-    return text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MAX_CHARS]
+    return text.replace("\0", " ").encode(errors="ignore").decode().strip()[:MOST_QUERY_CHARS]
 
 
 def read_query(

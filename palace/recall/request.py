@@ -25,6 +25,10 @@ from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings
 
+# The most that programs may ask for: hits, and tokens of the context block.
+MOST_HITS = 200
+MOST_TOKENS = 32_000
+
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:

@@ -53,6 +53,10 @@ from palace.recall.semantic import Ids, Meaning, Scores, by_meaning
 from palace.recall.trace import keep_trace
 from palace.storage.indexing.spaces import active_space
 
+# Of many hits, so many bytes of text are loaded, the best hits' first.
+MOST_BYTES = 8 << 20
+FEW_HITS = 20
+TOO_LONG = "The {} best of {} hits are here: their texts are as long as a recall may be (8 MB)."
 NOTHING_FOUND = "Nothing matched, so the latest messages are included."
 _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
     ("d", Drawer),
@@ -192,7 +196,7 @@ class Found:
         question: The parsed query.
         scored: All candidates.
         hits: The best candidates, in order.
-        note: Why a requested reranking failed; empty otherwise.
+        note: Why a requested reranking failed, or hits were left out; empty otherwise.
     """
 
     space: EmbeddingSpace
@@ -220,9 +224,11 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     wanted = (recipe.rerank or None) if request.rerank is None else request.rerank
     model = reranker(context.settings, wanted=wanted)
     pool_size = max(context.limit, RERANKED) if model.is_available else context.limit
-    best = _hits(palace, space, scored, meaning, scored.order[:pool_size])
-    hits, note = rerank_hits(question, best, model)
-    return Found(space, question, scored, hits[: context.limit], note)
+    places = scored.order[:pool_size]
+    kept = _within_memory(palace, scored.candidates.drawers, places)
+    hits, note = rerank_hits(question, _hits(palace, space, scored, meaning, kept), model)
+    notes = [note, TOO_LONG.format(len(kept), len(places))] if len(kept) < len(places) else [note]
+    return Found(space, question, scored, hits[: context.limit], " ".join(filter(None, notes)))
 
 
 def _allowed(palace: Palace, request: RecallRequest) -> DrawerFilter:
@@ -304,6 +310,22 @@ def _hits(
             )
         )
     return tuple(hits)
+
+
+def _within_memory(palace: Palace, drawers: Ids, places: list[int]) -> list[int]:
+    """The best places whose drawers' texts together are no longer than MOST_BYTES."""
+    if len(places) <= FEW_HITS:
+        return places
+    with connection.cursor() as cursor:
+        # Lengths are known without reading the texts.
+        cursor.execute(
+            "SELECT id, octet_length(text) FROM palace_drawer"
+            " WHERE palace_id = %s AND id = ANY(%s::bigint[])",
+            [palace.pk, array_literal(drawers[places])],
+        )
+        lengths = dict(cursor.fetchall())
+    taken = np.cumsum([lengths.get(key, 0) for key in drawers[places].tolist()])
+    return places[: max(int(np.searchsorted(taken, MOST_BYTES, side="right")), 1)]
 
 
 @dataclass(frozen=True, slots=True)

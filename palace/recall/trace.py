@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
@@ -9,10 +10,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
+from palace.errors import is_disk_full
 from palace.models import Palace, RecollectionTrace
 from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
@@ -24,6 +26,8 @@ from palace.recall.recipes import Recipe
 from palace.recall.relevance import Relevance
 from palace.recall.request import Hit, Recollection
 from palace.recall.scoring import Scored
+
+logger = logging.getLogger(__name__)
 
 # How many rejected candidates a trace stores, and at most how many of those already in the prompt
 # and of those that ask the same or are too far from the question: the best of each.
@@ -54,7 +58,7 @@ def keep_trace(
     known: Sequence[RecalledFact],
     composed: Composed,
 ) -> None:
-    """Store the trace of a recall.
+    """Store the trace of a recall. On a full disk the recall is answered without one.
 
     Raises:
         Palace.DoesNotExist: The palace was deleted in the meantime.
@@ -82,6 +86,11 @@ def keep_trace(
     except IntegrityError:
         Palace.objects.get(pk=palace.pk)
         raise
+    except OperationalError as error:
+        if not is_disk_full(error):
+            raise
+        logger.warning("A recall leaves no trace, because the disk is full: %s", error)
+        return
     # After the commit, because a concurrent purge cannot see the trace before.
     _remove_purged(palace, recollection, composed.packed.without_session)
 

@@ -12,6 +12,7 @@ from language.storable import is_storable
 from language.transcripts import ROLES, Role, Turn
 from palace.knowledge.facts import ExtractionOptions
 from palace.knowledge.facts.filters import as_json, condition_of, quoted, read_moment
+from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.errors import BadInput
 
 Messages = str | Sequence[Mapping[str, Any]]
@@ -133,6 +134,19 @@ def limit_of(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_RESULTS:
         raise BadInput(f"limit is a number from 1 to {MOST_RESULTS}, not {quoted(limit)}.")
     return limit
+
+
+def query_of(query: str) -> str:
+    """
+    Raises:
+        BadInput: it is too long.
+    """
+    if len(query) > MOST_QUERY_CHARS:
+        raise BadInput(
+            f"query has up to {MOST_QUERY_CHARS:,} characters, and this one {len(query):,}. "
+            "Ask for what matters in it."
+        )
+    return query
 
 
 def statement_of(text: object) -> str:

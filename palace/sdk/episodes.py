@@ -88,7 +88,7 @@ class EpisodicMemory:
             EmbeddingError: the embedding model fails.
         """
         agent, most = _agent(agent_id), arguments.limit_of(limit)
-        moment = arguments.moment_of("as_of", as_of)
+        moment, query = arguments.moment_of("as_of", as_of), arguments.query_of(query)
         if self._serves_all and agent:
             with reach.within(Reach(owner=self._owner_id)):
                 palaces = list(Palace.objects.filter(owner=self._owner_id))

@@ -27,6 +27,7 @@ from palace.errors import (
     PalaceError,
     TooMuch,
     WorkingMemoryAway,
+    is_disk_full,
 )
 
 P = ParamSpec("P")
@@ -135,4 +136,5 @@ def translate_errors() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         if not connection.in_atomic_block:
             connection.close()  # It may be broken; the next call opens another.
-        raise VectorStoreError(f"The database does not respond: {error}") from error
+        said = "has no space left" if is_disk_full(error) else "does not respond"
+        raise VectorStoreError(f"The database {said}: {error}") from error

@@ -155,7 +155,7 @@ class Memory:
         """
         scope, limit = self._scope(user_id, agent_id, run_id), arguments.limit_of(limit)
         wanted = Q() if filters is None else condition_of(filters)
-        if not normalize_query(query):
+        if not normalize_query(arguments.query_of(query)):
             raise EmptyQuery
         palace = scope.palace(self.owner.pk)
         if palace is None:

@@ -123,7 +123,8 @@ class WorkingMemory:
         Raises:
             BadInput: an argument is invalid; WorkingMemoryAway: Redis does not respond.
         """
-        palace, limit = self._scope.palace(self._owner_id), arguments.limit_of(limit)
+        query, limit = arguments.query_of(query), arguments.limit_of(limit)
+        palace = self._scope.palace(self._owner_id)
         if palace is None:
             return []
         found = search_entries(

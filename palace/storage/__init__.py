@@ -23,6 +23,7 @@ from palace.storage.own_output import (
     own_words,
     sealed,
 )
+from palace.storage.quota import Quota, Usage, check_quota, palace_quota, usage_of
 from palace.storage.transcript_filing import (
     UNTITLED,
     Filed,
@@ -41,7 +42,10 @@ __all__ = [
     "UNTITLED",
     "EmbeddedPassages",
     "Filed",
+    "Quota",
+    "Usage",
     "build_space",
+    "check_quota",
     "drawers_lacking",
     "file_transcript",
     "file_transcripts",
@@ -50,6 +54,7 @@ __all__ = [
     "loci_answers",
     "next_room_number",
     "own_words",
+    "palace_quota",
     "rebuild_passages",
     "rebuild_postings",
     "sealed",
@@ -57,4 +62,5 @@ __all__ = [
     "store_passages",
     "switch_to_space",
     "unsorted_wing",
+    "usage_of",
 ]

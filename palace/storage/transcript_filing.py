@@ -27,6 +27,7 @@ from palace.models import Drawer, Palace, Room, Wing
 from palace.models.opening import in_its_palace
 from palace.storage.insertion import insert_rows
 from palace.storage.own_output import loci_answers, without_injected_memory
+from palace.storage.quota import check_quota
 
 DIFFERS = "differs from the message already here under the same id, which was kept"
 REPEATED = "its id appears twice in the conversation"
@@ -73,18 +74,26 @@ class _Conversation:
         return [turn for _, turn in self.turns if turn.external_id not in self.kept]
 
 
-def file_transcript(palace: Palace, transcript: Transcript) -> Filed:
+def file_transcript(palace: Palace, transcript: Transcript, *, beyond_quota: bool = False) -> Filed:
     """Store every message of `transcript` in one drawer. Idempotent.
 
     A new room is in the unsorted wing until `mine_room` processes the drawers.
+
+    Args:
+        beyond_quota: Store even what exceeds the palace's quota: it was accepted before.
+
+    Raises:
+        QuotaExceeded: the new messages exceed the palace's quota.
     """
-    (filed,) = file_transcripts(palace, [transcript])
+    (filed,) = file_transcripts(palace, [transcript], beyond_quota=beyond_quota)
     return filed
 
 
 @transaction.atomic
 @in_its_palace
-def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[Filed]:
+def file_transcripts(
+    palace: Palace, transcripts: Sequence[Transcript], *, beyond_quota: bool = False
+) -> list[Filed]:
     """`file_transcript` for many, in one transaction."""
     incoming = (turn for transcript in transcripts for turn in transcript.turns)
     answers = loci_answers(palace, {turn.text for turn in incoming if turn.role == "tool"})
@@ -93,7 +102,7 @@ def file_transcripts(palace: Palace, transcripts: Sequence[Transcript]) -> list[
         palace.lock()
     filed: list[Filed] = []
     for run in _without_repeats(cleaned):
-        filed += _file(palace, run)
+        filed += _file(palace, run, beyond_quota=beyond_quota)
     return filed
 
 
@@ -108,10 +117,15 @@ def _without_repeats(conversations: Iterable[_Conversation]) -> Iterator[list[_C
     yield list(run.values())
 
 
-def _file(palace: Palace, conversations: Sequence[_Conversation]) -> Iterator[Filed]:
+def _file(
+    palace: Palace, conversations: Sequence[_Conversation], *, beyond_quota: bool
+) -> Iterator[Filed]:
     worth_keeping = [each for each in conversations if each.turns]
     if worth_keeping:
         _look_up_kept(palace, worth_keeping)
+    new = [turn.text for each in worth_keeping for turn in each.new]
+    if new and not beyond_quota:
+        check_quota(palace, new)
     rooms = _rooms(palace, worth_keeping)
     _add_drawers(palace, [(rooms[each.key], each) for each in worth_keeping])
     for each in conversations:

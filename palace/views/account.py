@@ -17,6 +17,7 @@ from isolation import reach
 from palace import tasks
 from palace.curation import deletion
 from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
+from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
 from settings_app.account_closure import Receipt, rows_of
 from settings_app.account_forms import LeavingForm, too_many_attempts
@@ -34,6 +35,8 @@ from settings_app.throttling import REST_S
 logger = logging.getLogger(__name__)
 # Up to so many drawers are deleted within the request; the worker deletes larger palaces.
 AT_ONCE = 5000
+# Palaces whose use is shown.
+MOST_LISTED = 100
 
 
 @no_variables_in_reports
@@ -118,7 +121,11 @@ def data_settings(request: PageRequest) -> HttpResponse:
         "facts": Fact.objects.within(palace).active().count(),
         "episodes": Episode.objects.within(palace).count(),
     }
-    return render_page_or_part(request, "palace/data_settings.html", "main", {"counts": counts})
+    with reach.open_person(request.user.pk):
+        palaces = list(Palace.objects.filter(owner=request.user).order_by("subject")[:MOST_LISTED])
+        used = [(each.subject, usage_of(each)) for each in palaces]
+    context = {"counts": counts, "used": used, "quota": palace_quota()}
+    return render_page_or_part(request, "palace/data_settings.html", "main", context)
 
 
 @signed_in_action

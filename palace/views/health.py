@@ -1,48 +1,77 @@
-"""The health check for probes: without sign-in and without personal data."""
+"""The health check for probes: without sign-in and without personal data.
+
+It writes: what can be read may still be full. The database writes a temporary file, which lies on
+the disk of its data; Redis a value that expires; and this machine's disk is asked for its space.
+"""
 
 from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
 
 import redis
 from django.conf import settings
 from django.core.cache import cache
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from llm.embedding.build import is_built
 
-OK, AWAY = "ok", "away"
+OK, AWAY, FULL = "ok", "away", "full"
+# What the database does not have enough of: disk, or the space that it may use of it.
+_SHORT_OF_SPACE = ("53100", "53400")
+# More rows than this much memory takes, so that they are written to disk.
+_WRITE = "SET LOCAL work_mem = '64kB'; SELECT count(*) FROM generate_series(1, 10000)"
+# Below it, uploads and other large bodies fail; in bytes.
+LEAST_FREE = 64 << 20
+_EXPIRES_S = 60
 
 
 @never_cache
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
     """`status` is `ok`, `degraded` (pages still answer) or, with 503, `unavailable`."""
-    database, broker, embedder = _database(), _redis(), _embedder()
-    if database == AWAY:
+    parts = {
+        "database": _database(),
+        "redis": _redis(),
+        "embedder": _embedder(),
+        "disk": _disk(),
+    }
+    if parts["database"] == AWAY:
         status = "unavailable"
     else:
-        status = "degraded" if AWAY in (broker, embedder) else OK
-    state = {"status": status, "database": database, "redis": broker, "embedder": embedder}
-    return JsonResponse(state, status=503 if database == AWAY else 200)
+        status = "degraded" if {AWAY, FULL} & set(parts.values()) else OK
+    return JsonResponse({"status": status, **parts}, status=503 if status == "unavailable" else 200)
 
 
 def _database() -> str:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return AWAY
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_WRITE)
+    except DatabaseError as error:
+        return FULL if getattr(error.__cause__, "sqlstate", None) in _SHORT_OF_SPACE else AWAY
     return OK
 
 
 def _redis() -> str:
     try:
-        cache.get("health")
+        cache.set("health", 1, _EXPIRES_S)
+    except redis.ResponseError:
+        # It responds, and refuses to write: out of memory, or its disk is full.
+        return FULL
     except redis.RedisError:
         return AWAY
     return OK
+
+
+def _disk() -> str:
+    """Where large bodies, imports and logs go."""
+    folders = {Path(tempfile.gettempdir()), settings.LOCI_HOME}
+    free = min(shutil.disk_usage(folder).free for folder in folders if folder.exists())
+    return OK if free >= LEAST_FREE else FULL
 
 
 def _embedder() -> str:

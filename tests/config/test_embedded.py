@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -312,3 +313,18 @@ def test_where_the_sockets_are_does_not_hang_on_the_temporary_folder(tmp_path, m
     monkeypatch.setattr(tempfile, "tempdir", None)  # What it has found out before.
     assert (short.sockets, long.sockets) == before
     assert len(str(long.sockets)) < 60
+
+
+@pytest.mark.parametrize("name", embedded.UNUSED_COMMANDS)
+def test_commands_of_redis_that_are_not_used_are_switched_off(settings, name):
+    unknown = pytest.raises(redis.ResponseError, match="unknown command")
+    with redis.Redis.from_url(settings.REDIS_URL) as store, unknown:
+        store.execute_command(name, "a")
+
+
+def test_the_embedded_redis_opens_no_port_and_is_for_its_user_alone(settings):
+    with redis.Redis.from_url(settings.REDIS_URL) as store:
+        assert store.config_get("port") == {"port": "0"}
+        socket = Path(store.config_get("unixsocket")["unixsocket"])
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o700
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700

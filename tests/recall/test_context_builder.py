@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -243,3 +244,25 @@ def test_words_that_can_no_longer_be_told_apart_empty_the_record():
     record = pack([first], None, [Stated("Ben is a nurse")]).without_session
     other = replace(first, drawer=Drawer(role="user", text="Otherwise", said_at=SAID_AT))
     assert remove_hits(record, [other]) == ""
+
+
+def seconds_of(call):
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def test_of_a_message_that_is_much_too_long_only_the_beginning_is_counted():
+    pages = [hit(number, LONG * 400, (0, 38)) for number in range(6)]
+    whole = seconds_of(lambda: [count_tokens(page.drawer.text) for page in pages])
+    packed = pack(pages, 500)
+    assert seconds_of(lambda: pack(pages, 500)) < whole / 2
+    assert len(packed.shortened) == len(pages)
+    assert packed.tokens <= 500
+
+
+def test_a_long_message_of_few_words_is_included_whole():
+    sparse = "light" + " " * 50_000 + "kitchen"
+    packed = pack([hit(1, sparse, (0, 5))], 200)
+    assert packed.shortened == ()
+    assert "kitchen" in packed.context

@@ -8,6 +8,7 @@ from bench.synthetic_palace import conversations
 from palace.errors import EmptyQuery, UnknownRecipe
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.pipeline import mine
+from palace.recall import retrieval
 from palace.recall.relevance import INSTRUCTION
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
@@ -201,3 +202,17 @@ def test_where_all_is_known_there_is_no_block(lived_in):
 
 def test_fewer_than_one_hit_cannot_be_asked_for(lived_in):
     assert len(recall(lived_in, RecallRequest("silicone wire overheated", top_k=0)).hits) == 1
+
+
+def test_of_many_hits_only_so_much_text_is_loaded_and_it_says_so(lived_in, monkeypatch):
+    request = RecallRequest("Which cable got too hot?", top_k=30, rerank=False)
+    every = recall(lived_in, request).hits
+    assert len(every) > 2
+    monkeypatch.setattr(retrieval, "FEW_HITS", 1)
+    most = sum(len(hit.drawer.text.encode()) for hit in every[:2])
+    monkeypatch.setattr(retrieval, "MOST_BYTES", most)
+    found = recall(lived_in, request)
+    assert [hit.drawer.pk for hit in found.hits] == [hit.drawer.pk for hit in every[:2]]
+    assert f"The 2 best of {len(every)} hits are here" in found.notes[0]
+    monkeypatch.setattr(retrieval, "MOST_BYTES", 1)
+    assert len(recall(lived_in, request).hits) == 1

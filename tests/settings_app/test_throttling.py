@@ -1,4 +1,4 @@
-"""Ten guesses for a name from one place, then a quarter of an hour's rest."""
+"""Ten guesses for a name from one place, then a quarter of an hour's rest; and other limits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,19 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from settings_app import throttling
+from settings_app.api_keys import issue
 from settings_app.sign_in import one_time_link
-from settings_app.throttling import MOST_ATTEMPTS, REST, TooManyAttempts, place_of
+from settings_app.throttling import (
+    MOST_ATTEMPTS,
+    MOST_FOR_NAME,
+    MOST_FROM_PLACE,
+    MOST_SIGN_UPS,
+    REST,
+    TooManyAttempts,
+    cost_of,
+    place_of,
+)
+from tests.settings_app.conftest import sign_up
 
 RIGHT = "alice-password"
 
@@ -173,3 +184,101 @@ def test_the_log_tells_of_a_rest_without_name_or_password(client, alice, caplog)
     assert "alice" not in caplog.text
     assert RIGHT not in caplog.text
     assert "guess 3" not in caplog.text
+
+
+def test_many_names_from_one_address_are_refused(client, alice, bob):
+    for number in range(MOST_FROM_PLACE):
+        assert guess(client, "letmein", f"name{number}").status_code == 200
+    refused = guess(client, "bob-password", name="bob")
+    assert refused.status_code == 429
+    assert f"There were {MOST_FROM_PLACE} wrong attempts." in refused.text
+    assert guess(Client(REMOTE_ADDR="203.0.113.9"), "bob-password", name="bob").status_code == 302
+
+
+def from_everywhere(name, number):
+    client = Client(REMOTE_ADDR=f"203.0.113.{number}")
+    return guess(client, "letmein", name).status_code
+
+
+def test_one_name_from_many_addresses_is_refused(alice):
+    answers = [from_everywhere("alice", number) for number in range(MOST_FOR_NAME)]
+    assert answers == [200] * MOST_FOR_NAME
+    assert from_everywhere("ALICE", 200) == 429
+    assert guess(Client(REMOTE_ADDR="198.51.100.1"), RIGHT).status_code == 429
+
+
+def test_guesses_elsewhere_do_not_keep_the_owner_out_of_a_familiar_address(client, alice):
+    assert guess(client, RIGHT).status_code == 302
+    for number in range(MOST_FOR_NAME + 1):
+        from_everywhere("alice", number)
+    assert guess(Client(), RIGHT).status_code == 302
+    assert guess(Client(REMOTE_ADDR="198.51.100.1"), RIGHT).status_code == 429
+
+
+def test_right_passwords_do_not_use_up_an_address_nor_reset_it(client, alice, bob):
+    for _ in range(MOST_FROM_PLACE + 2):
+        assert guess(Client(), RIGHT).status_code == 302
+    for number in range(MOST_FROM_PLACE):
+        assert guess(client, "letmein", f"name{number}").status_code == 200
+        if number == MOST_FROM_PLACE - 2:
+            assert guess(Client(), RIGHT).status_code == 302
+    assert guess(client, "bob-password", name="bob").status_code == 429
+
+
+def test_forms_to_sign_up_are_limited_by_address(client, db, settings):
+    settings.SIGN_UP = True
+    for number in range(MOST_SIGN_UPS):
+        assert sign_up(Client(), username=f"carol{number}", again="typo").status_code == 400
+    refused = sign_up(client)
+    assert refused.status_code == 429
+    assert refused.headers["Retry-After"] == "3600"
+    assert f"There were {MOST_SIGN_UPS} attempts to make an account." in refused.text
+    elsewhere = Client(REMOTE_ADDR="203.0.113.9")
+    assert sign_up(elsewhere).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("asked", "cost"),
+    [
+        ({}, 1),
+        ({"size": 1000, "tokens": 1024, "results": 100}, 1),
+        ({"size": 8 << 20}, 33),
+        ({"tokens": 32_000, "results": 200}, 10),
+    ],
+)
+def test_what_asks_for_much_counts_as_several(asked, cost):
+    assert cost_of(**asked) == cost
+
+
+@pytest.fixture
+def key(alice):
+    return issue(alice, "a program")[0]
+
+
+def test_each_of_several_windows_is_kept(key, settings):
+    settings.API_RATE = "2/second;3/day"
+    assert throttling.count_request(key, 2).remaining == 0
+    assert not throttling.count_request(key).allowed
+    settings.API_RATE = "9/second;3/day"
+    assert throttling.count_request(key).remaining == 0
+    refused = throttling.count_request(key)
+    assert not refused.allowed
+    assert refused.limit == 3
+
+
+def test_what_costs_more_than_a_window_can_still_be_sent(key, settings):
+    settings.API_RATE = "5/day"
+    assert throttling.count_request(key, 33).allowed
+    assert not throttling.count_request(key).allowed
+
+
+def test_while_redis_is_away_each_process_counts_by_itself(key, settings, tmp_path):
+    settings.API_RATE = "2/day"
+    settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
+    throttling._storage.cache_clear()
+    try:
+        assert throttling.count_request(key).allowed
+        assert throttling.count_request(key).allowed
+        assert not throttling.count_request(key).allowed
+    finally:
+        throttling._storage.cache_clear()

@@ -291,6 +291,16 @@ def test_an_export_of_nothing_is_refused(palace, exported, other):
         import_jobs.preview(other, exported(palace))
 
 
+def test_a_palace_larger_than_the_quota_is_not_put_back(full, exported, other, settings):
+    path = exported(full)
+    settings.QUOTA_MESSAGES = 2
+    job = run_import(other, path)
+    assert job.status == ImportJob.Status.FAILED
+    assert "may hold 2 messages" in job.error
+    assert not Drawer.objects.filter(palace=other).exists()
+    assert not Room.objects.filter(palace=other).exists()
+
+
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_what_only_an_agent_finds_stays_with_it(full, exported, other, is_empty):
     turn = Turn("k1", "user", "My cousin Otto lives in Ghent.", SPOKEN, only_for="butler")

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import pytest
+import redis
 from django.core.cache import caches
 from django.db import connections
+from django.urls import reverse
+
+from settings_app.api_keys import issue
+from settings_app.throttling import count_request
 
 
 def test_a_house_that_stands_says_ok_to_anyone(client, db):
     response = client.get("/health")
     assert response.status_code == 200
-    assert response.json() == {"status": "ok", "database": "ok", "redis": "ok", "embedder": "ok"}
+    parts = ("status", "database", "redis", "embedder", "disk")
+    assert response.json() == dict.fromkeys(parts, "ok")
 
 
 def test_without_redis_the_pages_still_answer(client, db, settings, tmp_path):
@@ -56,3 +62,47 @@ def test_a_remote_embedder_is_named_and_not_called(client, db, settings):
     response = client.get("/health")
     assert response.json()["embedder"] == "remote"
     assert response.json()["status"] == "ok"
+
+
+def test_a_database_that_cannot_write_is_full(client, db):
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SET temp_file_limit = '64kB'")
+        try:
+            response = client.get("/health")
+        finally:
+            cursor.execute("RESET temp_file_limit")
+    assert response.status_code == 200
+    assert response.json()["status"] == "degraded"
+    assert response.json()["database"] == "full"
+
+
+@pytest.fixture
+def full_redis(settings):
+    """A Redis that answers, and has no memory left to write."""
+    with redis.Redis.from_url(settings.REDIS_URL) as store:
+        before = store.config_get("maxmemory")["maxmemory"]
+        store.config_set("maxmemory", 1)
+        yield store
+        store.config_set("maxmemory", before)
+
+
+def test_a_redis_that_cannot_write_is_full(client, db, full_redis):
+    response = client.get("/health")
+    assert response.status_code == 200
+    assert response.json()["status"] == "degraded"
+    assert response.json()["redis"] == "full"
+
+
+def test_with_a_full_redis_no_password_is_tried(client, alice, full_redis):
+    client.raise_request_exception = False
+    page = client.post(reverse("sign_in"), {"username": "alice", "password": "alice-password"})
+    assert page.status_code == 503
+    assert "The short-term store (Redis) is down or full." in page.text
+    assert "_auth_user_id" not in client.session
+
+
+def test_with_a_full_redis_each_process_counts_requests(alice, settings, full_redis):
+    settings.API_RATE = "1/day"
+    key, _ = issue(alice, "a program")
+    assert count_request(key).allowed
+    assert not count_request(key).allowed

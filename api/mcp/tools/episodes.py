@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from api.mcp.callers import Caller
-from api.mcp.registry import MOST_FOUND, PalaceRequest, SomeText, ToolResponse, tool
+from api.mcp.registry import MOST_FOUND, PalaceRequest, Question, ToolResponse, tool
 from palace.knowledge.episodes import search_episodes as search
 from palace.models import Episode, Palace
 
@@ -17,7 +17,7 @@ FOUND = 10
 
 
 class EpisodesRequest(PalaceRequest):
-    query: SomeText | None = Field(
+    query: Question | None = Field(
         None, description="Rank by similarity to this; omitted, the latest first."
     )
     limit: int = Field(FOUND, ge=1, le=MOST_FOUND)

@@ -18,6 +18,7 @@ from palace.knowledge.facts import Scope, fact_edits, find_entity, with_words
 from palace.knowledge.facts import timeline as timeline_of
 from palace.models import Fact, FactQuerySet, Palace
 from palace.queries.facts import in_category
+from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.arguments import statement_of
 from palace.sdk.operations import UNREAD, kept_words, search_facts
 
@@ -77,7 +78,9 @@ class FactsRequest(PalaceRequest):
     known_at: Moment | None = Field(
         None, description="What was recorded by then, whatever was learnt since."
     )
-    query: Text | None = Field(None, description="Rank by similarity to this.")
+    query: Text | None = Field(
+        None, max_length=MOST_QUERY_CHARS, description="Rank by similarity to this."
+    )
     category: Text | None = Field(None, description=CATEGORY)
     limit: int = Field(50, ge=1, le=MOST_FOUND)
 

@@ -14,6 +14,7 @@ from api.mcp.registry import (
     MOST_FOUND,
     Moment,
     PalaceRequest,
+    Question,
     SomeText,
     Text,
     ToolRequest,
@@ -25,16 +26,16 @@ from api.rest.memory_service import representations
 from language.transcripts import Role, Transcript, Turn
 from palace.models import Drawer, Fact, Palace
 from palace.pipeline import AtOnce, mine_at_once
-from palace.recall import RecallRequest
+from palace.recall import MOST_TOKENS, RecallRequest
 from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_rest
+from settings_app.throttling import cost_of
 
 SOURCE = "mcp"
 # Clients time out after a minute. A worker finishes what is not extracted by then.
 PATIENCE_S = 50
 MOST_MESSAGES = 1_000
-MOST_TOKENS = 100_000
 
 
 class MessageFields(ToolRequest):
@@ -120,7 +121,7 @@ ONLY_AGENT = "Who asks: what the fact API received for another agent is left out
 
 
 class RecallToolRequest(PalaceRequest):
-    query: SomeText = Field(description="The question in natural language.")
+    query: Question = Field(description="The question in natural language.")
     max_tokens: int = Field(1024, ge=1, le=MOST_TOKENS, description="Token budget of the context.")
     top_k: int | None = Field(None, ge=1, le=MOST_FOUND, description="Maximum number of messages.")
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
@@ -152,6 +153,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
     Use it before you answer anything that may concern the person, their people, their projects
     or earlier conversations. Cite the pointers.
     """
+    caller.count(cost_of(tokens=request.max_tokens, results=request.top_k or 1))
     palace = caller.palace(request.user_id)
     if palace is None:
         return RecallResponse.model_validate(representations.NOTHING_RECALLED)
@@ -170,7 +172,7 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
 
 
 class SearchRequest(PalaceRequest):
-    query: SomeText
+    query: Question
     limit: int = Field(10, ge=1, le=MOST_FOUND)
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
     agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
@@ -199,6 +201,7 @@ class SearchResponse(ToolResponse):
 @tool("Search", "read")
 def search(caller: Caller, request: SearchRequest) -> SearchResponse:
     """Find the messages that best answer a question, whole, with each one's scoring signals."""
+    caller.count(cost_of(results=request.limit))
     palace = caller.palace(request.user_id)
     if palace is None:
         return SearchResponse.model_validate(representations.NOTHING_FOUND)

@@ -9,6 +9,7 @@ from pydantic import Field
 from api.mcp.callers import Caller
 from api.mcp.registry import MOST_FOUND, PalaceRequest, Text, ToolResponse, tool
 from api.rest.problems import Problem
+from palace.recall import MOST_QUERY_CHARS
 from palace.working import (
     DEFAULT_LIMIT,
     Entry,
@@ -99,7 +100,9 @@ def list_working_memory(caller: Caller, request: ListEntriesRequest) -> EntriesR
 
 
 class SearchEntriesRequest(PalaceRequest):
-    query: Text = Field("", description="Words; if empty, the newest entries first.")
+    query: Text = Field(
+        "", max_length=MOST_QUERY_CHARS, description="Words; if empty, the newest entries first."
+    )
     category: Text = Field("", description="This category or one below it.")
     tags: list[Text] = Field([], description="Entries must have all of them.")
     namespace: Text = Field(OWN, description=PREFIX)

@@ -14,6 +14,7 @@ from api.rest.parsing import read_json
 from language.transcripts import ROLES
 from palace.knowledge.facts.filters import read_moment
 from palace.models import Entity, Fact, FactEvent
+from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.arguments import DEFAULT_RESULTS, MOST_PROMPT_CHARS, MOST_RESULTS, MOST_TEXT_CHARS
 from palace.sdk.operations import CallScope
 from settings_app.api_keys import ApiKey
@@ -196,12 +197,12 @@ class _Question(Shape):
 
 
 class SearchInAddress(_Question, ListRequest):
-    q = ExactText(required=False, help_text="The search query.")
-    query = ExactText(required=False, help_text="Alias of `q`.")
+    q = ExactText(required=False, max_length=MOST_QUERY_CHARS, help_text="The search query.")
+    query = ExactText(required=False, max_length=MOST_QUERY_CHARS, help_text="Alias of `q`.")
 
 
 class MemorySearchRequest(AsOf):
-    query = ExactText(help_text="The search query.")
+    query = ExactText(max_length=MOST_QUERY_CHARS, help_text="The search query.")
     filters = serializers.DictField(
         required=False, allow_null=True, default=None, help_text=FILTERS
     )

@@ -7,12 +7,13 @@ from typing import Any
 from rest_framework import serializers
 
 from language.transcripts import ROLES
+from palace.recall import MOST_HITS, MOST_QUERY_CHARS, MOST_TOKENS
 from palace.sdk.arguments import MOST_RESULTS
 
 Shape = serializers.Serializer[Any]
 
 MOST_MESSAGES = 1_000
-MOST_TOKENS = 100_000
+DEFAULT_TOKENS = 1024
 
 
 def user_field() -> serializers.CharField:
@@ -74,7 +75,9 @@ ONLY_AGENT = "Who asks: what the fact API received for another agent is left out
 
 
 class RecallFields(Shape):
-    query = ExactText(help_text="A question, or the message to answer.")
+    query = ExactText(
+        max_length=MOST_QUERY_CHARS, help_text="A question, or the message to answer."
+    )
     session_id = ExactText(
         required=False,
         allow_null=True,
@@ -83,7 +86,7 @@ class RecallFields(Shape):
     user_id = user_field()
     max_tokens = serializers.IntegerField(
         required=False,
-        default=1024,
+        default=DEFAULT_TOKENS,
         min_value=1,
         max_value=MOST_TOKENS,
         help_text="Token budget of the context.",
@@ -92,7 +95,7 @@ class RecallFields(Shape):
         required=False,
         allow_null=True,
         min_value=1,
-        max_value=200,
+        max_value=MOST_HITS,
         help_text="Maximum number of drawers.",
     )
     recipe = serializers.CharField(
@@ -131,11 +134,11 @@ class Recalled(Shape):
 
 
 class SearchFields(Shape):
-    query = ExactText(help_text="A question, or words.")
+    query = ExactText(max_length=MOST_QUERY_CHARS, help_text="A question, or words.")
     session_id = ExactText(required=False, allow_null=True, help_text="Search only this session.")
     user_id = user_field()
     agent_id = ExactText(required=False, allow_null=True, help_text=ONLY_AGENT)
-    limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=200)
+    limit = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MOST_HITS)
 
 
 class Found(Shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -14,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from api.rest.access import palaces_for
-from api.rest.base import ApiView
+from api.rest.base import ApiView, number_in
 from api.rest.memory_service import representations, shapes
 from api.rest.problems import Problem
 from language.storable import storable_id
@@ -25,6 +26,7 @@ from palace.pipeline import mine_at_once
 from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_rest
+from settings_app import throttling
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +76,10 @@ def _transcript(turn: str, params: dict[str, Any]) -> Transcript:
 class RecallView(ApiView):
     only_reads: ClassVar[bool] = True
 
+    def cost_of(self, fields: Mapping[str, Any]) -> int:
+        tokens = number_in(fields, "max_tokens", shapes.DEFAULT_TOKENS)
+        return throttling.cost_of(tokens=tokens, results=number_in(fields, "top_k", 1))
+
     @extend_schema(tags=TAG, request=shapes.RecallFields, responses={200: shapes.Recalled})
     def post(self, request: Request) -> Response:
         """Recall facts and messages that answer the question, within a token budget.
@@ -117,6 +123,9 @@ def _of_session(session: str) -> DrawerQuerySet:
 
 class SearchView(ApiView):
     only_reads: ClassVar[bool] = True
+
+    def cost_of(self, fields: Mapping[str, Any]) -> int:
+        return throttling.cost_of(results=number_in(fields, "limit", 1))
 
     @extend_schema(tags=TAG, request=shapes.SearchFields, responses={200: shapes.Results})
     def post(self, request: Request) -> Response:

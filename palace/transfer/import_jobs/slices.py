@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from llm.commits import commit_without_waiting
-from palace.errors import BadImport
+from palace.errors import BadImport, QuotaExceeded
 from palace.mining.rooms import GROUP
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
@@ -61,7 +61,7 @@ def run_slice(
         save(job, progress_at=timezone.now())
         try:
             return _run_whole(job, is_over, on_progress) if is_whole(job) else _run(job, is_over)
-        except BadImport as error:
+        except (BadImport, QuotaExceeded) as error:
             _fail(job, str(error))
         except Overtaken:
             job.refresh_from_db()
@@ -76,7 +76,7 @@ def _run(job: ImportJob, is_over: Callable[[], bool]) -> bool:
     for line in _lines(job):
         try:
             rooms += _file_line(job, line)
-        except Overtaken:
+        except (Overtaken, QuotaExceeded):
             _mine(rooms)
             raise
         if job.messages_stored - mined >= GROUP:

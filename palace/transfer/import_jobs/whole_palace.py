@@ -14,6 +14,7 @@ from palace.errors import BadImport
 from palace.mining.placement import placed
 from palace.mining.rooms import index_rooms
 from palace.models import EpisodeVector, FactVector, ImportJob, Room
+from palace.storage import check_quota
 from palace.storage.indexing import episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space
 from palace.transfer.import_jobs.job_state import move_on
@@ -117,10 +118,12 @@ def put_back(job: ImportJob, show: OnProgress) -> None:
 
     Raises:
         BadImport: the palace is no longer empty, or a record is invalid.
+        QuotaExceeded: it is larger than a palace may be.
         Overtaken: the job was paused or discarded meanwhile.
     """
     with transaction.atomic():
         restore(job.palace, lambda: _records(job), _counting(job, show))
+        check_quota(job.palace, ())
         move_on(
             job,
             spool_offset=spool_path(job).stat().st_size,

@@ -87,6 +87,53 @@ def test_requests_are_counted(owner, settings):
     assert client_of(owner).post("/recall", ASKED).status_code == 200, "Another key counts anew."
 
 
+def test_a_large_recall_counts_as_several(owner, settings):
+    settings.API_RATE = "20/hour"
+    client = client_of(owner)
+    large = {**ASKED, "max_tokens": 32_000, "top_k": 200}
+    assert client.post("/recall", large).headers["RateLimit-Remaining"] == "10"
+    assert client.post("/recall", ASKED).headers["RateLimit-Remaining"] == "9"
+    assert client.post("/recall", large).status_code == 429
+    assert client.post("/recall", ASKED).headers["RateLimit-Remaining"] == "8"
+    assert client.post("/search", {**ASKED, "limit": 200}).headers["RateLimit-Remaining"] == "6"
+
+
+def test_a_large_body_counts_as_several(owner, settings):
+    settings.API_RATE = "20/hour"
+    said = {"role": "user", "content": "Good morning. " * 20_000}
+    response = client_of(owner).post("/turns", {"session_id": "s", "messages": [said], "x": 1})
+    assert response.headers["RateLimit-Remaining"] == "18"
+
+
+def test_what_cannot_be_read_counts_too(owner, settings):
+    settings.API_RATE = "2/hour"
+    client = client_of(owner)
+    for left in ("1", "0"):
+        refused = client.post("/recall", "{", content_type="application/json")
+        assert refused.data["code"] == "bad_json"
+        assert refused.headers["RateLimit-Remaining"] == left
+    assert client.post("/recall", "{", content_type="application/json").status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("post", "/recall", "query"),
+        ("post", "/search", "query"),
+        ("post", "/v1/memories/search/", "query"),
+        ("get", "/v1/memories/search/", "q"),
+        ("post", "/namespaces/session/a/search", "query"),
+        ("post", "/episodic/search", "query"),
+    ],
+)
+def test_a_question_is_limited(owner, method, path, name):
+    asked = {name: "light " * 1000, "user_id": "ada"}
+    refused = getattr(client_of(owner), method)(path, asked)
+    assert refused.status_code == 400, path
+    assert refused.data["code"] == "bad_input"
+    assert "4000 characters" in refused.data["detail"]
+
+
 def test_each_write_leaves_a_line_and_no_word(owner):
     client = client_of(owner)
     client.post("/recall", ASKED)
