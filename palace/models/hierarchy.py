@@ -107,6 +107,9 @@ class Room(InPalace):
     highest_drawer = models.PositiveIntegerField(
         default=0, help_text="No drawer is given a number up to here again."
     )
+    slot = models.PositiveIntegerField(
+        null=True, help_text="Its place along the wing's corridor; null until it is drawn."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     episode_due_at = models.DateTimeField(
         null=True, help_text="Since when its conversation's episode is to be made, or made anew."
@@ -123,8 +126,10 @@ class Room(InPalace):
             models.UniqueConstraint(
                 fields=["palace", "source", "external_id", "wing"], name="room_conversation"
             ),
+            models.UniqueConstraint(fields=["palace", "wing", "slot"], name="room_slot"),
         ]
         indexes = [
+            models.Index(fields=["palace"], condition=Q(slot=None), name="room_not_placed"),
             models.Index(fields=["palace", "wing", "started_at"], name="room_by_wing"),
             models.Index(
                 fields=["palace", "episode_due_at"],

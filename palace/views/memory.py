@@ -11,11 +11,13 @@ from typing import Any
 from django.db import connection
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from language.analyzer import analyze
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
+from palace.queries.floor_plan import CORRIDOR, HEIGHT, MARGIN, WALL, floor_plan
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.queries.signals import SIGNALS, label_of
 from palace.recall import Hit, RecallRequest, describe_move, recall
@@ -43,6 +45,8 @@ SELECT (array_agg(summary ORDER BY created_at DESC, id DESC))[:%s], max(created_
 FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
 """
 HITS_SHOWN = 20
+# The palace as a list in place of the floor plan.
+AS_LIST = "list"
 
 
 @signed_in_page
@@ -73,6 +77,10 @@ def memory(request: PageRequest) -> HttpResponse:
 def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResponse:
     """The page with the results of a search, or its `error`."""
     wings = wing_rows(palace)
+    if request.GET.get("view") != AS_LIST:
+        pins = _pins(search["found"].hits) if "found" in search else {}
+        plan = floor_plan(palace, wings, timezone.now(), pins=pins)
+        search |= {"plan": plan, "plan_height": HEIGHT, "plan_corridor": (MARGIN + WALL, CORRIDOR)}
     context = {
         **search,
         "wings": wings,
@@ -81,6 +89,14 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     }
     status = 400 if "error" in search else 200
     return render_page_or_part(request, "palace/memory.html", "body", context, status=status)
+
+
+def _pins(hits: Sequence[Hit]) -> dict[int, list[int]]:
+    """The places of the hits, from 1, by the key of the room they lie in."""
+    pins: dict[int, list[int]] = {}
+    for place, hit in enumerate(hits, start=1):
+        pins.setdefault(hit.drawer.room_id, []).append(place)
+    return pins
 
 
 def _by_pointer(palace: Palace, query: str) -> Drawer | None:
