@@ -60,7 +60,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 
 document.addEventListener("htmx:afterSettle", (event) => {
   showCopyButtons();
-  if (event.detail.elt.id === "memory") {
+  const asker = event.detail.requestConfig?.elt;
+  if (event.detail.elt.id === "memory" && !asker?.matches(".plan-time")) {
     const goal = document.getElementById("q-error")
       ? document.getElementById("q")
       : document.getElementById("results-title");

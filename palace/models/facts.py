@@ -11,6 +11,7 @@ from typing import Self
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Exists, F, Func, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from pgvector.django import HalfVectorField
 
@@ -77,6 +78,23 @@ class FactQuerySet(InPalaceQuerySet["Fact"]):
         lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | ended_since
         was_so = Q(was_true, retired_at__lte=known, valid_to__gt=moment)
         return self.filter(Q(active, lasting) | was_so, begun, recorded_at__lte=known)
+
+    def said_by(self, moment: datetime) -> Self:
+        """Facts that were so then by the words said until then, whatever was said later.
+
+        What has no words counts from when it was recorded. Versions corrected by hand are left out.
+        """
+        words = Evidence.objects.filter(palace=OuterRef("palace"), fact=OuterRef("pk"))
+        first_words = words.order_by("drawer__said_at").values("drawer__said_at")[:1]
+        said = Coalesce("opened_by__drawer__said_at", first_words, "settled_at", "recorded_at")
+        closed = Coalesce("closed_by__drawer__said_at", "retired_at")
+        by_words = Q(fate__in=Fact.WAS_TRUE) | ~Q(fate="") & Q(closed_by__isnull=False)
+        so_then = Q(retired_at=None) | Q(by_words, closed__gt=moment)
+        begun = Q(valid_from=None) | Q(valid_from__lte=moment)
+        # An end that was said later does not count.
+        lasting = Q(valid_to=None) | Q(valid_to__gt=moment) | Q(closed__gt=moment)
+        facts = self.alias(said=said, closed=closed).filter(said__lte=moment)
+        return facts.filter(so_then, begun, lasting)
 
     def known_at(self, moment: datetime) -> Self:
         """Facts that were active then, whatever was recorded since."""

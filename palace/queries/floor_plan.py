@@ -1,14 +1,15 @@
 """The floor plan: each wing a corridor, with its rooms along it in the order they were placed.
 
 A room is placed when the plan is first drawn after it was filed, the oldest first, at the end of
-its wing's corridor. It keeps its place for as long as it stays in the wing.
+its wing's corridor. It keeps its place for as long as it stays in the wing. A wing of more than
+`FLOOR` rooms has several floors; a palace of more than `ROOMS_DRAWN` folds its last wings.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import reduce
 from math import sqrt
@@ -17,17 +18,19 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.utils import timezone
 
-from palace.models import Drawer, Entity, Evidence, Mention, Palace, Room, Wing
+from palace.models import Drawer, Entity, Evidence, Mention, Palace, Room
 from palace.queries.places import WingRow
 
 # Rooms of one floor of a wing, half of them on each side of the corridor.
 FLOOR = 24
-# Lengths in units of the drawing.
-CELL, WALL, CORRIDOR, MARGIN = 52, 48, 14, 4
-HEIGHT = 2 * WALL + CORRIDOR + 2 * MARGIN
-# Area by drawers: a side grows with their square root, up to the wall.
-LEAST_SIDE, SIDE_A_DRAWER = 20.0, 4.0
+# What a page draws at most, where the frame of a wing counts as many rooms.
+ROOMS_DRAWN, ROOMS_A_FRAME = 144, 3
+# Lengths in units of the drawing: the width of a room, of the corridor, and of doors.
+CELL, CORRIDOR, MARGIN, DOOR = 44, 16, 2, 10
+# Area by drawers: the depth of a room grows with their square root.
+LEAST_DEPTH, MOST_DEPTH, DEPTH_A_DRAWER = 24.0, 64.0, 5.0
 # A room whose last message is no older than this has the tint of that place in the list.
 AGES = (timedelta(days=30), timedelta(days=90), timedelta(days=365), timedelta(days=3 * 365))
 
@@ -43,34 +46,28 @@ UPDATE palace_room SET slot = placed.slot FROM (
 
 @dataclass(frozen=True, slots=True)
 class PlanRoom:
-    """A room as drawn: a square with its left upper corner at `x`, `y`.
+    """A room as drawn, with its left upper corner at `x`, `y`; all are `CELL` wide.
 
     Attributes:
+        drawers: Those said until the day of the plan.
         age: Index into `AGES` of its tint; `len(AGES)` for the oldest.
         pins: Places, from 1, of the hits that lie in it.
+        is_later: Nothing in it was said until the day of the plan.
     """
 
     room: Room
     drawers: int
     facts: int
-    x: float
+    x: int
     y: float
-    side: float
+    depth: float
     age: int
     pins: tuple[int, ...]
+    is_later: bool
 
     @property
-    def centre(self) -> tuple[float, float]:
-        return self.x + self.side / 2, self.y + self.side / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Doorway:
-    """A line between two neighbouring rooms in which the same people are mentioned."""
-
-    x: float
-    y: float
-    length: float
+    def centre(self) -> tuple[int, float]:
+        return self.x + CELL // 2, round(self.y + self.depth / 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,47 +75,66 @@ class PlanWing:
     """One floor of a wing.
 
     Attributes:
-        floor: From 0, the oldest; `floors` is their number.
-        width: Of the drawing; its height is `HEIGHT`.
+        floor: From 1, the oldest; `floors` is their number.
+        corridor: Where the corridor begins, from above.
+        doors: The doors to the corridor, a path of an SVG.
+        doorways: The doorways between neighbouring rooms in which the same people are named.
+        rooms: Empty where the wing is folded.
+        pins_elsewhere: Places of hits on its other floors, or in it if it is folded.
     """
 
     row: WingRow
     floor: int
     floors: int
     width: int
+    height: float
+    corridor: float
     rooms: tuple[PlanRoom, ...]
-    doorways: tuple[Doorway, ...]
+    doors: str
+    doorways: str
+    pins_elsewhere: tuple[int, ...]
+
+    @property
+    def is_folded(self) -> bool:
+        return not self.rooms
 
 
-def floor_plan(
-    palace: Palace,
-    rows: Sequence[WingRow],
-    now: datetime,
-    *,
-    pins: Mapping[int, Sequence[int]] | None = None,
-    floors: Mapping[int, int] | None = None,
-) -> list[PlanWing]:
-    """The plan of these wings, in their order; of each the newest floor.
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """What a plan shows.
 
-    Args:
-        pins: Places of hits by key of the room.
-        floors: Other floors to show, by key of the wing.
+    Attributes:
+        until: The plan is drawn as of this moment; None: now.
+        lit: Keys of the rooms of the hits, best first; a room may come several times,
+            and 0 stands for a hit without one.
+        floors: Floors to show, from 1, by key of the wing; by default the one of the best hit,
+            else the newest.
     """
+
+    until: datetime | None = None
+    lit: Sequence[int] = ()
+    floors: Mapping[int, int] = field(default_factory=dict)
+
+
+def floor_plan(palace: Palace, rows: Sequence[WingRow], view: PlanView) -> list[PlanWing]:
+    """The plan of these wings, in their order."""
     place_rooms(palace)
-    tops = _tops(palace, [row.wing for row in rows])
-    shown = {
-        key: min((floors or {}).get(key, top // FLOOR), top // FLOOR) for key, top in tops.items()
-    }
-    rooms = _rooms(palace, shown)
-    people = _people(palace, [room.pk for room in rooms])
-    facts = _facts(palace, [room.pk for room in rooms])
-    by_wing: dict[int, list[Room]] = defaultdict(list)
-    for room in rooms:
-        by_wing[room.wing_id].append(room)
+    moment = view.until or timezone.now()
+    lit = _lit_rooms(palace, view.lit)
+    keys = _unfolded(rows, {wing for wing, _ in lit.values()})
+    tops = _tops(palace, keys, moment)
+    floors = {key: _floor(key, tops[key], view.floors, lit) for key in keys if key in tops}
+    rooms = _rooms(palace, floors, moment)
+    drawing = _Drawing(
+        moment=moment,
+        rooms=_by_wing(rooms),
+        people=_people(palace, [room.pk for room in rooms], moment),
+        facts=_facts(palace, [room.pk for room in rooms], moment),
+        pins=_pins(view.lit),
+        lit=lit,
+    )
     return [
-        _drawn(row, shown[row.wing.pk], tops[row.wing.pk], by_wing, people, facts, pins or {}, now)
-        for row in rows
-        if row.wing.pk in tops
+        drawing.wing(row, floors.get(row.wing.pk, 1), tops.get(row.wing.pk, (0, 0))) for row in rows
     ]
 
 
@@ -132,10 +148,57 @@ def place_rooms(palace: Palace) -> None:
             cursor.execute(_PLACE, {"palace": palace.pk})
 
 
-def _tops(palace: Palace, wings: Iterable[Wing]) -> dict[int, int]:
-    """The last place with a kept drawer, by key of the wing."""
-    rooms = _kept(palace).filter(wing__in=[wing.pk for wing in wings]).order_by()
-    return dict(rooms.values_list("wing").annotate(top=Max("slot")))
+def _pins(lit: Iterable[int]) -> dict[int, tuple[int, ...]]:
+    """Places of the hits, from 1, by key of their room."""
+    pins: defaultdict[int, list[int]] = defaultdict(list)
+    for place, room in enumerate(lit, start=1):
+        pins[room].append(place)
+    return {room: tuple(places) for room, places in pins.items()}
+
+
+def _lit_rooms(palace: Palace, lit: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Wing and floor of each room that was hit, in the order of the hits."""
+    if not lit:
+        return {}
+    rooms = Room.objects.within(palace).filter(pk__in=set(lit)).order_by()
+    places = {pk: (wing, slot or 0) for pk, wing, slot in rooms.values_list("pk", "wing", "slot")}
+    return {
+        room: (places[room][0], places[room][1] // FLOOR + 1)
+        for room in dict.fromkeys(lit)
+        if room in places
+    }
+
+
+def _unfolded(rows: Sequence[WingRow], lit: Collection[int]) -> list[int]:
+    """Keys of the wings that are drawn: those with hits, then the first ones."""
+    drawn: list[int] = []
+    left = ROOMS_DRAWN
+    for row in sorted(rows, key=lambda row: row.wing.pk not in lit):
+        left -= ROOMS_A_FRAME + min(row.rooms, FLOOR)
+        if left < 0 and drawn:
+            break
+        drawn.append(row.wing.pk)
+    return drawn
+
+
+def _tops(palace: Palace, wings: Iterable[int], moment: datetime) -> dict[int, tuple[int, int]]:
+    """The last place with a kept drawer, and the last that began by then, by key of the wing."""
+    rooms = _kept(palace).filter(wing__in=list(wings)).order_by()
+    begun = Max("slot", filter=Q(started_at__lte=moment), default=0)
+    tops = rooms.values_list("wing").annotate(top=Max("slot"), begun=begun)
+    return {wing: (top, begun) for wing, top, begun in tops}
+
+
+def _floor(
+    wing: int,
+    tops: tuple[int, int],
+    wanted: Mapping[int, int],
+    lit: Mapping[int, tuple[int, int]],
+) -> int:
+    """The floor of a wing that is shown, from 1."""
+    best = next((floor for other, floor in lit.values() if other == wing), None)
+    floor = wanted.get(wing) or best or tops[1] // FLOOR + 1
+    return min(max(floor, 1), tops[0] // FLOOR + 1)
 
 
 def _kept(palace: Palace) -> Any:
@@ -143,26 +206,37 @@ def _kept(palace: Palace) -> Any:
     return Room.objects.within(palace).filter(Exists(drawers.order_by()))
 
 
-def _rooms(palace: Palace, floors: Mapping[int, int]) -> list[Room]:
+def _rooms(palace: Palace, floors: Mapping[int, int], moment: datetime) -> list[Room]:
+    """The rooms on these floors, each with `drawer_count` and `by_then`."""
     if not floors:
         return []
     on_floor = (
-        Q(wing=wing, slot__gte=floor * FLOOR, slot__lt=(floor + 1) * FLOOR)
+        Q(wing=wing, slot__gte=(floor - 1) * FLOOR, slot__lt=floor * FLOOR)
         for wing, floor in floors.items()
     )
     rooms = _kept(palace).filter(reduce(or_, on_floor)).select_related("wing")
+    kept = Q(drawers__palace=palace, drawers__trashed_at=None)
     counted = rooms.annotate(
-        drawer_count=Count("drawers", filter=Q(drawers__palace=palace, drawers__trashed_at=None))
+        drawer_count=Count("drawers", filter=kept),
+        by_then=Count("drawers", filter=kept & Q(drawers__said_at__lte=moment)),
     )
     return list(counted.order_by("wing", "slot"))
 
 
-def _people(palace: Palace, rooms: Sequence[int]) -> dict[int, set[int]]:
+def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
+    by_wing: defaultdict[int, list[Room]] = defaultdict(list)
+    for room in rooms:
+        by_wing[room.wing_id].append(room)
+    return by_wing
+
+
+def _people(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, set[int]]:
     """Keys of the people mentioned in each room."""
     mentions = Mention.objects.filter(
         palace=palace,
         drawer__room__in=rooms,
         drawer__trashed_at=None,
+        drawer__said_at__lte=moment,
         entity__kind=Entity.Kind.PERSON,
     )
     people: dict[int, set[int]] = defaultdict(set)
@@ -171,63 +245,98 @@ def _people(palace: Palace, rooms: Sequence[int]) -> dict[int, set[int]]:
     return people
 
 
-def _facts(palace: Palace, rooms: Sequence[int]) -> dict[int, int]:
+def _facts(palace: Palace, rooms: Sequence[int], moment: datetime) -> dict[int, int]:
     """The number of active facts with a source in each room."""
     evidence = Evidence.objects.filter(
         palace=palace,
         drawer__room__in=rooms,
         drawer__trashed_at=None,
+        drawer__said_at__lte=moment,
         fact__retired_at=None,
     )
     counted = evidence.order_by().values_list("drawer__room")
     return dict(counted.annotate(facts=Count("fact", distinct=True)))
 
 
-def _drawn(
-    row: WingRow,
-    floor: int,
-    top: int,
-    by_wing: Mapping[int, Sequence[Room]],
-    people: Mapping[int, set[int]],
-    facts: Mapping[int, int],
-    pins: Mapping[int, Sequence[int]],
-    now: datetime,
-) -> PlanWing:
-    rooms = tuple(
-        _square(room, facts.get(room.pk, 0), tuple(pins.get(room.pk, ())), now)
-        for room in by_wing[row.wing.pk]
-    )
-    columns = max((room.room.slot or 0) % FLOOR // 2 for room in rooms) + 1 if rooms else 1
-    return PlanWing(
-        row,
-        floor,
-        top // FLOOR + 1,
-        columns * CELL + 2 * MARGIN,
-        rooms,
-        tuple(_doorways(rooms, people)),
-    )
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """What was read for a plan, by key of the wing or room."""
+
+    moment: datetime
+    rooms: Mapping[int, Sequence[Room]]
+    people: Mapping[int, set[int]]
+    facts: Mapping[int, int]
+    pins: Mapping[int, tuple[int, ...]]
+    lit: Mapping[int, tuple[int, int]]
+
+    def wing(self, row: WingRow, floor: int, tops: tuple[int, int]) -> PlanWing:
+        rooms = self.rooms.get(row.wing.pk, ())
+        above = MARGIN + max((_depth(room) for room in rooms if not _is_below(room)), default=0)
+        below = MARGIN + max((_depth(room) for room in rooms if _is_below(room)), default=0)
+        drawn = tuple(self._room(room, above) for room in rooms)
+        columns = max((_column(room) for room in rooms), default=0) + 1
+        return PlanWing(
+            row=row,
+            floor=floor,
+            floors=tops[0] // FLOOR + 1,
+            width=columns * CELL + 2 * MARGIN,
+            height=round(above + CORRIDOR + below, 1),
+            corridor=above,
+            rooms=drawn,
+            doors="".join(map(_door, drawn)),
+            doorways="".join(self._doorways(drawn)),
+            pins_elsewhere=self._pins_elsewhere(row.wing.pk, {room.pk for room in rooms}),
+        )
+
+    def _room(self, room: Any, corridor: float) -> PlanRoom:
+        depth = _depth(room, room.by_then or room.drawer_count)
+        return PlanRoom(
+            room=room,
+            drawers=room.by_then or room.drawer_count,
+            facts=self.facts.get(room.pk, 0),
+            x=MARGIN + _column(room) * CELL,
+            y=round(corridor + CORRIDOR if _is_below(room) else corridor - depth, 1),
+            depth=depth,
+            age=sum(self.moment - room.ended_at > limit for limit in AGES),
+            pins=self.pins.get(room.pk, ()),
+            is_later=not room.by_then,
+        )
+
+    def _doorways(self, rooms: Sequence[PlanRoom]) -> Iterator[str]:
+        at = {room.room.slot: room for room in rooms}
+        for room in rooms:
+            neighbour = at.get((room.room.slot or 0) + 2)
+            if neighbour is not None and self._share_people(room.room, neighbour.room):
+                # Near the corridor, where both rooms have a wall.
+                y = room.y + 7 if _is_below(room.room) else room.y + room.depth - 7 - DOOR
+                yield f"M{neighbour.x} {round(y, 1)}v{DOOR}"
+
+    def _share_people(self, room: Room, neighbour: Room) -> bool:
+        return bool(self.people.get(room.pk, set()) & self.people.get(neighbour.pk, set()))
+
+    def _pins_elsewhere(self, wing: int, drawn: Collection[int]) -> tuple[int, ...]:
+        others = (
+            room for room, (other, _) in self.lit.items() if other == wing and room not in drawn
+        )
+        return tuple(sorted(place for room in others for place in self.pins[room]))
 
 
-def _square(room: Any, facts: int, pins: tuple[int, ...], now: datetime) -> PlanRoom:
+def _column(room: Room) -> int:
+    return (room.slot or 0) % FLOOR // 2
+
+
+def _is_below(room: Room) -> bool:
     """Even places lie above the corridor, odd ones below it."""
-    column, is_below = divmod(room.slot % FLOOR, 2)
-    side = min(LEAST_SIDE + SIDE_A_DRAWER * sqrt(room.drawer_count - 1), WALL)
-    x = MARGIN + column * CELL + (CELL - side) / 2
-    y = MARGIN + WALL + CORRIDOR if is_below else MARGIN + WALL - side
-    age = sum(now - room.ended_at > limit for limit in AGES)
-    return PlanRoom(
-        room, room.drawer_count, facts, round(x, 1), round(y, 1), round(side, 1), age, pins
-    )
+    return (room.slot or 0) % 2 == 1
 
 
-def _doorways(rooms: Sequence[PlanRoom], people: Mapping[int, set[int]]) -> Iterator[Doorway]:
-    at = {room.room.slot: room for room in rooms}
-    for room in rooms:
-        neighbour = at.get((room.room.slot or 0) + 2)
-        if neighbour is None or not people[room.room.pk] & people[neighbour.room.pk]:
-            continue
-        start = room.x + room.side
-        # Near the corridor, where both rooms have a wall.
-        is_below = (room.room.slot or 0) % 2
-        y = room.y + LEAST_SIDE / 2 if is_below else room.y + room.side - LEAST_SIDE / 2
-        yield Doorway(start, round(y, 1), round(neighbour.x - start, 1))
+def _depth(room: Any, drawers: int | None = None) -> float:
+    """By default with all of its drawers, which is the most."""
+    grown = LEAST_DEPTH + DEPTH_A_DRAWER * sqrt((drawers or room.drawer_count) - 1)
+    return round(min(grown, MOST_DEPTH), 1)
+
+
+def _door(room: PlanRoom) -> str:
+    """An opening in its wall to the corridor, part of an SVG's path."""
+    y = room.y if _is_below(room.room) else round(room.y + room.depth, 1)
+    return f"M{room.centre[0] - DOOR // 2} {y}h{DOOR}"

@@ -11,18 +11,18 @@ from typing import Any
 from django.db import connection
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
 from language.analyzer import analyze
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
-from palace.queries.floor_plan import CORRIDOR, HEIGHT, MARGIN, WALL, floor_plan
 from palace.queries.places import find_by_pointer, wing_rows
 from palace.queries.signals import SIGNALS, label_of
 from palace.recall import Hit, RecallRequest, describe_move, recall
 from palace.templatetags.palace_tags import counted
+from palace.views.floor_plan import ChosenDay, lit_by, plan_context, sources_of
 from palace.views.shared.place_counts import totals
+from palace.views.shared.query_params import end_of
 from palace.views.shared.snippets import snippet_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
@@ -60,8 +60,10 @@ def memory(request: PageRequest) -> HttpResponse:
         if request.htmx:
             return HttpResponseClientRedirect(drawer.get_absolute_url())
         return redirect(drawer)
+    day = ChosenDay.read(request.GET).day
+    until = end_of(day) if day else None
     try:
-        found = recall(palace, RecallRequest(query, top_k=HITS_SHOWN))
+        found = recall(palace, RecallRequest(query, top_k=HITS_SHOWN, as_of=until))
     except PalaceError as error:
         return show_memory(request, palace, query=query, error=str(error))
     return show_memory(
@@ -78,25 +80,20 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     """The page with the results of a search, or its `error`."""
     wings = wing_rows(palace)
     if request.GET.get("view") != AS_LIST:
-        pins = _pins(search["found"].hits) if "found" in search else {}
-        plan = floor_plan(palace, wings, timezone.now(), pins=pins)
-        search |= {"plan": plan, "plan_height": HEIGHT, "plan_corridor": (MARGIN + WALL, CORRIDOR)}
+        lit = [hit.drawer.room_id for hit in search["found"].hits] if "found" in search else []
+        if asked := request.GET.get("recall"):
+            search["recall"], search["sources"] = sources_of(palace, asked)
+            lit = lit_by(search["sources"])
+        search |= plan_context(palace, wings, request.GET, lit)
     context = {
         **search,
         "wings": wings,
         "totals": totals(wings),
         "recent": recent_activity(palace),
     }
-    status = 400 if "error" in search else 200
+    is_bad = "error" in search or ("chosen" in search and search["chosen"].error)
+    status = 400 if is_bad else 200
     return render_page_or_part(request, "palace/memory.html", "body", context, status=status)
-
-
-def _pins(hits: Sequence[Hit]) -> dict[int, list[int]]:
-    """The places of the hits, from 1, by the key of the room they lie in."""
-    pins: dict[int, list[int]] = {}
-    for place, hit in enumerate(hits, start=1):
-        pins.setdefault(hit.drawer.room_id, []).append(place)
-    return pins
 
 
 def _by_pointer(palace: Palace, query: str) -> Drawer | None:

@@ -34,6 +34,7 @@ from palace.models import (
 )
 from palace.queries.facts import evidence_in, supported_facts
 from palace.queries.places import (
+    WingRow,
     closet_rows,
     closets_of,
     drawers_of,
@@ -44,6 +45,7 @@ from palace.queries.places import (
 )
 from palace.templatetags.palace_tags import counted
 from palace.views.episodes import episodes_of
+from palace.views.floor_plan import wing_plan
 from palace.views.memory import show_memory
 from palace.views.shared.pagination import PAGE_SIZE, CountedPage
 from palace.views.shared.query_params import get_by_uuid
@@ -64,6 +66,9 @@ def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     rooms = CountedPage(rooms_of(wing), request.GET.get("page"))
     drawers = drawers_in(wing).kept().count()
     context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
+    if not request.htmx:  # A branch of the tree has no place for it.
+        row = WingRow(wing, rooms.total, drawers)
+        context |= wing_plan(palace, row, request.GET.get("floor", ""))
     return render_page_or_part(request, "palace/wing_detail.html", "rooms", context)
 
 

@@ -15,7 +15,7 @@ from palace.queries.facts import about_entity, in_category, stored_name
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
 State = Literal["held", "dropped", "all"]
-Clock = Literal["true", "known"]
+Clock = Literal["true", "said", "known"]
 
 STATES: dict[State, str] = {
     "held": "Active",
@@ -24,6 +24,7 @@ STATES: dict[State, str] = {
 }
 CLOCKS: dict[Clock, str] = {
     "true": "True on that day",
+    "said": "Said by that day",
     "known": "Known on that day",
 }
 
@@ -125,6 +126,8 @@ class FactFilter:
         facts = Fact.objects.within(palace)
         if self.day:
             moment = end_of(self.day)
+            if self.clock == "said":
+                return facts.said_by(moment)
             known = self.clock == "known"
             return facts.as_of(known_at=moment) if known else facts.as_of(true_at=moment)
         if self.state == "all":

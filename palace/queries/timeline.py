@@ -1,0 +1,158 @@
+"""The palace over time: messages a month, and what was known of a day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from django.db import connection
+from django.db.models import Count, F
+from django.utils import timezone
+
+from palace.models import Entity, Fact, FactQuerySet, Mention, Palace
+
+# What counts of a day: the words said by then, or what was so then as known today.
+Basis = Literal["said", "true"]
+# The most bars of the histogram; more months share one.
+BARS = 60
+# Units of the drawing.
+BAR, GAP, HEIGHT = 6, 1, 40
+FACTS_SHOWN = 8
+PEOPLE_SHOWN = 10
+# People are those named in the messages of this time before the day.
+RECENT = timedelta(days=90)
+# No earlier day has a `RECENT` before it.
+EARLIEST = datetime.min.replace(tzinfo=UTC) + RECENT
+
+# An index holds the times of all drawers, those in the trash too: these are few, and subtracted.
+_MONTHS = """
+SELECT month, sum(messages)::bigint FROM (
+    SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s)::date AS month, count(*) AS messages
+    FROM palace_drawer WHERE palace_id = %(palace)s GROUP BY 1
+    UNION ALL
+    SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s)::date, -count(*)
+    FROM palace_drawer WHERE palace_id = %(palace)s AND trashed_at IS NOT NULL GROUP BY 1
+) counted GROUP BY month HAVING sum(messages) > 0 ORDER BY month
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Messages a month, or of several months where there are many.
+
+    Attributes:
+        first, last: The first and the last day one can choose.
+        before, after: The bars until the chosen day and after it, each one path of an SVG.
+        width: Of the drawing; its height is `HEIGHT`.
+        most: The number of messages of the highest bar.
+    """
+
+    first: date
+    last: date
+    before: str
+    after: str
+    width: int
+    most: int
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days
+
+
+def histogram(palace: Palace, until: date | None) -> Histogram | None:
+    """None while the palace is empty."""
+    months = _months(palace)
+    if not months:
+        return None
+    today = timezone.localdate()
+    first, last = months[0][0], max(_month_end(months[-1][0]), today)
+    bars = _bars(months, first, last)
+    most = max(messages for _, _, messages in bars)
+    day = until or last
+    return Histogram(
+        first=first,
+        last=last,
+        before="".join(_bar(n, size, most) for n, start, size in bars if size and start <= day),
+        after="".join(_bar(n, size, most) for n, start, size in bars if size and start > day),
+        width=(bars[-1][0] + 1) * (BAR + GAP) - GAP,
+        most=most,
+    )
+
+
+def _months(palace: Palace) -> list[tuple[date, int]]:
+    zone = str(timezone.get_current_timezone())
+    with connection.cursor() as cursor:
+        cursor.execute(_MONTHS, {"palace": palace.pk, "zone": zone})
+        return [(month, messages) for month, messages in cursor.fetchall()]
+
+
+def _bars(
+    months: Sequence[tuple[date, int]], first: date, last: date
+) -> list[tuple[int, date, int]]:
+    """Number, first month and messages of each bar, without gaps between them."""
+    counts = dict(months)
+    every = [_add_months(first, n) for n in range(_months_between(first, last) + 1)]
+    step = -(-len(every) // BARS)
+    return [
+        (number, every[start], sum(counts.get(month, 0) for month in every[start : start + step]))
+        for number, start in enumerate(range(0, len(every), step))
+    ]
+
+
+def _bar(number: int, messages: int, most: int) -> str:
+    height = max(round(messages / most * HEIGHT), 1)
+    return f"M{number * (BAR + GAP)} {HEIGHT}v-{height}h{BAR}v{height}z"
+
+
+def _months_between(first: date, last: date) -> int:
+    return (last.year - first.year) * 12 + last.month - first.month
+
+
+def _add_months(day: date, months: int) -> date:
+    years, month = divmod(day.month - 1 + months, 12)
+    return date(day.year + years, month + 1, 1)
+
+
+def _month_end(day: date) -> date:
+    return _add_months(day, 1) - timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownThen:
+    """
+    Attributes:
+        facts: Lasting facts of that day, the newest first.
+        people: The people named most in the three months before.
+    """
+
+    facts: list[Fact]
+    people: list[Entity]
+
+
+def known_then(palace: Palace, moment: datetime, basis: Basis) -> KnownThen:
+    facts = facts_of_day(palace, moment, basis).exclude(type=Fact.Type.EVENT)
+    newest = facts.select_related("subject").order_by(F("valid_from").desc(nulls_last=True), "-pk")
+    return KnownThen(list(newest[:FACTS_SHOWN]), _people(palace, moment))
+
+
+def facts_of_day(palace: Palace, moment: datetime, basis: Basis) -> FactQuerySet:
+    facts = Fact.objects.within(palace)
+    return facts.said_by(moment) if basis == "said" else facts.true_at(moment)
+
+
+def _people(palace: Palace, moment: datetime) -> list[Entity]:
+    named = Mention.objects.filter(
+        palace=palace,
+        drawer__palace=palace,
+        drawer__trashed_at=None,
+        drawer__said_at__gt=max(moment, EARLIEST) - RECENT,
+        drawer__said_at__lte=moment,
+    )
+    people = Entity.objects.filter(palace=palace, kind=Entity.Kind.PERSON)
+    counts = named.order_by().values("entity").annotate(named=Count("pk"))
+    most = counts.filter(entity__in=people.values("pk")).order_by("-named", "entity")
+    found = list(most.values_list("entity", flat=True)[:PEOPLE_SHOWN])
+    by_key = people.in_bulk(found)
+    return [by_key[key] for key in found]
