@@ -61,7 +61,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 document.addEventListener("htmx:afterSettle", (event) => {
   showCopyButtons();
   const asker = event.detail.requestConfig?.elt;
-  if (event.detail.elt.id === "memory" && !asker?.matches(".plan-time")) {
+  if (event.detail.elt.id === "memory" && !asker?.matches(".day-choice")) {
     const goal = document.getElementById("q-error")
       ? document.getElementById("q")
       : document.getElementById("results-title");

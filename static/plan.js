@@ -1,19 +1,19 @@
-// The floor plan: arrows walk from room to room, and a slider chooses the day.
+// The floor plan and other pictures: arrows walk from one to the next, a slider chooses the day.
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const DAY = 24 * 60 * 60 * 1000;
 
-function middle(room) {
-  const box = room.querySelector("rect").getBoundingClientRect();
+function middle(link) {
+  const box = link.querySelector("rect").getBoundingClientRect();
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
-// The nearest room in a direction; what lies beside the way counts double.
+// The nearest link in a direction; what lies beside the way counts double.
 function nearest(from, [right, down]) {
   const [x, y] = middle(from);
   let best = null;
   let least = Infinity;
-  for (const room of document.querySelectorAll("[data-plan] .plan-room")) {
+  for (const room of document.querySelectorAll("[data-walk] a")) {
     const [otherX, otherY] = middle(room);
     const ahead = (otherX - x) * right + (otherY - y) * down;
     if (room === from || ahead < 8) continue;
@@ -25,7 +25,7 @@ function nearest(from, [right, down]) {
 
 document.addEventListener("keydown", (event) => {
   const step = STEPS[event.key];
-  const room = event.target.closest?.("[data-plan] .plan-room");
+  const room = event.target.closest?.("[data-walk] a");
   if (!step || !room || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   nearest(room, step)?.focus();
@@ -34,13 +34,13 @@ document.addEventListener("keydown", (event) => {
 let wasSliding = false;
 
 document.addEventListener("htmx:beforeSwap", () => {
-  wasSliding = document.activeElement.id === "plan-range";
+  wasSliding = document.activeElement.id === "day-range";
 });
 
 function show() {
-  const range = document.getElementById("plan-range");
+  const range = document.getElementById("day-range");
   if (!range?.hidden) return;
-  const day = document.getElementById("plan-day");
+  const day = document.getElementById("day");
   const first = Date.parse(range.dataset.first);
   range.value = day.value ? Math.round((Date.parse(day.value) - first) / DAY) : range.max;
   range.hidden = false;

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Literal
+from enum import StrEnum
+from typing import Any, Literal
 
 from django.db import connection
-from django.db.models import Count, F
+from django.db.models import Count, DateField, F, Min, QuerySet, TextField, Value
+from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
 from palace.models import Entity, Fact, FactQuerySet, Mention, Palace
+from palace.queries.facts import EVER_TRUE, about_entity
 
 # What counts of a day: the words said by then, or what was so then as known today.
 Basis = Literal["said", "true"]
@@ -61,9 +64,8 @@ class Histogram:
         return (self.last - self.first).days
 
 
-def histogram(palace: Palace, until: date | None) -> Histogram | None:
-    """None while the palace is empty."""
-    months = _months(palace)
+def histogram(months: Sequence[tuple[date, int]], until: date | None) -> Histogram | None:
+    """Of messages by the first day of their month, in order; None without any."""
     if not months:
         return None
     today = timezone.localdate()
@@ -81,11 +83,22 @@ def histogram(palace: Palace, until: date | None) -> Histogram | None:
     )
 
 
-def _months(palace: Palace) -> list[tuple[date, int]]:
+def messages_by_month(palace: Palace) -> list[tuple[date, int]]:
+    """First day and messages of each month that has any."""
     zone = str(timezone.get_current_timezone())
     with connection.cursor() as cursor:
         cursor.execute(_MONTHS, {"palace": palace.pk, "zone": zone})
         return [(month, messages) for month, messages in cursor.fetchall()]
+
+
+def mentions_by_month(entity: Entity) -> list[tuple[date, int]]:
+    """First day of each month in which messages name the entity, and how many they are."""
+    named = Mention.objects.filter(
+        palace=entity.palace_id, entity=entity, drawer__trashed_at=None
+    ).order_by()
+    month = TruncMonth("drawer__said_at", output_field=DateField())
+    counts = named.annotate(month=month).values_list("month")
+    return sorted(counts.annotate(messages=Count("drawer", distinct=True)))
 
 
 def _bars(
@@ -156,3 +169,34 @@ def _people(palace: Palace, moment: datetime) -> list[Entity]:
     found = list(most.values_list("entity", flat=True)[:PEOPLE_SHOWN])
     by_key = people.in_bulk(found)
     return [by_key[key] for key in found]
+
+
+class Happening(StrEnum):
+    """What a line of a timeline tells."""
+
+    BEGINS = "begins"
+    ENDS = "ends"
+    TALK = "talk"
+
+
+def happenings(entity: Entity) -> QuerySet[Any, tuple[str, datetime | None, int]]:
+    """Kind, moment, and the key of a fact or room, the latest first and unknown moments last.
+
+    Facts about the entity begin and end; a conversation stands where it first names the entity.
+    """
+    facts = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
+    begins = _happening(facts, Happening.BEGINS, F("valid_from"), F("pk"))
+    ends = _happening(facts.exclude(valid_to=None), Happening.ENDS, F("valid_to"), F("pk"))
+    named = Mention.objects.filter(
+        palace=entity.palace_id, entity=entity, drawer__trashed_at=None
+    ).values("drawer__room")
+    talks = _happening(named, Happening.TALK, Min("drawer__said_at"), F("drawer__room"))
+    latest_first = (F("at").desc(nulls_last=True), "happening", "row")
+    every = begins.union(ends, talks, all=True)
+    found: QuerySet[Any, tuple[str, datetime | None, int]] = every.order_by(*latest_first)
+    return found
+
+
+def _happening(rows: Any, kind: Happening, at: Any, row: Any) -> Any:
+    listed = rows.order_by().annotate(happening=Value(str(kind), TextField()), at=at, row=row)
+    return listed.values_list("happening", "at", "row")

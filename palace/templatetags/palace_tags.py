@@ -27,6 +27,18 @@ SOURCES = {
     "slack": "Slack",
 }
 
+# The words of the palace, each in a sentence.
+EXPLANATIONS = {
+    "wing": "A wing holds all conversations about one person, project or topic.",
+    "room": "A room is one conversation within its wing, from its first day to its last.",
+    "closet": "A closet is one topic that came up in the conversation of its room.",
+    "drawer": "A drawer holds one message, word for word as it was said.",
+    "pointer": "A pointer is a drawer’s address: wing, room and drawer by their numbers. Paste it "
+    "into the search to come back.",
+    "tag": "Tags sum up a message: @p people, @l places, @e events, @i things, @t time. They "
+    "help programs and models to scan many messages.",
+}
+
 
 @register.filter
 def verbatim_text(text: str) -> SafeString:
@@ -117,6 +129,12 @@ def icon(name: str) -> SafeString:
         static("icons.svg"),
         name,
     )
+
+
+@register.inclusion_tag("palace/_explain.html")
+def explain(word: str) -> dict[str, str]:
+    """A button that opens the sentence about a word of the palace."""
+    return {"word": word, "sentence": EXPLANATIONS[word]}
 
 
 @register.inclusion_tag("palace/_trail.html")

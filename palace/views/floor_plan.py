@@ -4,51 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from django.http import QueryDict
+from django.urls import reverse
 
 from palace.models import Drawer, Palace, RecollectionTrace
 from palace.queries.floor_plan import CELL, CORRIDOR, PlanView, floor_plan
 from palace.queries.places import WingRow, with_preview
-from palace.queries.timeline import Basis, histogram, known_then
-from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
+from palace.queries.timeline import histogram, known_then, messages_by_month
+from palace.views.shared.query_params import ChosenDay, get_by_uuid, query_string
 
-BASES: dict[Basis, tuple[str, str]] = {
-    "said": ("Said by then", "Only words said until that day count."),
-    "true": ("True then", "What was so on that day, also by words said later."),
-}
 # Wings named below the plan when they do not fit into it.
 FOLDED_SHOWN = 60
 MEASURES = {"cell": CELL, "corridor": CORRIDOR}
 # The length at which an address names no floor.
 FLOOR_DIGITS = 7
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenDay:
-    """The day of the plan, from the address.
-
-    Attributes:
-        day: None: today.
-        error: A sentence about an invalid day.
-    """
-
-    day: date | None
-    text: str
-    basis: Basis
-    error: str
-
-    @classmethod
-    def read(cls, sent: QueryDict) -> ChosenDay:
-        text, day, error = sent.get("day", "")[:40], None, ""
-        try:
-            day = read_day(text)
-        except BadDay as bad:
-            error = str(bad)
-        basis: Basis = "true" if sent.get("basis") == "true" else "said"
-        return cls(day, text, basis, error)
 
 
 def plan_context(
@@ -60,7 +31,9 @@ def plan_context(
         lit: Keys of the rooms of the hits, best first.
     """
     chosen = ChosenDay.read(sent)
-    until = end_of(chosen.day) if chosen.day else None
+    until = chosen.moment
+    kept = [(name, sent.get(name, "")) for name in ("q", "recall")]
+    address = reverse("memory")
     plan = floor_plan(palace, wings, PlanView(until=until, lit=lit))
     folded = [wing for wing in plan if wing.is_folded]
     return {
@@ -69,8 +42,10 @@ def plan_context(
         "folded_more": len(folded) - FOLDED_SHOWN,
         "measures": MEASURES,
         "chosen": chosen,
-        "bases": [(name, *words, name == chosen.basis) for name, words in BASES.items()],
-        "histogram": histogram(palace, chosen.day),
+        "histogram": histogram(messages_by_month(palace), chosen.day),
+        "action": address,
+        "kept": kept,
+        "today": address + query_string(**dict(kept)),
         "known": known_then(palace, until, chosen.basis) if until else None,
         "all_facts": query_string(
             as_of=chosen.day.isoformat() if chosen.day else "", clock=chosen.basis

@@ -20,9 +20,9 @@ from palace.queries.places import find_by_pointer, wing_rows
 from palace.queries.signals import SIGNALS, label_of
 from palace.recall import Hit, RecallRequest, describe_move, recall
 from palace.templatetags.palace_tags import counted
-from palace.views.floor_plan import ChosenDay, lit_by, plan_context, sources_of
+from palace.views.floor_plan import lit_by, plan_context, sources_of
 from palace.views.shared.place_counts import totals
-from palace.views.shared.query_params import end_of
+from palace.views.shared.query_params import ChosenDay
 from palace.views.shared.snippets import snippet_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
@@ -60,8 +60,7 @@ def memory(request: PageRequest) -> HttpResponse:
         if request.htmx:
             return HttpResponseClientRedirect(drawer.get_absolute_url())
         return redirect(drawer)
-    day = ChosenDay.read(request.GET).day
-    until = end_of(day) if day else None
+    until = ChosenDay.read(request.GET).moment
     try:
         found = recall(palace, RecallRequest(query, top_k=HITS_SHOWN, as_of=until))
     except PalaceError as error:

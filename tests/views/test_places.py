@@ -67,7 +67,7 @@ def test_a_closet_shows_its_drawers_in_the_order_they_were_said(alices, closet):
 
 def test_a_closet_shows_the_pointer_and_tags_of_each_drawer(alices, closet, drawer):
     response = alices.get(closet.get_absolute_url())
-    assert "§ W-9042/R-9011/D-9007</span> @p Derek" in response.text
+    assert '§ W-9042/R-9011/D-9007</span> <span class="aaak-tags">@p Derek</span>' in response.text
 
 
 def test_a_trashed_drawer_is_in_no_list(alices, closet, drawer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -16,12 +16,19 @@ from django.shortcuts import get_object_or_404
 from django.utils.timezone import localtime
 
 from language.storable import storable_label
-from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace
-from palace.queries.facts import EVER_TRUE, about_entity, named_like, with_quotes
+from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace, Room
+from palace.queries.facts import named_like, with_quotes
+from palace.queries.timeline import (
+    Happening,
+    facts_of_day,
+    happenings,
+    histogram,
+    mentions_by_month,
+)
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
 from palace.views.shared.pagination import NumberedPage, UncountedPage
-from palace.views.shared.query_params import BadDay, end_of, find_by_uuid, query_string, read_day
+from palace.views.shared.query_params import ChosenDay, find_by_uuid, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 # Characters shown before the name, and in all.
@@ -81,24 +88,28 @@ def entity_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         # The next rows of one list need no other part of the page.
         context = {"entity": entity, **lists[wanted](entity, request.GET[wanted])}
         return render_page_or_part(request, "palace/entity_detail.html", wanted, context)
-    context = _about(palace, entity, request.GET.get("as_of", ""))
+    context = _about(palace, entity, ChosenDay.read(request.GET, "as_of", default="true"))
     for name, rows_of in lists.items():
         context |= rows_of(entity, request.GET.get(name))
-    status = 400 if context["error"] else 200
+    status = 400 if context["chosen"].error else 200
     return render_page_or_part(
         request, "palace/entity_detail.html", "about", context, status=status
     )
 
 
-def _about(palace: Palace, entity: Entity, asked: str) -> dict[str, Any]:
-    day, error = _day(asked)
-    facts = Fact.objects.within(palace).as_of(true_at=end_of(day) if day else None)
+def _about(palace: Palace, entity: Entity, chosen: ChosenDay) -> dict[str, Any]:
+    facts = Fact.objects.within(palace).active()
+    if chosen.moment:
+        facts = facts_of_day(palace, chosen.moment, chosen.basis)
+    address = entity.get_absolute_url()
+    same_day = query_string(as_of=str(chosen.day), basis=chosen.basis) if chosen.day else ""
     return {
         "entity": entity,
-        "day": day,
-        "day_text": asked[:40],
-        "query": f"?as_of={day.isoformat()}" if day else "",
-        "error": error,
+        "chosen": chosen,
+        "query": same_day,
+        "histogram": histogram(mentions_by_month(entity), chosen.day),
+        "action": address,
+        "today": address,
         "known": UncountedPage(_known(entity, facts), size=KNOWN_SHOWN),
         "connections": connections_of(entity, facts),
     }
@@ -172,13 +183,6 @@ def _counts(grouped: QuerySet[Any, Any]) -> dict[int, int]:
     return dict(grouped.annotate(Count("pk")))
 
 
-def _day(text: str) -> tuple[date | None, str]:
-    try:
-        return read_day(storable_label(text)), ""
-    except BadDay as error:
-        return None, str(error)
-
-
 def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
     """Lasting facts about it; those with one value at a time come first.
 
@@ -188,23 +192,58 @@ def _known(entity: Entity, facts: FactQuerySet) -> FactQuerySet:
     return with_quotes(lasting, at_most=1).order_by("-single", "-recorded_at", "-pk")
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of a timeline.
+
+    Attributes:
+        kind: One of `Happening`.
+        at: None: since when is not known.
+        fact: What begins or ends; None for a conversation.
+        room: The conversation; None for a fact.
+        turned_from: The earlier opinion, where an opinion turns.
+    """
+
+    kind: str
+    at: datetime | None
+    fact: Fact | None = None
+    room: Room | None = None
+    turned_from: Fact | None = None
+
+
 def _story(entity: Entity, number: str | None) -> dict[str, Any]:
-    """All facts that were ever true, the latest first, by year."""
-    ever = Fact.objects.filter(palace=entity.palace_id).filter(about_entity(entity), EVER_TRUE)
-    rows = NumberedPage(
-        with_quotes(ever, at_most=1).order_by(F("valid_from").desc(nulls_last=True), "-pk"),
-        number,
-        size=STORY_SIZE,
-    )
-    return {"story": rows, "years": _by_year(rows.rows)}
+    """Conversations, and facts that begin and end, the latest first, by year."""
+    rows = NumberedPage(happenings(entity), number, size=STORY_SIZE)
+    return {"story": rows, "years": _by_year(_moments(entity, rows.rows))}
 
 
-def _by_year(facts: Iterable[Fact]) -> list[tuple[str, list[Fact]]]:
-    return [(year, list(group)) for year, group in groupby(facts, key=_year)]
+def _moments(entity: Entity, rows: Sequence[Any]) -> list[Moment]:
+    keys = [row for kind, _, row in rows if kind != Happening.TALK]
+    facts = with_quotes(Fact.objects.filter(palace=entity.palace_id), at_most=1)
+    found = facts.select_related("subject", "object_entity", "supersedes").in_bulk(keys)
+    rooms = Room.objects.filter(palace=entity.palace_id).select_related("wing")
+    talks = rooms.in_bulk([row for kind, _, row in rows if kind == Happening.TALK])
+    return [
+        Moment(kind, at, room=talks[row])
+        if kind == Happening.TALK
+        else Moment(kind, at, found[row], turned_from=_earlier_opinion(kind, found[row]))
+        for kind, at, row in rows
+    ]
 
 
-def _year(fact: Fact) -> str:
-    return str(localtime(fact.valid_from).year) if fact.valid_from else YEAR_UNKNOWN
+def _earlier_opinion(kind: str, fact: Fact) -> Fact | None:
+    earlier = fact.supersedes
+    if kind != Happening.BEGINS or fact.type != Fact.Type.OPINION or earlier is None:
+        return None
+    return earlier if earlier.stance != fact.stance else None
+
+
+def _by_year(moments: Iterable[Moment]) -> list[tuple[str, list[Moment]]]:
+    return [(year, list(group)) for year, group in groupby(moments, key=_year)]
+
+
+def _year(moment: Moment) -> str:
+    return str(localtime(moment.at).year) if moment.at else YEAR_UNKNOWN
 
 
 def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.utils import timezone
 
-from language.storable import storable_time
+from language.storable import storable_label, storable_time
 from palace.errors import PalaceError
+from palace.queries.timeline import Basis
 
 M = TypeVar("M", bound=Model)
+BASES: dict[Basis, tuple[str, str]] = {
+    "said": ("Said by then", "Only words said until that day count."),
+    "true": ("True then", "What was so on that day, also by words said later."),
+}
 
 
 class BadDay(PalaceError):
@@ -69,3 +75,39 @@ def query_string(**values: str) -> str:
     """`?name=value&…` without the empty values; empty if all are."""
     given = {name: value for name, value in values.items() if value}
     return f"?{urlencode(given)}" if given else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenDay:
+    """A day and what counts of it, from the address.
+
+    Attributes:
+        day: None: today.
+        error: A sentence about an invalid day.
+    """
+
+    day: date | None
+    text: str
+    basis: Basis
+    error: str
+
+    @classmethod
+    def read(cls, sent: QueryDict, name: str = "day", *, default: Basis = "said") -> ChosenDay:
+        """From the parameters `name` and `basis` of an address."""
+        text, day, error = storable_label(sent.get(name, ""))[:40], None, ""
+        try:
+            day = read_day(text)
+        except BadDay as bad:
+            error = str(bad)
+        basis = next((basis for basis in BASES if basis == sent.get("basis")), default)
+        return cls(day, text, basis, error)
+
+    @property
+    def moment(self) -> datetime | None:
+        """The end of the day."""
+        return end_of(self.day) if self.day else None
+
+    @property
+    def bases(self) -> list[tuple[str, str, str, bool]]:
+        """Name, label and explanation of each basis, and whether it is this one."""
+        return [(name, *words, name == self.basis) for name, words in BASES.items()]
