@@ -24,6 +24,7 @@ from palace.queries.timeline import (
     happenings,
     histogram,
     mentions_by_month,
+    messages_by_month,
 )
 from palace.templatetags.fact_tags import KINDS
 from palace.views.entities.connections import connections_of
@@ -101,13 +102,15 @@ def _about(palace: Palace, entity: Entity, chosen: ChosenDay) -> dict[str, Any]:
     facts = Fact.objects.within(palace).active()
     if chosen.moment:
         facts = facts_of_day(palace, chosen.moment, chosen.basis)
+    # Nobody calls the owner of the palace by name.
+    months = mentions_by_month(entity) or messages_by_month(palace)
     address = entity.get_absolute_url()
     same_day = query_string(as_of=str(chosen.day), basis=chosen.basis) if chosen.day else ""
     return {
         "entity": entity,
         "chosen": chosen,
         "query": same_day,
-        "histogram": histogram(mentions_by_month(entity), chosen.day),
+        "histogram": histogram(months, chosen.day),
         "action": address,
         "today": address,
         "known": UncountedPage(_known(entity, facts), size=KNOWN_SHOWN),
