@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Count
@@ -19,11 +23,24 @@ from django.urls import URLPattern, get_resolver, reverse
 
 from bench.metrics import percentile
 from chat.models import Agent, Conversation
-from palace.models import Closet, Drawer, ImportJob, Palace, RecollectionTrace, Room, Wing
+from palace.models import (
+    Closet,
+    Drawer,
+    Entity,
+    Fact,
+    ImportJob,
+    Palace,
+    Proposal,
+    RecollectionTrace,
+    Room,
+    Wing,
+)
 
 # An allowed host name.
 HOST = "localhost"
 SEARCH = "memory, searched"
+# The page that reads nothing but what all pages read: its list of keys says the same to everybody.
+EMPTY = "keyboard"
 
 
 @dataclass(slots=True)
@@ -40,9 +57,15 @@ class Page:
     queries: int = 0
     size: int = 0
 
-    def report(self) -> dict[str, float]:
+    def report(self, empty: Page) -> dict[str, float]:
+        """
+        Args:
+            empty: The page whose median the others are compared with.
+        """
+        median = percentile(self.times_ms, 0.5)
         return {
-            "p50_ms": round(percentile(self.times_ms, 0.5), 1),
+            "p50_ms": round(median, 1),
+            "times_empty": round(median / percentile(empty.times_ms, 0.5), 2),
             "p95_ms": round(percentile(self.times_ms, 0.95), 1),
             "queries": self.queries,
             "bytes": self.size,
@@ -92,6 +115,13 @@ def pages_of(browser: Browser, palace: Palace) -> list[Page]:
     return pages
 
 
+def compressed_assets() -> int:
+    """Bytes of all styles, scripts and icons of ours, each compressed with gzip."""
+    folders = (Path(folder) for folder in settings.STATICFILES_DIRS)
+    files = (file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file())
+    return sum(len(gzip.compress(file.read_bytes())) for file in files)
+
+
 def search_address(question: str) -> str:
     return f"{reverse('memory')}?{urlencode({'q': question})}"
 
@@ -116,15 +146,20 @@ def _addresses(pattern: URLPattern, keys: Sequence[UUID]) -> Iterator[str]:
 
 
 def _largest(palace: Palace) -> Iterator[UUID]:
-    """A key of each kind of thing that has a page."""
-    wings = Wing.objects.within(palace).annotate(size=Count("rooms__drawers"))
-    rooms = Room.objects.within(palace).annotate(size=Count("drawers"))
-    closets = Closet.objects.within(palace).annotate(size=Count("drawers"))
-    conversations = Conversation.objects.within(palace).annotate(size=Count("messages"))
+    """A key of each kind of thing that has a page, the largest of its kind where it can."""
     drawers = Drawer.objects.within(palace)
-    for rows in (wings, rooms, closets, conversations):
-        yield rows.order_by("-size", "pk").values_list("uuid", flat=True)[0]
-    yield drawers.kept().order_by("-mentions", "pk").values_list("uuid", flat=True)[0]
-    yield drawers.trashed().values_list("uuid", flat=True)[0]
-    for model in (Agent, ImportJob, RecollectionTrace):
-        yield model.objects.filter(palace=palace).values_list("uuid", flat=True)[0]
+    kinds = [
+        *(_by_size(Wing, palace, "rooms__drawers"), _by_size(Room, palace, "drawers")),
+        *(_by_size(Closet, palace, "drawers"), _by_size(Conversation, palace, "messages")),
+        drawers.kept().order_by("-mentions", "pk"),
+        drawers.trashed(),
+        *(model.objects.filter(palace=palace) for model in (Agent, ImportJob, RecollectionTrace)),
+        *(model.objects.filter(palace=palace) for model in (Entity, Proposal)),
+    ]
+    for rows in kinds:
+        yield from rows.values_list("uuid", flat=True)[:1]
+    yield from Fact.objects.within(palace).active().values_list("memory", flat=True)[:1]
+
+
+def _by_size(model: Any, palace: Palace, parts: str) -> Any:
+    return model.objects.within(palace).annotate(size=Count(parts)).order_by("-size", "pk")

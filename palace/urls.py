@@ -91,6 +91,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("memory/import/<uuid:uuid>/discard/", imports.import_discard, name="import_discard"),
     path("go/", go.go, name="go"),
     path("keyboard/", go.keyboard, name="keyboard"),
+    path("components/", go.components, name="components"),
     path("memory/pointer/", places.pointer, name="pointer"),
     path("memory/d/<path:text>", places.pointer, name="pointer_path"),
 ]

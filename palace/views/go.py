@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from django.db.models import Q
 from django.http import HttpResponse
@@ -40,6 +41,16 @@ PAGES = (
     ("account", "Account and password", "person", "profile sign-in"),
     ("keyboard", "Keyboard shortcuts", "key", "keys help"),
 )
+# The states of a room on the plan.
+COMPONENT_ROOMS = (
+    ("This month", "age-0"),
+    ("This quarter", "age-1"),
+    ("This year", "age-2"),
+    ("Three years", "age-3"),
+    ("Older", "age-4"),
+    ("A hit", "age-0 lit"),
+    ("Later", "age-0 later"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,18 @@ def go(request: PageRequest) -> HttpResponse:
 def keyboard(request: PageRequest) -> HttpResponse:
     links = [(key, label) for _, label, _, key in (*MAIN, *ACCOUNT)]
     return render(request, "palace/keyboard.html", {"links": links})
+
+
+@signed_in_page
+def components(request: PageRequest) -> HttpResponse:
+    """Every component of the pages in every state, for those who change them."""
+    rooms = [
+        {"name": name, "state": state, "x": 44 * column + 2, "middle": 44 * column + 24, "y": y}
+        for (column, y), (name, state) in zip(
+            product(range(4), (2, 42)), COMPONENT_ROOMS, strict=False
+        )
+    ]
+    return render(request, "palace/components.html", {"rooms": rooms})
 
 
 def _found(palace: Palace, query: str) -> Iterator[Section]:

@@ -24,6 +24,7 @@ def drawer(furnished):
 
 
 def open_branches(page, drawer):
+    page.goto("/memory/?view=list")
     for name in (drawer.room.wing.name, drawer.room.title, drawer.closet.title):
         page.locator("summary", has=page.get_by_text(name, exact=True)).last.click()
 

@@ -58,6 +58,7 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
 @pytest.mark.exhaustive
 def test_the_tree_opens_branch_by_branch(signed_in, furnished):
     page = signed_in()
+    page.get_by_role("link", name="List", exact=True).click()
     drawer = Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
     for name in (drawer.room.wing.name, drawer.room.title, drawer.closet.title):
         page.locator("summary", has=page.get_by_text(name, exact=True)).last.click()
@@ -72,6 +73,7 @@ def test_everything_works_without_javascript(open_context, furnished, alice, loc
     page = open_context(java_script_enabled=False).new_page()
     page.goto(one_time_link(alice))
     page.goto(reverse("memory"))
+    page.get_by_role("link", name="List", exact=True).click()
     drawer = Drawer.objects.with_place().get(palace=furnished, text=OVERHEATED)
     wing = drawer.room.wing
 
@@ -157,6 +159,7 @@ def test_a_branch_that_is_gone_is_told_in_a_sentence(signed_in, palace):
     wing = WingFactory(palace=palace)
     DrawerFactory(room=RoomFactory(wing=wing))
     page = signed_in()
+    page.goto("/memory/?view=list")
     Wing.objects.filter(pk=wing.pk).delete()
     page.locator("summary", has_text=wing.name).click()
     expect(page.get_by_role("status")).to_contain_text("This is no longer here.")
@@ -167,6 +170,7 @@ def test_a_branch_opened_after_signing_out_leads_to_the_sign_in(signed_in, palac
     wing = WingFactory(palace=palace)
     DrawerFactory(room=RoomFactory(wing=wing))
     page = signed_in()
+    page.goto("/memory/?view=list")
     page.context.clear_cookies()
     page.locator("summary", has_text=wing.name).click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

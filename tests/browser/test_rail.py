@@ -53,10 +53,10 @@ def test_letters_lead_to_pages_and_through_rows(signed_in, furnished):
     page.keyboard.press("p")
     expect(page).to_have_url(re.compile("/memory/$"))
     page.keyboard.press("j")
-    expect(page.locator(".tree summary").first).to_be_focused()
+    expect(page.locator("[data-rows] a").first).to_be_focused()
     page.keyboard.press("j")
     page.keyboard.press("k")
-    expect(page.locator(".tree summary").first).to_be_focused()
+    expect(page.locator("[data-rows] a").first).to_be_focused()
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
 

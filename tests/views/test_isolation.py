@@ -34,7 +34,7 @@ WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows how much a deleted account held, to whoever has its receipt.
 WITHOUT_MEMORIES |= {"account_deleted"}
 # What says the same to everybody.
-WITHOUT_MEMORIES |= {"keyboard"}
+WITHOUT_MEMORIES |= {"keyboard", "components"}
 # What only does something with the cases of whoever is signed in.
 WITHOUT_MEMORIES |= {"try_cases"}
 # What only deletes from the working memory of whoever is signed in.
