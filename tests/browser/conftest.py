@@ -131,6 +131,8 @@ class Windows:
             context.close()
 
     def open(self, **options):
+        # Tests do not wait for a page to fade into the next.
+        options.setdefault("reduced_motion", "reduce")
         context = self._browser.new_context(base_url=self._url, **options)
         self._open.append(context)
         context.set_default_timeout(60_000)

@@ -60,3 +60,14 @@ def test_a_word_is_explained_without_scripts(signed_in, furnished):
     page.locator(".plan-name a").first.click()
     page.get_by_role("button", name="What is a wing?").click()
     expect(page.get_by_text("A wing holds all conversations about")).to_be_visible()
+
+
+def test_pages_fade_into_each_other_from_the_palace_to_a_drawer(signed_in, furnished):
+    page = signed_in(reduced_motion="no-preference")
+    page.goto("/memory/")
+    page.locator(".plan-name a").first.click()
+    expect(page.get_by_text("Wing, topic")).to_be_visible()
+    page.locator(".plan-room").first.click()
+    expect(page.get_by_text("Room", exact=True)).to_be_visible()
+    page.locator(".shelf a").first.click()
+    expect(page.locator("#text")).to_be_visible()
