@@ -49,10 +49,15 @@ function isTyping(target) {
 }
 
 function walk(step) {
-  const rows = [...document.querySelectorAll("[data-rows] a, [data-rows] summary")].filter(
+  const rows = [...document.querySelectorAll("[data-rows] :is(a, summary):not([data-no-row])")].filter(
     (row) => row.checkVisibility(),
   );
-  const at = rows.indexOf(document.activeElement);
+  const active = document.activeElement;
+  // From what belongs to a row, such as its menu, one goes on from that row.
+  let at = rows.indexOf(active);
+  if (at < 0 && active.closest("[data-rows]")) {
+    at = rows.findLastIndex((row) => row.compareDocumentPosition(active) & Node.DOCUMENT_POSITION_FOLLOWING);
+  }
   rows[Math.min(Math.max(at + step, 0), rows.length - 1)]?.focus();
   return rows.length > 0;
 }

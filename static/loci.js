@@ -58,15 +58,21 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 
+function titleOf(found) {
+  document.title = found.dataset.title;
+}
+
 document.addEventListener("htmx:afterSettle", (event) => {
   showCopyButtons();
+  // While one types, focus stays in the box.
+  if (event.detail.elt.id === "found") titleOf(event.detail.elt);
   const asker = event.detail.requestConfig?.elt;
   if (event.detail.elt.id === "memory" && !asker?.matches(".day-choice")) {
     const goal = document.getElementById("q-error")
       ? document.getElementById("q")
       : document.getElementById("results-title");
     goal?.focus({ preventScroll: true });
-    document.title = document.getElementById("memory").dataset.title;
+    titleOf(document.getElementById("found"));
     return;
   }
   const grown = document.querySelector(".grown");

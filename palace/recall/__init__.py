@@ -10,6 +10,7 @@ from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.deduplication import ConversationState
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import named_entities, walk
+from palace.recall.narrowing import Narrowing
 from palace.recall.query import (
     LEARNT_FOLDER,
     MOST_QUERY_CHARS,
@@ -30,6 +31,7 @@ from palace.recall.request import (
 from palace.recall.rerank import describe_move
 from palace.recall.retrieval import Found, candidate_features, recall, search
 from palace.recall.scoring import ranking
+from palace.recall.standing import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 
 __all__ = [
     "ASK_FIRST",
@@ -39,16 +41,20 @@ __all__ = [
     "MOST_HITS",
     "MOST_QUERY_CHARS",
     "MOST_TOKENS",
+    "NOT_CHOSEN_FROM",
+    "NOT_SEARCHABLE",
     "Carried",
     "Citation",
     "ConversationState",
     "Found",
     "Hit",
+    "Narrowing",
     "PackableTurn",
     "Query",
     "RecallRequest",
     "RecalledFact",
     "Recollection",
+    "Standing",
     "apply_map",
     "candidate_features",
     "describe_move",
@@ -66,5 +72,6 @@ __all__ = [
     "recall",
     "remove_hits",
     "search",
+    "standing_of",
     "walk",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -9,11 +10,13 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from palace.models import Palace
+from language.storable import storable_id
+from palace.models import Drawer, Palace
 from palace.recall.index.binary_quantization import closest_by_bits
 from palace.recall.index.index_loader import load_around
 from palace.recall.index.palace_index import PalaceIndex, Rows
 from palace.recall.keyword import Words
+from palace.recall.narrowing import narrowed
 from palace.recall.query import Query
 from palace.recall.raw_sql import (
     NO_KEYS,
@@ -24,6 +27,7 @@ from palace.recall.raw_sql import (
     isin_sorted,
     union,
 )
+from palace.recall.request import RecallRequest
 from palace.recall.semantic import Ids, Meaning, Scores
 
 # Candidates taken from each of the semantic and keyword rankings, unless the recipe overrides it.
@@ -86,6 +90,8 @@ class DrawerFilter:
             adjacent messages are judged by them, and others take their places.
         repeats: Keys of those of them that are not in the prompt, but ask the same question.
         hidden: Keys of drawers that the caller may not find, ascending.
+        judged: Keys of drawers that become candidates even if others are closer, ascending.
+        nearest: Whether drawers that are too far may be hits too.
     """
 
     only: Ids | None = None
@@ -93,6 +99,8 @@ class DrawerFilter:
     without: Ids = field(default_factory=NO_KEYS.copy)
     repeats: Ids = field(default_factory=NO_KEYS.copy)
     hidden: Ids = field(default_factory=NO_KEYS.copy)
+    judged: Ids = field(default_factory=NO_KEYS.copy)
+    nearest: bool = False
 
     @property
     def is_limited(self) -> bool:
@@ -110,6 +118,37 @@ class DrawerFilter:
             return _said_until(palace, drawers, self.until)
         rows = index.rows_of(drawers)
         return index.keys[rows[index.said_at[rows] <= self.until.timestamp()]]
+
+
+def allowed_drawers(palace: Palace, request: RecallRequest) -> DrawerFilter:
+    """The filter that a request asks for."""
+    only = None if request.only_ids is None else _ascending(request.only_ids)
+    only = narrowed(palace, request.narrowing, only)
+    judged = NO_KEYS if request.judge is None else _ascending([request.judge])
+    in_prompt = _ascending(request.exclude_ids)
+    repeats = _ascending(request.repeats)
+    repeats = repeats[~isin_sorted(repeats, in_prompt)]
+    hidden = _of_other_agents(palace, storable_id(request.agent))
+    return DrawerFilter(
+        only,
+        request.as_of,
+        union(in_prompt, repeats),
+        repeats,
+        hidden,
+        judged=judged,
+        nearest=request.nearest,
+    )
+
+
+def _of_other_agents(palace: Palace, agent: str) -> Ids:
+    if not agent:
+        return NO_KEYS
+    hidden = Drawer.objects.within(palace).of_other_agents(agent).order_by()
+    return _ascending(hidden.values_list("pk", flat=True))
+
+
+def _ascending(keys: Collection[int]) -> Ids:
+    return union(np.array(list(keys), dtype=np.int64))
 
 
 def find_candidates(
@@ -135,6 +174,7 @@ def find_candidates(
     for period in query.time.periods:
         within = _best_within(meaning, palace, period.start, period.end, allowed)
         best = union(best, within)
+    best = union(best, allowed.judged)
     with_neighbours = min(best_each // 2, BEST_WITH_NEIGHBOURS)
     closest = _best_of_both(meaning, words, with_neighbours, uninformative, allowed.without)
     reach = np.where(isin_sorted(best, closest), 2, 1)

@@ -19,6 +19,7 @@ from palace.recall.index.corpus_stats import (
     corpus_stats_parameters,
     read_corpus_stats,
 )
+from palace.recall.narrowing import EVERYTHING, Narrowing
 from palace.recall.outdated import Outdated
 from palace.recall.raw_sql import columns, fetch_rows, read_instance
 from palace.recall.recipes import Recipe, recipe_chosen, recipe_named
@@ -44,6 +45,9 @@ class RecallRequest:
         exclude_ids: Keys of drawers that are already in the prompt.
         repeats: Keys of drawers that ask the same question; they are excluded too.
         only_ids: Keys of the drawers to choose from; None: all.
+        narrowing: Conditions on the drawers to choose from.
+        nearest: Whether drawers that are too far from the question are hits too.
+        judge: Key of a drawer that becomes a candidate even if it is far from the question.
         rerank: Whether a model reorders the best hits; None: the owner's setting.
         with_facts: Put known facts before the drawers in the context block, as many as the recipe
             says.
@@ -66,6 +70,9 @@ class RecallRequest:
     exclude_ids: Collection[int] = ()
     repeats: Collection[int] = ()
     only_ids: Collection[int] | None = None
+    narrowing: Narrowing = EVERYTHING
+    nearest: bool = False
+    judge: int | None = None
     rerank: bool | None = None
     with_facts: bool = False
     session: Sequence[PackableTurn] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -20,7 +20,7 @@ from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
 from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
 from palace.models.opening import in_its_palace
-from palace.recall.candidates import Candidates, DrawerFilter, find_candidates
+from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
     Composed,
     ConversationState,
@@ -33,12 +33,9 @@ from palace.recall.keyword import by_words
 from palace.recall.outdated import Scope, find_outdated
 from palace.recall.query import Query, read_query
 from palace.recall.raw_sql import (
-    NO_KEYS,
     array_literal,
     columns,
-    isin_sorted,
     read_instance,
-    union,
 )
 from palace.recall.request import (
     Hit,
@@ -107,7 +104,16 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
         duration_ms=(time.perf_counter() - started) * 1000,
     )
     if request.store_trace:
-        keep_trace(palace, found.question, context.recipe, found.scored, recollection, known, block)
+        keep_trace(
+            palace,
+            found.question,
+            context.recipe,
+            found.scored,
+            recollection,
+            known,
+            block,
+            request.narrowing,
+        )
     return recollection
 
 
@@ -162,6 +168,8 @@ def latest_hits(palace: Palace, request: RecallRequest, limit: int) -> tuple[Hit
     said = said.for_agent(storable_id(request.agent))
     if request.as_of is not None:
         said = said.filter(said_at__lte=request.as_of)
+    if request.narrowing:
+        said = said.filter(request.narrowing.condition(palace))
     if request.only_ids is not None:
         said = said.filter(pk__in=request.only_ids)
     newest = said.exclude(pk__in=[*request.exclude_ids, *request.repeats]).order_by(
@@ -215,7 +223,7 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     recipe, corpus_stats = context.recipe, context.corpus_stats
     space, question, meaning = _read_question(palace, request, context)
     words = by_words(palace, question.terms, corpus_stats, meaning.uninformative)
-    allowed = _allowed(palace, request)
+    allowed = allowed_drawers(palace, request)
     candidates = find_candidates(
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
     )
@@ -229,26 +237,6 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     hits, note = rerank_hits(question, _hits(palace, space, scored, meaning, kept), model)
     notes = [note, TOO_LONG.format(len(kept), len(places))] if len(kept) < len(places) else [note]
     return Found(space, question, scored, hits[: context.limit], " ".join(filter(None, notes)))
-
-
-def _allowed(palace: Palace, request: RecallRequest) -> DrawerFilter:
-    only = None if request.only_ids is None else _ascending(request.only_ids)
-    in_prompt = _ascending(request.exclude_ids)
-    repeats = _ascending(request.repeats)
-    repeats = repeats[~isin_sorted(repeats, in_prompt)]
-    hidden = _of_other_agents(palace, storable_id(request.agent))
-    return DrawerFilter(only, request.as_of, union(in_prompt, repeats), repeats, hidden)
-
-
-def _of_other_agents(palace: Palace, agent: str) -> Ids:
-    if not agent:
-        return NO_KEYS
-    hidden = Drawer.objects.within(palace).of_other_agents(agent).order_by()
-    return _ascending(hidden.values_list("pk", flat=True))
-
-
-def _ascending(keys: Collection[int]) -> Ids:
-    return union(np.array(list(keys), dtype=np.int64))
 
 
 def _read_question(

@@ -93,7 +93,7 @@ def score(
         scores = scores + shares[UNINFORMATIVE]
     known = isin_sorted(candidates.drawers, allowed.without)
     relevance = relevant(query, candidates, values, meaning, words, known, ~informative)
-    taken = relevance.taken
+    taken = relevance.taken | allowed.nearest
     order = ranking(scores, candidates.drawers)
     repeats = isin_sorted(candidates.drawers, allowed.repeats)
     order, excluded = order[~known[order]], order[known[order]]

@@ -20,6 +20,7 @@ from palace.recall.carried_context import Carried, Excerpt
 from palace.recall.context_builder import remove_hits
 from palace.recall.deduplication import Composed
 from palace.recall.facts import RecalledFact
+from palace.recall.narrowing import Narrowing
 from palace.recall.query import Query
 from palace.recall.raw_sql import fetch_rows
 from palace.recall.recipes import Recipe
@@ -39,6 +40,8 @@ MAX_READ = 40
 # A condition that is always true and sets asynchronous commit for the transaction.
 _ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
 
+# The key of the recall's conditions in the trace's `reading`.
+NARROWED_TO = "narrowed_to"
 KNOWN = "already in the conversation"
 REPEATS = "the same question, asked before"
 RANKED_LOWER = "ranked lower"
@@ -57,6 +60,7 @@ def keep_trace(
     recollection: Recollection,
     known: Sequence[RecalledFact],
     composed: Composed,
+    narrowing: Narrowing,
 ) -> None:
     """Store the trace of a recall. On a full disk the recall is answered without one.
 
@@ -74,7 +78,7 @@ def keep_trace(
         "facts": Jsonb(list(_facts(known, composed))),
         "carried": Jsonb([_carried(each) for each in composed.carried]),
         "candidates": Jsonb(_candidates(scored, rejected)),
-        "reading": Jsonb(describe_query(query)),
+        "reading": Jsonb(_reading(query, narrowing)),
         "figures": Jsonb(_figures(scored, recollection.hits, composed, rejected)),
         "context": composed.packed.without_session,
         "notes": Jsonb(recollection.notes),
@@ -107,6 +111,11 @@ def _write(record: Mapping[str, Any]) -> None:
     within = connection.in_atomic_block
     with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
         cursor.execute(statement if within else f"{statement} WHERE {_ASYNC_COMMIT}", record)
+
+
+def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:
+    read = describe_query(query)
+    return {**read, NARROWED_TO: narrowing.record} if narrowing else read
 
 
 def describe_query(query: Query) -> dict[str, Any]:

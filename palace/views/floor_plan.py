@@ -13,6 +13,7 @@ from palace.models import Drawer, Palace, RecollectionTrace
 from palace.queries.floor_plan import CELL, CORRIDOR, PlanView, floor_plan
 from palace.queries.places import WingRow, with_preview
 from palace.queries.timeline import histogram, known_then, messages_by_month
+from palace.views.search import NAMES
 from palace.views.shared.query_params import ChosenDay, get_by_uuid, query_string
 
 # Wings named below the plan when they do not fit into it.
@@ -32,7 +33,7 @@ def plan_context(
     """
     chosen = ChosenDay.read(sent)
     until = chosen.moment
-    kept = [(name, sent.get(name, "")) for name in ("q", "recall")]
+    kept = [(name, sent.get(name, "")) for name in (*NAMES, "recall")]
     address = reverse("memory")
     plan = floor_plan(palace, wings, PlanView(until=until, lit=lit))
     folded = [wing for wing in plan if wing.is_folded]

@@ -19,6 +19,7 @@ from palace.queries.places import find_by_pointer
 from palace.recall import RecallRequest, recall
 from palace.templatetags.frame_tags import ACCOUNT, MAIN
 from palace.templatetags.palace_tags import excerpt, said_by
+from palace.views.facts.filters import close_in_meaning
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 # The most entries of one kind, and the fewest letters by which messages are searched.
@@ -162,11 +163,13 @@ def _entities(palace: Palace, query: str) -> list[Entry]:
 
 
 def _facts(palace: Palace, query: str) -> list[Entry]:
-    found = Fact.objects.within(palace).active().filter(_has_all("text", query))
-    return [
-        Entry(each.get_absolute_url(), each.text, "fact")
-        for each in found.order_by("-recorded_at", "-pk")[:MOST_EACH]
-    ]
+    active = Fact.objects.within(palace).active()
+    has_words = active.filter(_has_all("text", query))
+    found = list(has_words.order_by("-recorded_at", "-pk")[:MOST_EACH])
+    if len(query) >= FEWEST_LETTERS and (room := MOST_EACH - len(found)):
+        others = active.exclude(pk__in=[each.pk for each in found])
+        found += close_in_meaning(palace, query, others, at_most=room)
+    return [Entry(each.get_absolute_url(), each.text, "fact") for each in found]
 
 
 def _messages(palace: Palace, query: str) -> list[Entry]:

@@ -1,11 +1,9 @@
-"""The palace at a glance, and its search: hits with a snippet and a bar for each signal."""
+"""The palace at a glance: the search with its results, the plan, and what happened last."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from django.db import connection
@@ -13,21 +11,17 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django_htmx.http import HttpResponseClientRedirect
 
-from language.analyzer import analyze
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
 from palace.queries.places import find_by_pointer, wing_rows
-from palace.queries.signals import SIGNALS, label_of
-from palace.recall import Hit, RecallRequest, describe_move, recall
+from palace.recall import recall
 from palace.templatetags.palace_tags import counted
 from palace.views.floor_plan import lit_by, plan_context, sources_of
+from palace.views.search import Search, explained, filter_choices, hit_rows
 from palace.views.shared.place_counts import totals
 from palace.views.shared.query_params import ChosenDay
-from palace.views.shared.snippets import snippet_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
-# Smaller shares have no visible bar, and a figure of 0.00.
-SMALLEST_SHARE = 0.005
 LINES = 6
 # The number of activities searched for runs, and the most that a run unfolds.
 LOOKED_AT = 2000
@@ -44,7 +38,8 @@ SELECT (array_agg(summary ORDER BY created_at DESC, id DESC))[:%s], max(created_
     coalesce(sum((detail #>> '{made,drawers}')::int), 0), count(DISTINCT detail ->> 'room')
 FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
 """
-HITS_SHOWN = 20
+# The elements that ask for results alone: the box while one types, and the filters.
+LIVE = ("q", "filters")
 # The palace as a list in place of the floor plan.
 AS_LIST = "list"
 
@@ -52,47 +47,69 @@ AS_LIST = "list"
 @signed_in_page
 def memory(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
-    query = request.GET.get("q")
-    if query is None:
-        return show_memory(request, palace)
-    drawer = _by_pointer(palace, query)
-    if drawer is not None:
+    asked = Search.read(palace, request.GET)
+    # While one types, only the results are exchanged, and nothing is put on record.
+    is_live = request.htmx.trigger in LIVE
+    drawer = None if asked.words is None else _by_pointer(palace, asked.words)
+    if drawer is not None and not is_live:
         if request.htmx:
             return HttpResponseClientRedirect(drawer.get_absolute_url())
         return redirect(drawer)
+    if not asked.is_asked or (is_live and asked.is_blank):
+        return show_memory(request, palace, asked=asked, is_live=is_live)
+    return _searched(request, palace, asked, is_live=is_live, drawer=drawer)
+
+
+def _searched(
+    request: PageRequest, palace: Palace, asked: Search, *, is_live: bool, drawer: Drawer | None
+) -> HttpResponse:
+    """The page with the results of a search.
+
+    Args:
+        drawer: The one whose pointer is typed.
+    """
+    page: dict[str, Any] = {"asked": asked, "query": asked.words, "is_live": is_live}
     until = ChosenDay.read(request.GET).moment
+    keeps_trace = not is_live and (asked.like is None or "why" in request.GET)
     try:
-        found = recall(palace, RecallRequest(query, top_k=HITS_SHOWN, as_of=until))
+        found = recall(palace, replace(asked.request(store_trace=keeps_trace), as_of=until))
     except PalaceError as error:
-        return show_memory(request, palace, query=query, error=str(error))
-    return show_memory(
-        request,
-        palace,
-        query=query,
-        found=found,
-        hits=hit_rows(found.hits, query),
-        signals=explained(found.hits),
-    )
+        return show_memory(request, palace, **page, error=str(error))
+    if "why" in request.GET and keeps_trace:
+        return redirect("recall_detail", found.uuid)
+    page |= {
+        "pointed": drawer,
+        "found": found,
+        "is_kept": keeps_trace,
+        "hits": hit_rows(found.hits, found.query, is_like=asked.like is not None),
+        "signals": explained(found.hits),
+    }
+    return show_memory(request, palace, **page)
 
 
 def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResponse:
     """The page with the results of a search, or its `error`."""
     wings = wing_rows(palace)
+    search.setdefault("asked", Search(words=search.get("query")))
     if request.GET.get("view") != AS_LIST:
         lit = [hit.drawer.room_id for hit in search["found"].hits] if "found" in search else []
         if asked := request.GET.get("recall"):
             search["recall"], search["sources"] = sources_of(palace, asked)
             lit = lit_by(search["sources"])
         search |= plan_context(palace, wings, request.GET, lit)
+    is_live = search.get("is_live", False)
+    if not is_live:
+        search |= {"totals": totals(wings), **filter_choices(palace, wings, search["asked"])}
     context = {
         **search,
         "wings": wings,
-        "totals": totals(wings),
+        "view": AS_LIST if request.GET.get("view") == AS_LIST else "",
         "recent": recent_activity(palace),
     }
     is_bad = "error" in search or ("chosen" in search and search["chosen"].error)
     status = 400 if is_bad else 200
-    return render_page_or_part(request, "palace/memory.html", "body", context, status=status)
+    part = "found" if is_live else "body"
+    return render_page_or_part(request, "palace/memory.html", part, context, status=status)
 
 
 def _by_pointer(palace: Palace, query: str) -> Drawer | None:
@@ -134,78 +151,3 @@ def _line(
     # Each addition to a conversation is mined again.
     said = f"Remembered {counted(messages, 'message')} in {counted(rooms, 'conversation')}."
     return ActivityLine(said, at, tuple(summaries), count - len(summaries))
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One signal's share, drawn on a scale of 0 to 100 that all hits of a recall share."""
-
-    label: str
-    share: float
-    zero: float
-    start: float
-    width: float
-
-    @property
-    def figure(self) -> str:
-        return f"{self.share:+.2f}".replace("-", "−")
-
-
-@dataclass(frozen=True, slots=True)
-class HitRow:
-    hit: Hit
-    place: int
-    snippet: tuple[tuple[str, bool], ...]
-    bars: tuple[Bar, ...]
-
-    @property
-    def url(self) -> str:
-        start, end = self.hit.passage
-        return f"{self.hit.drawer.get_absolute_url()}?passage={start}-{end}"
-
-    @property
-    def moved(self) -> str:
-        """How a reranking model moved it, in a sentence; empty without one."""
-        before = self.hit.place_before
-        return "" if before is None else describe_move(before, self.place)
-
-
-def hit_rows(hits: Sequence[Hit], query: str) -> list[HitRow]:
-    """The hits as rows, in their order."""
-    terms = set(analyze(query))
-    shares = [0.0, *chain.from_iterable(hit.signals.values() for hit in hits)]
-    low, high = min(shares), max(shares)
-    return [
-        HitRow(
-            hit,
-            place,
-            snippet_of(hit.drawer.text, hit.passage, terms),
-            _bars(hit.signals, low, high),
-        )
-        for place, hit in enumerate(hits, start=1)
-    ]
-
-
-def explained(hits: Sequence[Hit]) -> list[tuple[str, str]]:
-    """Label and explanation of every signal that has a bar somewhere in `hits`."""
-    drawn = {name for hit in hits for name, share in hit.signals.items() if _is_drawn(share)}
-    return [words for name, words in SIGNALS.items() if name in drawn]
-
-
-def _is_drawn(share: float) -> bool:
-    return abs(share) >= SMALLEST_SHARE
-
-
-def _bars(signals: Mapping[str, float], low: float, high: float) -> tuple[Bar, ...]:
-    scale = 100 / ((high - low) or 1)
-    return tuple(
-        Bar(
-            label=label_of(name),
-            share=share,
-            zero=round(-low * scale, 1),
-            start=round((min(share, 0) - low) * scale, 1),
-            width=round(abs(share) * scale, 1),
-        )
-        for name, share in signals.items()
-        if _is_drawn(share)
-    )

@@ -63,7 +63,7 @@ def test_the_number_of_queries_does_not_grow_with_the_palace(
     for _ in range(20):
         DrawerFactory(room=RoomFactory(wing=WingFactory(palace=palace)))
     alices.get(MEMORY)  # Places the rooms on the plan.
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(15):
         assert alices.get(MEMORY).status_code == 200
 
 

@@ -8,12 +8,19 @@ from typing import Literal, Self
 
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils import timezone
 
 from language.storable import storable_label
+from palace.errors import EmptyQuery
 from palace.models import Entity, Fact, FactQuerySet, Palace
-from palace.queries.facts import about_entity, in_category, stored_name
+from palace.queries.facts import about_entity, in_category, stored_name, with_quotes
+from palace.recall import read_query
+from palace.storage.indexing.fact_vectors import nearest
+from palace.storage.indexing.spaces import active_space
 from palace.views.shared.query_params import BadDay, end_of, get_by_uuid, query_string, read_day
 
+# The least cosine of a fact with what is searched, where the words are not in it.
+MIN_COSINE = 0.3
 State = Literal["held", "dropped", "all"]
 Clock = Literal["true", "said", "known"]
 
@@ -105,6 +112,9 @@ class FactFilter:
     def of_type(self, name: str) -> FactFilter:
         return replace(self, type=name)
 
+    def without_words(self) -> FactFilter:
+        return replace(self, words="")
+
     def without_entity(self) -> FactFilter:
         return replace(self, entity=None)
 
@@ -133,6 +143,29 @@ class FactFilter:
         if self.state == "all":
             return facts
         return facts.active() if self.state == "held" else facts.exclude(retired_at=None)
+
+
+def close_in_meaning(
+    palace: Palace, words: str, among: FactQuerySet, *, at_most: int
+) -> list[Fact]:
+    """The closest of these facts by meaning, best first; none without an embedder.
+
+    They are read with their quotes.
+    """
+    space = active_space()
+    now = timezone.now()
+    try:
+        question = read_query(palace, space, words, now=now, as_of=None, by_meaning=True)
+    except EmptyQuery:
+        return []
+    if question.vector is None:
+        return []
+    # Cosines of another embedder are on another scale.
+    least = MIN_COSINE if question.is_adapted else -1.0
+    found = nearest(palace, space, question.vector, among, limit=at_most)
+    close = [fact.pk for fact, cosine in found if cosine >= least]
+    rows = with_quotes(Fact.objects.within(palace).filter(pk__in=close), at_most=1).in_bulk()
+    return [rows[key] for key in close]
 
 
 _TEXTS = ("type", "q", "about", "entity", "category", "state", "as_of", "clock")

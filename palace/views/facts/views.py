@@ -26,7 +26,7 @@ from palace.models import Fact, FactQuerySet, Palace, Proposal
 from palace.queries.facts import EVER_TRUE, with_quotes
 from palace.templatetags.fact_tags import TYPES
 from palace.templatetags.palace_tags import counted
-from palace.views.facts.filters import CLOCKS, STATES, FactFilter
+from palace.views.facts.filters import CLOCKS, STATES, FactFilter, close_in_meaning
 from palace.views.facts.opinion_timeline import OpinionTimeline, timeline_of
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import find_by_uuid
@@ -37,6 +37,7 @@ UNREAD = (
     "is connected with nothing now."
 )
 INACTIVE = "This fact is inactive; restore it first."
+CLOSE_SHOWN = 8
 VERSIONS_SHOWN = 60
 EVENTS_SHOWN = 120
 OPINIONS_SHOWN = 200
@@ -56,6 +57,7 @@ def facts(request: PageRequest) -> HttpResponse:
         "asked": asked,
         "list": rows,
         "next": asked.query(after=str(rows.rows[-1].uuid)) if rows.has_next else "",
+        "close": _close(palace, asked) if "after" not in request.GET else [],
         "goes_on": "after" in request.GET,
         "tabs": _tabs(asked),
         "states": STATES.items(),
@@ -65,6 +67,14 @@ def facts(request: PageRequest) -> HttpResponse:
     }
     status = 400 if asked.error else 200
     return render_page_or_part(request, "palace/facts.html", "rows", context, status=status)
+
+
+def _close(palace: Palace, asked: FactFilter) -> list[Fact]:
+    """Facts without the words, but close to them in meaning."""
+    if not asked.words:
+        return []
+    others = asked.without_words().facts(palace).exclude(pk__in=asked.facts(palace).values("pk"))
+    return close_in_meaning(palace, asked.words, others, at_most=CLOSE_SHOWN)
 
 
 @signed_in_page

@@ -35,6 +35,7 @@ from palace.recall.evaluation import (
     try_now,
 )
 from palace.templatetags.palace_tags import counted
+from palace.views.recalls.comparison import compare, conditions
 from palace.views.recalls.score_steps import explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.pagination import CountedPage
@@ -62,15 +63,17 @@ class NoSuchDrawer(PalaceError):
 
 @signed_in_form
 def recall_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """The page of a recall; POST adds or removes an expected drawer.
+    """The page of a recall; `?expected=` compares a drawer, POST adds or removes an expected one.
 
-    Buttons send its id as `drawer`, people write its `pointer`.
+    Buttons send its id as `drawer`, people write its `pointer`, to be compared with `compare`.
     """
     palace = Palace.objects.own(request.user)
     traces = RecollectionTrace.objects.select_related("palace")
     trace = get_object_or_404(traces, palace=palace, uuid=uuid)
     if request.method != "POST":
-        return _show(request, trace)
+        expected = request.GET.get("expected", "")
+        drawers = Drawer.objects.within(palace).with_place()
+        return _show(request, trace, judged=get_by_uuid(drawers, expected) if expected else None)
     if "drawer" in request.POST:
         drawers = Drawer.objects.within(palace).with_place()
         return _mark(request, trace, get_by_uuid(drawers, request.POST["drawer"]))
@@ -104,6 +107,9 @@ def _mark(request: PageRequest, trace: RecollectionTrace, drawer: Drawer) -> Htt
 def _name(request: PageRequest, trace: RecollectionTrace, text: str) -> HttpResponse:
     try:
         drawer = _by_pointer(trace.palace, text)
+        if "compare" in request.POST:
+            address = reverse("recall_detail", args=[trace.uuid])
+            return redirect(f"{address}?expected={drawer.uuid}#why-not")
         expect(trace, drawer)
     except PalaceError as error:
         return _show(request, trace, pointer=text, error=str(error))
@@ -129,7 +135,9 @@ def _by_pointer(palace: Palace, text: str) -> Drawer:
     return drawer
 
 
-def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpResponse:
+def _show(
+    request: PageRequest, trace: RecollectionTrace, judged: Drawer | None = None, **form: Any
+) -> HttpResponse:
     rows = rows_of(trace)
     context = {
         "trace": trace,
@@ -142,6 +150,10 @@ def _show(request: PageRequest, trace: RecollectionTrace, **form: Any) -> HttpRe
         "stages": stages(trace),
         "floor": floor_sentence(trace),
         "signals": explained(rows.accounts),
+        "narrowed_to": conditions(trace),
+        "why_not": compare(trace, judged) if judged and trace.query else None,
+        "is_expected": judged is not None
+        and any(fate.drawer.pk == judged.pk for fate in rows.fates),
         **form,
     }
     status = 400 if "error" in form else 200

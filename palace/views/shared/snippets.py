@@ -15,11 +15,11 @@ WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def snippet_of(
-    text: str, passage: tuple[int, int], terms: set[str]
+    text: str, passage: tuple[int, int], terms: set[str], length: int = SNIPPET_LENGTH
 ) -> tuple[tuple[str, bool], ...]:
     """The best stretch of the passage, in pieces; True marks a word of the question."""
     matches = [m.span() for m in WORD.finditer(text, *passage) if terms & analyze(m[0]).keys()]
-    start, end = _stretch(text, passage, matches)
+    start, end = _stretch(text, passage, matches, length)
     pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
     at = start
     for first, last in matches:
@@ -31,17 +31,17 @@ def snippet_of(
 
 
 def _stretch(
-    text: str, passage: tuple[int, int], matches: Sequence[tuple[int, int]]
+    text: str, passage: tuple[int, int], matches: Sequence[tuple[int, int]], length: int
 ) -> tuple[int, int]:
-    """At most `SNIPPET_LENGTH` characters of the passage, where most of `matches` are."""
+    """At most `length` characters of the passage, where most of `matches` are."""
     start, end = passage
-    if end - start > SNIPPET_LENGTH:
+    if end - start > length:
         begins = [max(start, first - LEAD_LENGTH) for first, _ in matches] or [start]
         start = max(
             begins,
-            key=lambda b: sum(b <= first and last <= b + SNIPPET_LENGTH for first, last in matches),
+            key=lambda b: sum(b <= first and last <= b + length for first, last in matches),
         )
-        end = min(end, start + SNIPPET_LENGTH)
+        end = min(end, start + length)
     return _at_words(text, start, end)
 
 
