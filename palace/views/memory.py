@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.http import HttpResponseClientRedirect, push_url, replace_url
 
 from palace.errors import BadPointer, PalaceError
 from palace.models import Activity, Drawer, Palace, Pointer
@@ -19,7 +19,7 @@ from palace.templatetags.palace_tags import counted
 from palace.views.floor_plan import lit_by, plan_context, sources_of
 from palace.views.search import Search, explained, filter_choices, hit_rows
 from palace.views.shared.place_counts import totals
-from palace.views.shared.query_params import ChosenDay
+from palace.views.shared.query_params import ChosenDay, query_string
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 LINES = 6
@@ -109,7 +109,17 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     is_bad = "error" in search or ("chosen" in search and search["chosen"].error)
     status = 400 if is_bad else 200
     part = "found" if is_live else "body"
-    return render_page_or_part(request, "palace/memory.html", part, context, status=status)
+    response = render_page_or_part(request, "palace/memory.html", part, context, status=status)
+    if is_live:
+        replace_url(response, _own_address(request))
+    elif request.htmx:
+        push_url(response, _own_address(request))
+    return response
+
+
+def _own_address(request: PageRequest) -> str:
+    """The address of the request without the fields that were left empty."""
+    return request.path + query_string(**request.GET.dict())
 
 
 def _by_pointer(palace: Palace, query: str) -> Drawer | None:

@@ -158,6 +158,7 @@ class Windows:
             "Response Status Error Code",
             "htmx:afterRequest",
             "htmx:sendError",
+            "htmx:sendAbort",
         )
         if message.type == "error" and not message.text.startswith(of_requests):
             self.faults.append(message.text)

@@ -35,7 +35,8 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     search(page, QUESTION)
     first = page.locator(".hit").first
     expect(first).to_contain_text(OVERHEATED)
-    expect(first.get_by_text("Meaning")).to_be_visible()
+    first.locator(".why summary").click()
+    expect(first.get_by_text("Meaning", exact=True)).to_be_visible()
     expect(first.locator(".figure").first).to_have_text(re.compile(r"^[+−]\d+\.\d\d$"))
     assert page.evaluate("window.sameDocument")
     assert page.title().startswith(QUESTION)
@@ -43,7 +44,7 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     page.get_by_text("What a model would be given").click()
     expect(page.get_by_role("region", name="The memory block")).to_contain_text("<memory_context>")
 
-    first.get_by_role("link").click()
+    first.get_by_role("link").first.click()
     expect(page.locator("#text")).to_have_text(OVERHEATED)
     expect(page.get_by_role("heading", level=1)).to_contain_text("11 February 2025")
     page.get_by_role("link", name=re.compile("After this, Assistant")).click()
@@ -162,7 +163,7 @@ def test_a_branch_that_is_gone_is_told_in_a_sentence(signed_in, palace):
     page.goto("/memory/?view=list")
     Wing.objects.filter(pk=wing.pk).delete()
     page.locator("summary", has_text=wing.name).click()
-    expect(page.get_by_role("status")).to_contain_text("This is no longer here.")
+    expect(page.locator("#notice")).to_contain_text("This is no longer here.")
 
 
 @pytest.mark.exhaustive

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from language.transcripts import Transcript, Turn
-from palace.models import Drawer, RecollectionTrace
+from palace.models import Drawer, Mention, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
+from palace.recall.narrowing import Narrowing
 from palace.recall.query import read_query
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.semantic import by_meaning
-from palace.recall.trace import KNOWN, REPEATS
+from palace.recall.standing import NOT_CHOSEN_FROM, standing_of
+from palace.recall.trace import KNOWN, NARROWED_TO, REPEATS
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import START
+from tests.factories import EntityFactory, WingFactory
 from tests.furnished_palaces import furnish
 
 ABOUT = "The kettle whistles when its water boils."
@@ -93,3 +97,68 @@ def test_what_was_said_later_is_no_neighbour_either(lived_in):
         found = find_candidates(lived_in, question, meaning, words)
         after.append(found.after[found.drawers == first.pk].tolist())
     assert after == [[second.pk], [0]]
+
+
+@pytest.fixture
+def apart(palace):
+    """One drawer that is hidden behind many, and what tells it apart."""
+
+    def fill(palace):
+        old = (Turn("0", "assistant", OLD, START, "Anna"),)
+        mine(palace, Transcript("plain", "old", "", old))
+        turns = (Turn(str(n), "user", ABOUT, START + timedelta(days=1 + n)) for n in range(MANY))
+        mine(palace, Transcript("chat", "new", "", tuple(turns)))
+
+    furnish(palace, "kettles apart", fill)
+    drawer = Drawer.objects.with_place().get(palace=palace, conversation="old")
+    wing = WingFactory(palace=palace, name="Kitchen")
+    drawer.room.wing = wing
+    drawer.room.save()
+    anna = EntityFactory(palace=palace, name="Anna", slug="anna")
+    Mention.objects.create(palace=palace, entity=anna, drawer=drawer, start=0, end=3)
+    return {
+        "wing": Narrowing(wing=wing.pk),
+        "person": Narrowing(person=anna.pk),
+        "until": Narrowing(until=START),
+        "since": Narrowing(since=START - timedelta(days=1), until=START),
+        "role": Narrowing(speaker="assistant"),
+        "speaker": Narrowing(speaker="anna"),
+        "source": Narrowing(source="plain"),
+        "all": Narrowing(wing.pk, anna.pk, START, START, "assistant", "plain"),
+    }
+
+
+@pytest.mark.parametrize(
+    "by", ["wing", "person", "until", "since", "role", "speaker", "source", "all"]
+)
+def test_a_condition_applies_before_the_best_are_taken(apart, palace, by):
+    assert texts(palace, narrowing=apart[by]) == [OLD]
+
+
+def test_conditions_and_keys_hold_together(apart, palace):
+    others = list(Drawer.objects.filter(conversation="new").values_list("pk", flat=True))
+    assert texts(palace, narrowing=apart["wing"], only_ids=others) == []
+
+
+def test_a_trace_keeps_the_conditions(apart, palace):
+    found = recall(palace, RecallRequest("Does the kettle whistle?", narrowing=apart["all"]))
+    trace = RecollectionTrace.objects.get(palace=palace, uuid=found.uuid)
+    assert Narrowing.from_record(trace.reading[NARROWED_TO]) == apart["all"]
+
+
+def test_the_nearest_come_on_demand_where_nothing_is_close(lived_in):
+    question = "zygote phosphorylation kinetics"
+    assert recall(lived_in, RecallRequest(question)).hits == ()
+    assert len(recall(lived_in, RecallRequest(question, top_k=3, nearest=True)).hits) == 3
+
+
+def test_any_drawer_has_a_standing(kettles):
+    [old] = Drawer.objects.filter(conversation="old")
+    question = RecallRequest("When does the kettle whistle?", top_k=3)
+    standing = standing_of(kettles, question, old)
+    assert not standing.is_hit
+    assert standing.place > 3
+    assert standing.score < standing.hits[-1].score
+    assert sum(standing.signals.values()) == pytest.approx(standing.score, abs=1e-3)
+    left_out = standing_of(kettles, replace(question, narrowing=Narrowing(source="slack")), old)
+    assert left_out.why == NOT_CHOSEN_FROM

@@ -154,7 +154,7 @@ def test_queries_do_not_grow_with_rooms(alices, palace, drawer, django_assert_ma
     for _ in range(5):
         furnished(WingFactory(palace=palace), 4)
     alices.get(MEMORY)
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(17):
         alices.get(MEMORY, {"day": "2025-06-01"})
 
 

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 import pytest
 
 from language.transcripts import Transcript, Turn
-from palace.models import RecollectionTrace
+from palace.models import Drawer, Mention, Palace, RecollectionTrace
 from palace.pipeline import mine
 from palace.queries.signals import SIGNALS
 from palace.recall.request import Hit
 from palace.views.search import explained, hit_rows
 from palace.views.shared.snippets import SNIPPET_LENGTH
 from settings_app.models import MemorySettings
-from tests.factories import DrawerFactory
+from tests.factories import DrawerFactory, EntityFactory, WingFactory
 
 HTMX = {"HX-Request": "true"}
 
@@ -189,3 +189,177 @@ def test_every_signal_of_recall_has_a_name_for_people(alices, mined):
     alices.get("/memory/", {"q": "which wire overheated?"})
     trace = RecollectionTrace.objects.get(palace=mined)
     assert set(trace.hits[0]["signals"]) <= set(SIGNALS)
+
+
+LIVE = {**HTMX, "HX-Trigger": "q"}
+
+
+def hits_in(text):
+    """The ids of the drawers that are hits, in their order."""
+    return re.findall(r'href="/memory/drawer/([^/?"]+)/\?passage', text)
+
+
+def test_while_one_types_only_the_results_change_and_nothing_is_put_on_record(alices, mined):
+    sent = {"q": "which wire", "wing": "", "by": ""}
+    response = alices.get("/memory/", sent, headers=LIVE)
+    assert response.text.lstrip().startswith('<div id="found"')
+    assert 'id="q"' not in response.text
+    assert '<p id="search-status" hx-swap-oob="innerHTML">' in response.text
+    assert re.search(r'id="search-status"[^>]*>\s*\d drawers? found', response.text)
+    assert not RecollectionTrace.objects.exists()
+    assert response.headers["HX-Replace-Url"] == "/memory/?q=which+wire"
+    assert len(hits_in(response.text)) == len(
+        hits_in(alices.get("/memory/", {"q": "which wire"}).text)
+    )
+
+
+def test_a_box_emptied_while_typing_shows_the_palace_again(alices, mined):
+    response = alices.get("/memory/", {"q": ""}, headers=LIVE)
+    assert response.status_code == 200
+    assert 'id="results-title"' not in response.text
+    assert 'id="palace-title"' in response.text
+
+
+def test_a_pointer_being_typed_is_offered_and_not_followed(alices, drawer):
+    response = alices.get("/memory/", {"q": str(drawer.pointer)}, headers=LIVE)
+    assert "HX-Redirect" not in response.headers
+    assert f'href="{drawer.get_absolute_url()}">Open {drawer.pointer}' in response.text
+
+
+def test_why_these_results_leads_from_typing_to_the_record(alices, mined):
+    response = alices.get("/memory/", {"q": "wire"}, headers=LIVE)
+    address = html.unescape(re.search(r'href="(/memory/\?[^"]*why=1)"', response.text)[1])
+    trace = alices.get(address)
+    assert trace.url == f"/memory/recall/{RecollectionTrace.objects.get().uuid}/"
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"by": "user"}, 3),
+        ({"by": "assistant"}, 0),
+        ({"kind": "plain"}, 3),
+        ({"kind": "slack"}, 0),
+        ({"from": "2025-02-11", "to": "2025-02-11"}, 3),
+        ({"from": "2025-02-12"}, 0),
+        ({"to": "2025-02-10"}, 0),
+        ({"person": "anna"}, 1),
+        ({"person": "Anna", "by": "user"}, 1),
+    ],
+)
+def test_filters_narrow_the_search_and_are_removed_as_chips(alices, mined, filters, found):
+    anna = EntityFactory(palace=mined, name="Anna", slug="anna")
+    wire = mined_drawer("12-AWG")
+    Mention.objects.create(palace=mined, entity=anna, drawer=wire, start=0, end=1)
+    text = alices.get("/memory/", {"q": "wire sourdough run", **filters}).text
+    assert len(hits_in(text)) == found
+    chips = re.findall(r"Remove the filter </span>", text)
+    assert len(chips) == len(filters)
+    removed = html.unescape(
+        re.search(r'href="(/memory/\?[^"]*)"><span class="unseen">Remove', text)[1]
+    )
+    assert "q=wire+sourdough+run" in removed
+    assert len(re.findall("Remove the filter", alices.get(removed).text)) == len(filters) - 1
+
+
+def test_a_wing_narrows_too_and_its_choice_is_kept(alices, mined):
+    wing = mined_drawer("12-AWG").room.wing
+    text = alices.get("/memory/", {"q": "wire", "wing": wing.uuid}).text
+    assert mined_drawer("12-AWG").room.wing == wing
+    assert hits_in(text)
+    assert f'<option value="{wing.uuid}" selected>' in text
+    other = WingFactory(palace=mined)
+    assert hits_in(alices.get("/memory/", {"q": "wire", "wing": other.uuid}).text) == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "sentence"),
+    [
+        ({"person": "Nobody Atall"}, "Nobody here is called “Nobody Atall”."),
+        ({"from": "someday"}, "“someday” is no day."),
+    ],
+)
+def test_a_filter_that_is_wrong_is_refused_in_a_sentence(alices, mined, filters, sentence):
+    for headers in ({}, HTMX, LIVE):
+        response = alices.get("/memory/", {"q": "wire", **filters}, headers=headers)
+        assert response.status_code == 400
+        assert sentence in response.text
+
+
+def test_what_filters_name_of_somebody_else_is_not_there(bobs, bob, mined):
+    Palace.objects.own(bob)
+    drawer = mined_drawer("12-AWG")
+    person = EntityFactory(palace=mined, name="Anna", slug="anna")
+    for theirs in ({"like": drawer.uuid}, {"wing": drawer.room.wing.uuid}, {"person": person.uuid}):
+        assert bobs.get("/memory/", {"q": "wire", **theirs}).status_code == 404
+    assert "Nobody here is called" in bobs.get("/memory/", {"q": "wire", "person": "Anna"}).text
+    assert "12-AWG" not in bobs.get("/memory/", {"q": "wire", "by": "user"}).text
+
+
+def test_more_like_a_hit_leaves_the_hit_itself_out(alices, mined):
+    text = alices.get("/memory/", {"q": "wire"}).text
+    drawer = mined_drawer("12-AWG")
+    assert f'href="/memory/?like={drawer.uuid}"' in text
+    like = alices.get("/memory/", {"like": drawer.uuid}).text
+    assert str(drawer.uuid) not in hits_in(like)
+    assert hits_in(like)[0] == str(mined_drawer("8 AWG").uuid)
+    assert not RecollectionTrace.objects.filter(query__contains="silicone").exists()
+
+
+def test_what_is_in_the_trash_is_like_nothing(alices, mined):
+    drawer = mined_drawer("12-AWG")
+    drawer.trash()
+    assert alices.get("/memory/", {"like": drawer.uuid}).status_code == 404
+
+
+def test_nothing_close_is_said_and_the_nearest_come_on_demand(alices, mined):
+    text = alices.get("/memory/", {"q": "zygote phosphorylation"}).text
+    assert "Nothing close" in text
+    assert hits_in(text) == []
+    address = html.unescape(re.search(r'href="([^"]+)">Show the nearest anyway', text)[1])
+    nearest = alices.get(address).text
+    assert len(hits_in(nearest)) == 3
+    assert "These are the nearest all the same." in nearest
+
+
+def test_each_hit_has_one_reason_and_its_bars_are_folded(alices, mined):
+    text = alices.get("/memory/", {"q": "which wire overheated?"}).text
+    for item in text.split('<li class="hit">')[1:]:
+        assert item.count('class="reason"') == 1
+        assert item.index('<details class="why">') < item.index('class="bars"')
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("query", "text", "signals", "reason"),
+    [
+        ("overheated wire", "The wire overheated.", {"meaning": 2}, "Says the words you typed"),
+        ("What did Anna say?", "Tell Anna.", {"meaning": 2}, "Names Anna"),
+        ("wire last week", "A wire.", {"time": 0.4, "meaning": 2}, "From the time you asked about"),
+        ("hot cable", "The wire.", {"meaning": 2, "words": 1}, "Close in meaning"),
+        ("hot wire", "The wire.", {"meaning": 1, "words": 2}, "Says “wire”"),
+        ("hot cable", "Yes.", {"meaning": -1, "exchange": 1}, "Stands beside a message that fits"),
+        ("hot cable", "Yes.", {"meaning": -1}, "The nearest there is"),
+    ],
+)
+def test_the_reason_is_the_plainest_that_is_true(query, text, signals, reason):
+    (row,) = hit_rows([hit(text, signals=signals)], query)
+    assert row.reason == reason
+
+
+@pytest.mark.django_db
+def test_words_outside_the_closest_passage_are_shown():
+    text = "First comes this. " * 20 + "Then the wire overheated."
+    assert "wire overheated" in as_text(snippet_of(text, "overheated wire", (0, 17)))
+
+
+def test_a_search_takes_no_more_queries_with_more_hits(
+    alices, mined, django_assert_max_num_queries
+):
+    alices.get("/memory/", {"q": "wire"})
+    with django_assert_max_num_queries(32):
+        alices.get("/memory/", {"q": "wire sourdough run", "by": "user", "kind": "plain"})
+
+
+def mined_drawer(words):
+    return Drawer.objects.with_place().get(text__contains=words)
