@@ -43,8 +43,9 @@ Everything that Loci remembers, as it was on the day of this export.
 - `manifest.json`: the format's version, how much there is of everything, and a checksum of each
   file.
 
-Loci takes it back, **Memory → Import** or `manage.py import_chats`: an empty palace becomes what
-this one was, and into any other come the messages, word for word. No key and no password is in it.
+Loci takes it back, by **Import** in the menu of your account or `manage.py import_chats`: an empty
+palace becomes what this one was, and into any other come the messages, word for word. No key and no
+password is in it.
 It is not encrypted: keep it as you would keep a diary.
 """
 # The chunk size in bytes.

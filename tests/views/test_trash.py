@@ -164,7 +164,7 @@ def test_a_leaf_goes_in_place_with_an_undo_that_takes_the_focus(alices, drawer):
     assert re.search(r'aria-describedby="gone-[^"]+" autofocus', response.text)
     assert drawer.text not in response.text
     back = alices.post(undo_address(response), headers=from_page("/memory/"))
-    assert back.text.lstrip().startswith('<li class="leaf"')
+    assert back.text.lstrip().startswith('<li class="leaf')
     assert drawer.text in back.text
     assert "autofocus" in back.text
     assert Drawer.objects.kept().get() == drawer
