@@ -35,12 +35,12 @@ def test_sign_in_see_the_import_search_and_open_a_drawer(signed_in, furnished):
     search(page, QUESTION)
     first = page.locator(".hit").first
     expect(first).to_contain_text(OVERHEATED)
-    first.locator(".why summary").click()
-    expect(first.get_by_text("Meaning", exact=True)).to_be_visible()
-    expect(first.locator(".figure").first).to_have_text(re.compile(r"^[+−]\d+\.\d\d$"))
     assert page.evaluate("window.sameDocument")
     assert page.title().startswith(QUESTION)
     expect(page.get_by_role("heading", name=re.compile("found"))).to_be_focused()
+    first.locator(".why summary").click()
+    expect(first.get_by_text("Meaning", exact=True)).to_be_visible()
+    expect(first.locator(".figure").first).to_have_text(re.compile(r"^[+−]\d+\.\d\d$"))
     page.get_by_text("What a model would be given").click()
     expect(page.get_by_role("region", name="The memory block")).to_contain_text("<memory_context>")
 
