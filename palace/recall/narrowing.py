@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -23,16 +24,16 @@ class Narrowing:
     """All conditions have to hold; one that is not set always does.
 
     Attributes:
-        wing: Key of the wing the drawer lies in.
-        person: Key of an entity that the drawer mentions.
+        wing: The id of the wing the drawer lies in.
+        person: The id of an entity that the drawer mentions.
         since: The first moment at which it may have been said.
         until: The last one. Unlike a recall's `as_of` it changes nothing else.
         speaker: Who said it: one of `ROLES`, or the name of a speaker.
         source: Where its conversation comes from, as in `Room.source`.
     """
 
-    wing: int | None = None
-    person: int | None = None
+    wing: UUID | None = None
+    person: UUID | None = None
     since: datetime | None = None
     until: datetime | None = None
     speaker: str = ""
@@ -45,29 +46,20 @@ class Narrowing:
     def record(self) -> dict[str, Any]:
         """As JSON, without what is not set."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in values.items()
-            if value
-        }
+        return {name: _as_json(value) for name, value in values.items() if value}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Narrowing:
         """The opposite of `record`."""
-        moments = {
-            name: datetime.fromisoformat(record[name])
-            for name in ("since", "until")
-            if name in record
-        }
-        return cls(**{**record, **moments})
+        return cls(**{name: _READ.get(name, str)(value) for name, value in record.items()})
 
     def condition(self, palace: Palace) -> Q:
         """A filter on the palace's drawers."""
         condition = Q()
         if self.wing is not None:
-            condition &= Q(room__wing=self.wing)
+            condition &= Q(room__wing__uuid=self.wing)
         if self.person is not None:
-            named = Mention.objects.filter(palace=palace, entity=self.person)
+            named = Mention.objects.filter(palace=palace, entity__uuid=self.person)
             condition &= Q(Exists(named.filter(drawer=OuterRef("pk"))))
         if self.since is not None:
             condition &= Q(said_at__gte=self.since)
@@ -86,6 +78,16 @@ class Narrowing:
 
 
 EVERYTHING = Narrowing()
+_READ: dict[str, Callable[[str], Any]] = {
+    "wing": UUID,
+    "person": UUID,
+    "since": datetime.fromisoformat,
+    "until": datetime.fromisoformat,
+}
+
+
+def _as_json(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def narrowed(palace: Palace, narrowing: Narrowing, only: Keys | None) -> Keys | None:

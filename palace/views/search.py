@@ -137,8 +137,8 @@ class Search:
     @property
     def narrowing(self) -> Narrowing:
         return Narrowing(
-            wing=self.wing.pk if self.wing else None,
-            person=self.person.pk if self.person else None,
+            wing=self.wing.uuid if self.wing else None,
+            person=self.person.uuid if self.person else None,
             since=start_of(self.since) if self.since else None,
             until=end_of(self.until) if self.until else None,
             speaker=self.sent.get("by", ""),

@@ -117,14 +117,14 @@ def apart(palace):
     anna = EntityFactory(palace=palace, name="Anna", slug="anna")
     Mention.objects.create(palace=palace, entity=anna, drawer=drawer, start=0, end=3)
     return {
-        "wing": Narrowing(wing=wing.pk),
-        "person": Narrowing(person=anna.pk),
+        "wing": Narrowing(wing=wing.uuid),
+        "person": Narrowing(person=anna.uuid),
         "until": Narrowing(until=START),
         "since": Narrowing(since=START - timedelta(days=1), until=START),
         "role": Narrowing(speaker="assistant"),
         "speaker": Narrowing(speaker="anna"),
         "source": Narrowing(source="plain"),
-        "all": Narrowing(wing.pk, anna.pk, START, START, "assistant", "plain"),
+        "all": Narrowing(wing.uuid, anna.uuid, START, START, "assistant", "plain"),
     }
 
 

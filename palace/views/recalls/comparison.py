@@ -101,8 +101,12 @@ def _request(trace: RecollectionTrace) -> RecallRequest:
 def conditions(trace: RecollectionTrace) -> list[str]:
     """The filters of the recall, in words."""
     narrowing = Narrowing.from_record(trace.reading.get(NARROWED_TO, {}))
-    wing = Wing.objects.within(trace.palace).filter(pk=narrowing.wing or 0).first()
-    person = Entity.objects.filter(palace=trace.palace, pk=narrowing.person or 0).first()
+    if not narrowing:
+        return []
+    wings = Wing.objects.within(trace.palace)
+    wing = wings.filter(uuid=narrowing.wing).first() if narrowing.wing else None
+    mine = Entity.objects.filter(palace=trace.palace)
+    person = mine.filter(uuid=narrowing.person).first() if narrowing.person else None
     day = "j F Y"
     words = (
         narrowing.wing and f"in {wing.name if wing else 'a wing that is gone'}",
