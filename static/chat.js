@@ -8,6 +8,18 @@ const GAP = 16;
 // Pixels. A reader who went down by more than this, to this close to the end, reads along.
 const NEAR_THE_END = 160;
 
+// What is typed stays in this browser until it is sent; not off the record.
+const draft = () => {
+  const name = box()?.form.dataset.draft;
+  return name && `draft:${name}`;
+};
+
+function keepDraft() {
+  if (!draft()) return;
+  if (box().value) localStorage.setItem(draft(), box().value);
+  else localStorage.removeItem(draft());
+}
+
 // Where the last question was put, and whether the reader has gone on to the end since.
 let placed = 0;
 let follows = false;
@@ -101,3 +113,35 @@ if (thread && !location.hash) {
   const isWriting = thread.querySelector("[aria-busy]") !== null;
   showLastQuestion({ room: isWriting, behavior: "instant" });
 }
+
+if (draft() && !box().value) box().value = localStorage.getItem(draft()) ?? "";
+
+document.addEventListener("input", (event) => {
+  if (event.target === box()) keepDraft();
+});
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.elt.id === "composer" && event.detail.xhr.status === 200) keepDraft();
+});
+
+// A new conversation leaves its page once it has begun.
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const { elt, xhr } = event.detail;
+  if (elt.id === "composer" && xhr.getResponseHeader("HX-Redirect") && draft()) {
+    localStorage.removeItem(draft());
+  }
+});
+
+// Text files dropped anywhere on the page go where those chosen by hand go.
+addEventListener("dragover", (event) => {
+  if (event.dataTransfer.types.includes("Files") && box()) event.preventDefault();
+});
+
+addEventListener("drop", (event) => {
+  const input = document.getElementById("files");
+  if (!event.dataTransfer.files.length || !input) return;
+  event.preventDefault();
+  const files = new DataTransfer();
+  for (const file of [...input.files, ...event.dataTransfer.files]) files.items.add(file);
+  input.files = files.files;
+});

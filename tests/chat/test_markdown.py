@@ -57,7 +57,7 @@ def test_what_models_write_is_shown():
     assert "<h3>Plan</h3>" in html
     assert "<em>first</em>" in html
     assert "<code>x&lt;y</code>" in html
-    assert '<pre tabindex="0"><code class="language-py">if a &lt; b:' in html
+    assert '<pre tabindex="0"><code class="language-py"><span class="code-k">if</span>' in html
     assert '<div class="table" tabindex="0"' in html
 
 
