@@ -14,9 +14,9 @@ const draft = () => {
   return name && `draft:${name}`;
 };
 
-function keepDraft() {
+function keepDraft(text) {
   if (!draft()) return;
-  if (box().value) localStorage.setItem(draft(), box().value);
+  if (text) localStorage.setItem(draft(), text);
   else localStorage.removeItem(draft());
 }
 
@@ -83,6 +83,7 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const typed = box().value;
   const rest = typed.startsWith(sent) ? typed.slice(sent.length) : typed;
   event.detail.fragment.querySelector("textarea").value = rest;
+  keepDraft(rest);
 });
 
 // What the reader has unfolded stays open in the picture that takes its place, and whoever reads
@@ -117,19 +118,13 @@ if (thread && !location.hash) {
 if (draft() && !box().value) box().value = localStorage.getItem(draft()) ?? "";
 
 document.addEventListener("input", (event) => {
-  if (event.target === box()) keepDraft();
+  if (event.target === box()) keepDraft(box().value);
 });
 
+// A new conversation's box still has its words when its page is left.
 document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.elt.id === "composer" && event.detail.xhr.status === 200) keepDraft();
-});
-
-// A new conversation leaves its page once it has begun.
-document.addEventListener("htmx:beforeOnLoad", (event) => {
   const { elt, xhr } = event.detail;
-  if (elt.id === "composer" && xhr.getResponseHeader("HX-Redirect") && draft()) {
-    localStorage.removeItem(draft());
-  }
+  if (elt.id === "composer" && xhr.getResponseHeader("HX-Redirect")) keepDraft("");
 });
 
 // Text files dropped anywhere on the page go where those chosen by hand go.

@@ -169,7 +169,7 @@ class Excerpt:
 def question_url(conversation: Conversation) -> str:
     """The conversation's page at its last question, for browsers without scripts."""
     messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    question = messages.filter(role="user").order_by("-position").first()
+    question = messages.current().filter(role="user").order_by("-position").first()
     anchor = f"#{question.anchor}" if question else ""
     return f"{conversation.get_absolute_url()}{anchor}"
 
