@@ -89,10 +89,10 @@ def _state(message: Message, drawer: Drawer | None) -> State:
         return State.FORGOTTEN if drawer.trashed_at else State.KEPT
     if message.mined_at:
         return State.GONE
-    if message.off_record:
-        return State.OFF
     says = message.mine and message.status in Message.SAID and message.text
-    return State.WAITING if says and not message.replaced_at else State.NONE
+    if not says or message.replaced_at:
+        return State.NONE
+    return State.OFF if message.off_record else State.WAITING
 
 
 def _facts_learnt(palace: Palace, drawers: Collection[Drawer]) -> dict[int, list[Fact]]:

@@ -160,8 +160,10 @@ def keep_message(message: Message) -> Kept:
     conversation.palace.lock()
     conversation.refresh_from_db()
     said = Message.objects.filter(palace=conversation.palace_id, pk=message.pk).exclude(text="")
-    found = list(said.filter(status__in=Message.SAID, mined_at=None))
-    said.update(off_record=False, mine=True)
+    # What only quotes the palace, and what another version has replaced, is not filed.
+    said = said.current().filter(status__in=Message.SAID, mined_at=None, mine=True)
+    found = list(said)
+    said.update(off_record=False)
     return _keep(conversation, found, beyond_quota=False)
 
 
@@ -232,5 +234,11 @@ def _turn(message: Message, agent: str) -> Turn:
     speaker = agent if role == "assistant" else ""
     if message.file_name:
         # The user sent it but need not have written it: no facts are learnt from a file's words.
-        role, speaker = "system", message.file_name
+        return Turn(
+            str(message.uuid),
+            "system",
+            message.text,
+            message.said_at,
+            metadata={"file": message.file_name},
+        )
     return Turn(str(message.uuid), role, message.text, message.said_at, speaker)

@@ -173,7 +173,8 @@ def _quotes(hits: Sequence[Hit]) -> list[str]:
 
 def _quoted(hit: Hit) -> str:
     drawer = hit.drawer
-    who = drawer.speaker or {"user": "You", "assistant": "Assistant"}.get(drawer.role, drawer.role)
+    named = drawer.speaker or (drawer.metadata or {}).get("file")
+    who = named or {"user": "You", "assistant": "Assistant"}.get(drawer.role, drawer.role)
     said = date_format(timezone.localtime(drawer.said_at), "j F Y")
     lines = _escaped(_stretch(hit)).splitlines()
     quote = "\n".join(f"> {line.strip()}  " for line in lines if line.strip())

@@ -12,7 +12,7 @@ from palace.models import Drawer
 from settings_app.models import MemorySettings
 from settings_app.sign_in import one_time_link
 from tests.browser.endless_reply import Gated
-from tests.browser.page_checks import faults_in_light_and_dark
+from tests.browser.page_checks import faults_in_light_and_dark, has_settled
 
 pytestmark = pytest.mark.browser
 
@@ -56,7 +56,7 @@ def test_a_reply_streams_without_a_shift(signed_in, furnished, model):
         reply.go_on()
         expect(growing).not_to_have_attribute("aria-busy", "true")
     expect(growing.locator(".code-mi")).to_have_text("1")
-    page.wait_for_function("() => document.querySelectorAll('.htmx-settling').length === 0")
+    has_settled(page)
     assert page.evaluate("shifts") == []
 
 

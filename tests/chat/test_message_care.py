@@ -309,7 +309,8 @@ def test_a_text_file_is_sent_kept_and_found_to_the_byte(alices, model, palace):
     rest(conversation)
     learn_unread(palace)
     drawer = Drawer.objects.get(text=FILE)
-    assert (drawer.role, drawer.speaker) == ("system", "bread.md")
+    assert (drawer.role, drawer.metadata["file"]) == ("system", "bread.md")
+    assert "bread.md" not in drawer.room.wing.name
     found = recall(palace, RecallRequest("What is the starter called?"))
     assert drawer.pk in {hit.drawer.pk for hit in found.hits}
 
@@ -377,6 +378,14 @@ def test_a_message_is_copied_to_the_byte(alices, model, palace):
     assert response.content == text.encode()
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_reply_that_only_quotes_the_palace_is_not_remembered(alices, furnished):
+    conversation = off_the_record(furnished, "Where does my sister Nora work?")
+    reply = finished(conversation)
+    assert memory_of(reply).state == State.NONE
+    do(alices, reply, "remember")
+    assert not Drawer.objects.filter(conversation=str(conversation.uuid)).exists()
 
 
 def test_unknown_acts_and_facts_of_other_messages_are_not_found(alices, moved, palace):
