@@ -110,7 +110,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   goal?.focus({ preventScroll: true });
 });
 
-if (thread && !location.hash) {
+if (thread && !location.hash && !document.querySelector(".talk-found")) {
   const isWriting = thread.querySelector("[aria-busy]") !== null;
   showLastQuestion({ room: isWriting, behavior: "instant" });
 }

@@ -138,3 +138,13 @@ def test_all_of_it_works_without_javascript(open_context, furnished, alice, mode
     said = Conversation.objects.get().uuid
     kept = Drawer.objects.filter(conversation=str(said)).values_list("text", flat=True)
     assert list(kept) == ["Between us: I moved to Braga."]
+
+
+def test_what_a_search_found_is_in_view(signed_in, furnished, model):
+    page = signed_in(at="/chat/", viewport={"width": 390, "height": 500})
+    model.answer("A paragraph.\n\n" * 40)
+    page.get_by_label("A new conversation").fill("The otters sleep.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("button", name="Try again")).to_be_attached()
+    page.goto(f"{page.url.split('#')[0]}?find=otters")
+    expect(page.get_by_role("heading", name="1 message with")).to_be_in_viewport()
