@@ -15,12 +15,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 from palace.errors import BadPointer
 from palace.models import Pointer
 
 # Characters. No reply is drawn for longer than about half a second, whatever a model writes.
 LONGEST = 60_000
+# Likewise of code in colours: a reply is drawn again while it grows.
+LONGEST_HIGHLIGHTED = 20_000
 
 # A page has its own headings; a reply's begin below them.
 _LOWEST_HEADING, _HEADINGS_DOWN = 6, 2
@@ -44,12 +50,33 @@ def render_markdown(text: str, places: Mapping[str, str] | None = None) -> SafeS
 
 @cache
 def _markdown() -> MarkdownIt:
-    markdown = MarkdownIt("js-default", {"html": False, "linkify": False, "maxNesting": 20})
+    markdown = MarkdownIt(
+        "js-default",
+        {"html": False, "linkify": False, "maxNesting": 20, "highlight": _highlighted},
+    )
     markdown.disable("image")
     markdown.core.ruler.push("loci", _adapt)
     markdown.add_render_rule("table_open", _scrollable_table)
     markdown.add_render_rule("table_close", _end_of_table)
     return markdown
+
+
+def _highlighted(code: str, language: str, _attributes: str) -> str:
+    """Code with classes for its parts, escaped; empty where its language is not known."""
+    if not language or len(code) > LONGEST_HIGHLIGHTED:
+        return ""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return ""
+    coloured: str = highlight(code, lexer, _formatter())
+    return coloured
+
+
+@cache
+def _formatter() -> HtmlFormatter[str]:
+    # Classes alone: styles within the page are against its policy.
+    return HtmlFormatter(nowrap=True, classprefix="code-")
 
 
 def _adapt(state: Any) -> None:

@@ -6,6 +6,7 @@ marked as due, in the same transaction that ended the reply: whatever is killed,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,11 +20,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from chat.models import Agent, Conversation, Message
+from chat.models import Agent, Conversation, Message, title_of
 from language.transcripts import Role, Transcript, Turn
 from llm.deadline import within
 from palace.mining.batches import WINDOW
-from palace.models import Room
+from palace.models import Drawer, Room
 from palace.pipeline import mine_room
 from palace.storage import file_transcript, palace_quota
 from palace.tasks import enqueue_post_mining
@@ -142,17 +143,58 @@ def keep_waiting(conversation: Conversation) -> Kept:
     conversation.refresh_from_db()
     messages = list(waiting(conversation))
     _settle(conversation, conversation.mine_due_at)
-    if not messages:
-        return Kept(0, None)
-    transcript = _transcript(conversation, messages)
     # A message whose place was checked, and its reply, are kept in any case.
     accepted = not palace_quota().is_set or is_automatic(conversation.palace.owner_id)
-    room = file_transcript(conversation.palace, transcript, beyond_quota=accepted).room
+    return _keep(conversation, messages, beyond_quota=accepted)
+
+
+@transaction.atomic
+def keep_message(message: Message) -> Kept:
+    """Put one message into its drawer, now and whatever the settings say.
+
+    Raises:
+        Conversation.DoesNotExist: it has been deleted.
+        QuotaExceeded: it does not fit in the palace.
+    """
+    conversation = message.conversation
+    conversation.palace.lock()
+    conversation.refresh_from_db()
+    said = Message.objects.filter(palace=conversation.palace_id, pk=message.pk).exclude(text="")
+    # What only quotes the palace, and what another version has replaced, is not filed.
+    said = said.current().filter(status__in=Message.SAID, mined_at=None, mine=True)
+    found = list(said)
+    said.update(off_record=False)
+    return _keep(conversation, found, beyond_quota=False)
+
+
+def _keep(conversation: Conversation, messages: Sequence[Message], *, beyond_quota: bool) -> Kept:
+    """File messages in a transaction that has locked the palace."""
+    if not messages:
+        return Kept(0, None)
+    transcript = _transcript(conversation, _in_order(conversation, messages))
+    room = file_transcript(conversation.palace, transcript, beyond_quota=beyond_quota).room
     done = Message.objects.filter(
         palace=conversation.palace_id, pk__in=[message.pk for message in messages]
     )
     done.update(mined_at=timezone.now())
     return Kept(len(messages), room)
+
+
+def _in_order(conversation: Conversation, new: Sequence[Message]) -> list[Message]:
+    """The messages, and where later ones are filed already, those too: they give the places.
+
+    What was purged is left out, so that it does not come back.
+    """
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    filed = said.current().exclude(mined_at=None)
+    if not filed.filter(position__gt=min(message.position for message in new)).exists():
+        return list(new)
+    drawers = Drawer.objects.filter(
+        palace=conversation.palace_id, source=SOURCE, conversation=str(conversation.uuid)
+    )
+    kept = set(drawers.values_list("external_id", flat=True))
+    before = [message for message in filed if str(message.uuid) in kept]
+    return sorted([*new, *before], key=lambda message: message.position)
 
 
 def _settle(conversation: Conversation, due: datetime | None) -> None:
@@ -170,13 +212,33 @@ def _transcript(conversation: Conversation, messages: list[Message]) -> Transcri
     return Transcript(
         source=SOURCE,
         external_id=str(conversation.uuid),
-        title=conversation.title,
+        title=_title(conversation, messages),
         agent=name,
         turns=tuple(_turn(message, name) for message in messages),
     )
 
 
+def _title(conversation: Conversation, messages: Sequence[Message]) -> str:
+    """The conversation's; where it quotes words off the record, the first of these messages'."""
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    off_record = said.filter(off_record=True, role="user").order_by("position")
+    if any(
+        title_of(text) == conversation.title for text in off_record.values_list("text", flat=True)
+    ):
+        return title_of(messages[0].text)
+    return conversation.title
+
+
 def _turn(message: Message, agent: str) -> Turn:
     role: Role = "assistant" if message.role == "assistant" else "user"
     speaker = agent if role == "assistant" else ""
+    if message.file_name:
+        # The user sent it but need not have written it: no facts are learnt from a file's words.
+        return Turn(
+            str(message.uuid),
+            "system",
+            message.text,
+            message.said_at,
+            metadata={"file": message.file_name},
+        )
     return Turn(str(message.uuid), role, message.text, message.said_at, speaker)

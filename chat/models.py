@@ -58,6 +58,10 @@ class Conversation(InPalace):
     mine_due_at = models.DateTimeField(
         null=True, help_text="When what was said is to be mined; null when nothing waits."
     )
+    recalls = models.BooleanField(default=True, help_text="Off: replies without memories.")
+    off_record = models.BooleanField(
+        default=False, help_text="On: nothing that is said from now on enters the palace."
+    )
 
     objects = InPalaceQuerySet["Conversation"].as_manager()
 
@@ -110,7 +114,8 @@ class MessageQuerySet(InPalaceQuerySet["Message"]):
 
     def unmined(self) -> Self:
         """Said to the end, and not yet handed to the palace."""
-        return self.filter(mined_at=None, mine=True, status__in=Message.SAID).exclude(text="")
+        said = self.filter(mined_at=None, mine=True, off_record=False, status__in=Message.SAID)
+        return said.exclude(text="")
 
 
 class Message(InPalace):
@@ -142,6 +147,12 @@ class Message(InPalace):
     said_at = models.DateTimeField()
     mined_at = models.DateTimeField(null=True, help_text="When it was handed to the palace.")
     replaced_at = models.DateTimeField(null=True, help_text="When another try took its place.")
+    off_record = models.BooleanField(
+        default=False, help_text="On: it does not enter the palace unless somebody asks for it."
+    )
+    file_name = models.CharField(
+        max_length=LABEL_LENGTH, blank=True, help_text="Of a text file that the user attached."
+    )
 
     objects = MessageQuerySet.as_manager()
 
@@ -179,6 +190,11 @@ class Message(InPalace):
     @property
     def is_writing(self) -> bool:
         return self.status == self.Status.WRITING
+
+    @property
+    def is_quiet(self) -> bool:
+        """A reply without words: no model is set, and nothing was asked or learnt."""
+        return self.role == "assistant" and self.status == self.Status.DONE and not self.text
 
 
 def one_line(text: str) -> str:

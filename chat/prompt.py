@@ -41,6 +41,8 @@ FAILED = "The model could not answer, so I quote what is in your palace."
 NOTED = "No language model is set, so I cannot answer, but I noted this:"
 # How a reply begins that no model wrote.
 BUILT_IN = (NO_MODEL, NOTED)
+# In the chat, where the sentence about the model is said once.
+NOTED_HERE = "Noted:"
 NOTHING_FITS = "Nothing in your palace fits this."
 MEMORY_OFF = "Memory is off here, so there is nothing I could quote."
 
@@ -60,12 +62,22 @@ def window(messages: Iterable[Message]) -> list[Message]:
     taken: list[Message] = []
     tokens = 0
     for message in messages:
+        if _comes_with(message, taken):
+            taken.append(message)
+            continue
         tokens += count_tokens(message.text)
-        if taken and (tokens > MOST_TOKENS or len(taken) == settings.CHAT_TURNS):
+        if taken and (tokens > MOST_TOKENS or len(taken) >= settings.CHAT_TURNS):
             break
         if message.text.strip():
             taken.append(message)
     return taken[::-1]
+
+
+def _comes_with(message: Message, taken: Sequence[Message]) -> bool:
+    """Whether it is a file attached to the very last message, which fits in any case."""
+    if not message.file_name or not taken:
+        return False
+    return all(later.file_name for later in taken[1:]) and taken[0].role == "user"
 
 
 def prompt(
@@ -84,8 +96,30 @@ def prompt(
         base += _ON_PERMISSION
     parts = [context, inventory, base, agent.instructions if agent else ""]
     system: Prompt = {"role": "system", "content": "\n\n".join(filter(None, parts))}
-    said = [cast(Prompt, {"role": m.role, "content": m.text}) for m in messages]
-    return [system, *said]
+    return [system, *(cast(Prompt, {"role": m.role, "content": _content(m)}) for m in messages)]
+
+
+def _content(message: Message) -> str:
+    return f"File “{message.file_name}”:\n\n{message.text}" if message.file_name else message.text
+
+
+def note_without_model(
+    text: str, hits: Sequence[Hit] | None, *, keeps: bool, is_first: bool
+) -> str:
+    """The chat's reply without a model: what is noted, and quotes if the message asks.
+
+    It says once a conversation that no model is set, and is empty where nothing is to be said.
+
+    Args:
+        text, hits, keeps: As in `reply_without_model()`.
+        is_first: No reply of the conversation has said yet that no model is set.
+    """
+    parts = [NO_MODEL] if is_first else []
+    if facts := _facts_in(text) if keeps else []:
+        parts.append("\n".join([NOTED_HERE, "", *(f"- {_escaped(fact)}" for fact in facts)]))
+    if _asks(text):
+        parts += [MEMORY_OFF] if hits is None else _quotes(hits)
+    return "\n\n".join(parts)
 
 
 def reply_without_model(text: str, hits: Sequence[Hit] | None, *, keeps: bool) -> str:
@@ -139,7 +173,8 @@ def _quotes(hits: Sequence[Hit]) -> list[str]:
 
 def _quoted(hit: Hit) -> str:
     drawer = hit.drawer
-    who = drawer.speaker or {"user": "You", "assistant": "Assistant"}.get(drawer.role, drawer.role)
+    named = drawer.speaker or (drawer.metadata or {}).get("file")
+    who = named or {"user": "You", "assistant": "Assistant"}.get(drawer.role, drawer.role)
     said = date_format(timezone.localtime(drawer.said_at), "j F Y")
     lines = _escaped(_stretch(hit)).splitlines()
     quote = "\n".join(f"> {line.strip()}  " for line in lines if line.strip())

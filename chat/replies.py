@@ -5,6 +5,8 @@ a conversation has one at a time.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,11 +14,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat import live, reply_writer
-from chat.mining_queue import is_automatic
+from chat.attachments import TextFile
+from chat.mining_queue import SOURCE, is_automatic, mark_due
 from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
 from language.storable import is_storable
+from palace.curation.trash import trash_drawers
 from palace.errors import QuotaExceeded
-from palace.models import Palace
+from palace.models import Drawer, Palace
 from palace.storage import check_quota, palace_quota
 
 LONGEST_TEXT = 200_000
@@ -55,12 +59,60 @@ class NothingToRetry(ChatError):
         )
 
 
+class NothingToEdit(ChatError):
+    def __init__(self) -> None:
+        super().__init__("Another version has taken the place of this message. Reload the page.")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a conversation may do with the palace.
+
+    Attributes:
+        recalls: Replies are given memories.
+        off_record: Nothing that is said enters the palace.
+    """
+
+    recalls: bool = True
+    off_record: bool = False
+
+
+ORDINARY = Choices()
+
+
 @transaction.atomic
-def start(palace: Palace, agent: Agent | None, text: str, *, key: uuid.UUID) -> Conversation:
+def choose(conversation: Conversation, choices: Choices, *, with_earlier: bool = False) -> None:
+    """Change what a conversation may do from now on.
+
+    Args:
+        with_earlier: On the way back to the record: what was said off it is remembered too.
+
+    Raises:
+        Conversation.DoesNotExist: it has been deleted.
+    """
+    messages = _locked(conversation)
+    conversation.recalls, conversation.off_record = choices.recalls, choices.off_record
+    conversation.save(update_fields=["recalls", "off_record"])
+    if with_earlier and not choices.off_record:
+        messages.filter(off_record=True).update(off_record=False)
+        mark_due(conversation, timezone.now())
+
+
+@transaction.atomic
+def start(
+    palace: Palace,
+    agent: Agent | None,
+    text: str,
+    *,
+    key: uuid.UUID,
+    choices: Choices = ORDINARY,
+    files: Sequence[TextFile] = (),
+) -> Conversation:
     """A new conversation with its first message, whose reply is on its way.
 
     Args:
         key: The message's own id. The same again gives the conversation that is there.
+        files: As in `say()`.
 
     Raises:
         BadText, NoRoom, TooManyReplies, redis.RedisError: as `say()`.
@@ -73,19 +125,31 @@ def start(palace: Palace, agent: Agent | None, text: str, *, key: uuid.UUID) -> 
             return used.conversation
         key = uuid.uuid4()
     conversation = Conversation.objects.create(
-        palace=palace, agent=agent, title=title_of(text), spoke_at=timezone.now()
+        palace=palace,
+        agent=agent,
+        title=title_of(text),
+        spoke_at=timezone.now(),
+        recalls=choices.recalls,
+        off_record=choices.off_record,
     )
-    say(conversation, text, key=key)
+    say(conversation, text, key=key, files=files)
     return conversation
 
 
 @transaction.atomic
-def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
+def say(
+    conversation: Conversation,
+    text: str,
+    *,
+    key: uuid.UUID,
+    files: Sequence[TextFile] = (),
+) -> Message:
     """Store what the user says and begin the reply, which is returned.
 
     Args:
         key: The message's own id. Sent twice, it is said once; but other words from a page
             that somebody went back to are new.
+        files: Text files that come before the words, each as a message of its own.
 
     Raises:
         BadText: it is blank, too long, or holds what cannot be stored.
@@ -100,16 +164,67 @@ def say(conversation: Conversation, text: str, *, key: uuid.UUID) -> Message:
     messages = _locked(conversation)
     used = Message.objects.filter(palace=conversation.palace_id, uuid=key).first()
     if used:
-        if (used.conversation_id, used.role, used.text) == (conversation.pk, "user", text):
+        same = (used.conversation_id, used.role, used.text) == (conversation.pk, "user", text)
+        if same and used.replaced_at is None:
             return messages.current().get(position=used.position + 1)
         key = uuid.uuid4()
     last = messages.current().order_by("-position").first()
     if last and last.is_writing:
         raise StillWriting
-    _check_room(conversation.palace, text)
+    _check_room(conversation, [text, *(file.text for file in files)])
     position = last.position + 1 if last else 0
+    for place, file in enumerate(files):
+        _add(conversation, position + place, role="user", text=file.text, file_name=file.name)
+    position += len(files)
     _add(conversation, position, uuid=key, role="user", text=text)
     return _begin(conversation, position + 1, writer)
+
+
+@transaction.atomic
+def edit(message: Message, text: str, *, key: uuid.UUID) -> Message:
+    """Ask again in other words; the reply that is begun is returned.
+
+    The message and all after it become an earlier version of the conversation, which can still be
+    read; what the palace has of them goes to the trash.
+
+    Args:
+        key: The new message's own id. Sent twice, it is said once.
+
+    Raises:
+        NothingToEdit: another version has taken its place.
+        BadText, NoRoom, StillWriting, TooManyReplies, Conversation.DoesNotExist,
+        redis.RedisError: as `say()`.
+    """
+    _check(text)
+    conversation = message.conversation
+    writer = live.writer().sign_on()
+    # Filing locks the palace first, and so do we: nothing of this is filed after the trash.
+    conversation.palace.lock()
+    messages = _locked(conversation)
+    if used := messages.current().filter(uuid=key, role="user", text=text).first():
+        return messages.current().get(position=used.position + 1)
+    current = messages.current().filter(pk=message.pk, role="user", file_name="").first()
+    if current is None or Message.objects.filter(palace=message.palace_id, uuid=key).exists():
+        raise NothingToEdit
+    later = messages.current().filter(position__gte=current.position)
+    if later.filter(status=Message.Status.WRITING).exists():
+        raise StillWriting
+    _check_room(conversation, [text])
+    _trash(conversation, list(later.values_list("uuid", flat=True)))
+    later.update(replaced_at=timezone.now())
+    _add(conversation, current.position, uuid=key, role="user", text=text)
+    return _begin(conversation, current.position + 1, writer)
+
+
+def _trash(conversation: Conversation, replaced: Sequence[uuid.UUID]) -> None:
+    drawers = Drawer.objects.filter(
+        palace=conversation.palace_id,
+        source=SOURCE,
+        conversation=str(conversation.uuid),
+        external_id__in=list(map(str, replaced)),
+    )
+    if drawers.kept().exists():
+        trash_drawers(conversation.palace, drawers)
 
 
 @transaction.atomic
@@ -165,11 +280,12 @@ def _begin(conversation: Conversation, position: int, writer: uuid.UUID) -> Mess
     return reply
 
 
-def _check_room(palace: Palace, text: str) -> None:
-    if not palace_quota().is_set or not is_automatic(palace.owner_id):
+def _check_room(conversation: Conversation, texts: Sequence[str]) -> None:
+    palace = conversation.palace
+    if conversation.off_record or not palace_quota().is_set or not is_automatic(palace.owner_id):
         return
     try:
-        check_quota(palace, [text])
+        check_quota(palace, texts)
     except QuotaExceeded as error:
         raise NoRoom(str(error)) from None
 
@@ -183,13 +299,15 @@ def _refuse_too_many(palace_id: int) -> None:
 
 def _add(conversation: Conversation, position: int, **values: Any) -> Message:
     now = timezone.now()
-    Conversation.objects.filter(palace=conversation.palace_id, pk=conversation.pk).update(
-        spoke_at=now
-    )
+    same = Conversation.objects.filter(palace=conversation.palace_id, pk=conversation.pk)
+    same.update(spoke_at=now)
+    # Another tab may have changed it since the conversation was read.
+    off_record = same.values_list("off_record", flat=True).get()
     return Message.objects.create(
         palace_id=conversation.palace_id,
         conversation=conversation,
         position=position,
         said_at=now,
+        off_record=off_record,
         **values,
     )

@@ -22,7 +22,7 @@ from django.utils import timezone
 from chat import live
 from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
-from chat.prompt import FAILED, extractive_reply, prompt, reply_without_model, window
+from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, window
 from chat.reply_ending import finish, tell
 from isolation import reach
 from isolation.reach import Reach
@@ -172,8 +172,9 @@ def _recall(
     """Recall for the last message; None if memory is off."""
     agent = reply.conversation.agent
     if not _recalls(reply, chosen):
-        draft.notes.append(OFF_FOR_AGENT if chosen.enabled else OFF_IN_SETTINGS)
+        draft.notes += _why_not(reply, chosen)
         return None
+    on_record = not reply.off_record
     request = RecallRequest(
         said[-1].text,
         now=chosen.local_now(),
@@ -183,7 +184,9 @@ def _recall(
         exclude_ids=_drawers_of(reply, [message.uuid for message in said]),
         repeats=_drawers_of(reply, _asked_before(reply, said)),
         # Without a model nothing is put before one.
-        conversation=_conversation_state(reply, said) if has_model else None,
+        # Off the record no question is stored, neither in a trace nor in the ledger.
+        conversation=_conversation_state(reply, said) if has_model and on_record else None,
+        store_trace=on_record,
     )
     found = recall(reply.conversation.palace, request)
     _show_recalled(reply, found, draft)
@@ -192,12 +195,21 @@ def _recall(
 
 def _recalls(reply: Message, chosen: MemorySettings) -> bool:
     agent = reply.conversation.agent
-    return chosen.enabled and (agent is None or agent.recalls)
+    return chosen.enabled and reply.conversation.recalls and (agent is None or agent.recalls)
+
+
+def _why_not(reply: Message, chosen: MemorySettings) -> list[str]:
+    """Why nothing is recalled; the page of a conversation without memory says it once itself."""
+    if not chosen.enabled:
+        return [OFF_IN_SETTINGS]
+    return [OFF_FOR_AGENT] if reply.conversation.recalls else []
 
 
 def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
     """Store which recall the reply has, so that open tabs can show it before the first word."""
     draft.notes += found.notes
+    if reply.off_record:
+        return
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
     tell(reply, live.RECALLED)
 
@@ -338,8 +350,13 @@ def _save_text(reply: Message, draft: Draft) -> None:
 def _reply_without_model(
     reply: Message, found: Recollection | None, text: str, draft: Draft
 ) -> None:
-    keeps = is_automatic(reply.conversation.palace.owner_id)
-    _put(reply, draft, reply_without_model(text, _asked_hits(found), keeps=keeps))
+    keeps = not reply.off_record and is_automatic(reply.conversation.palace.owner_id)
+    before = Message.objects.filter(
+        palace=reply.palace_id, conversation=reply.conversation, position__lt=reply.position
+    )
+    is_first = not before.current().filter(role="assistant", model="", mine=False).exists()
+    hits = _asked_hits(found)
+    _put(reply, draft, note_without_model(text, hits, keeps=keeps, is_first=is_first))
 
 
 def _quote(reply: Message, found: Recollection | None, draft: Draft, *, why: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from chat.views import agents, conversations, messages
+from chat.views import agents, conversations, message_care, messages
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/", conversations.chat, name="chat"),
@@ -13,6 +13,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/agents/<uuid:uuid>/delete/", agents.delete_agent, name="delete_agent"),
     path("chat/reply/<uuid:uuid>/stop/", messages.stop_reply, name="stop_reply"),
     path("chat/reply/<uuid:uuid>/stream/", messages.reply_stream, name="reply_stream"),
+    path("chat/message/<uuid:uuid>/memory/", message_care.message_memory_of, name="message_memory"),
+    path(
+        "chat/message/<uuid:uuid>/fact/<uuid:memory>/",
+        message_care.message_fact,
+        name="message_fact",
+    ),
+    path("chat/message/<uuid:uuid>/edit/", message_care.edit_message, name="edit_message"),
+    path("chat/message/<uuid:uuid>/text/", message_care.message_text, name="message_text"),
+    path("chat/<uuid:uuid>/earlier/", message_care.earlier_versions, name="earlier_versions"),
+    path("chat/<uuid:uuid>/choose/", message_care.choose, name="choose"),
     path("chat/<uuid:uuid>/", conversations.conversation_detail, name="conversation_detail"),
     path("chat/<uuid:uuid>/say/", messages.say, name="say"),
     path("chat/<uuid:uuid>/retry/", messages.retry, name="retry"),

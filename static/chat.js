@@ -8,6 +8,18 @@ const GAP = 16;
 // Pixels. A reader who went down by more than this, to this close to the end, reads along.
 const NEAR_THE_END = 160;
 
+// What is typed stays in this browser until it is sent; not off the record.
+const draft = () => {
+  const name = box()?.form.dataset.draft;
+  return name && `draft:${name}`;
+};
+
+function keepDraft(text) {
+  if (!draft()) return;
+  if (text) localStorage.setItem(draft(), text);
+  else localStorage.removeItem(draft());
+}
+
 // Where the last question was put, and whether the reader has gone on to the end since.
 let placed = 0;
 let follows = false;
@@ -71,6 +83,7 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const typed = box().value;
   const rest = typed.startsWith(sent) ? typed.slice(sent.length) : typed;
   event.detail.fragment.querySelector("textarea").value = rest;
+  keepDraft(rest);
 });
 
 // What the reader has unfolded stays open in the picture that takes its place, and whoever reads
@@ -97,7 +110,33 @@ document.addEventListener("htmx:afterSettle", (event) => {
   goal?.focus({ preventScroll: true });
 });
 
-if (thread && !location.hash) {
+if (thread && !location.hash && !document.querySelector(".talk-found")) {
   const isWriting = thread.querySelector("[aria-busy]") !== null;
   showLastQuestion({ room: isWriting, behavior: "instant" });
 }
+
+if (draft() && !box().value) box().value = localStorage.getItem(draft()) ?? "";
+
+document.addEventListener("input", (event) => {
+  if (event.target === box()) keepDraft(box().value);
+});
+
+// A new conversation's box still has its words when its page is left.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, xhr } = event.detail;
+  if (elt.id === "composer" && xhr.getResponseHeader("HX-Redirect")) keepDraft("");
+});
+
+// Text files dropped anywhere on the page go where those chosen by hand go.
+addEventListener("dragover", (event) => {
+  if (event.dataTransfer.types.includes("Files") && box()) event.preventDefault();
+});
+
+addEventListener("drop", (event) => {
+  const input = document.getElementById("files");
+  if (!event.dataTransfer.files.length || !input) return;
+  event.preventDefault();
+  const files = new DataTransfer();
+  for (const file of [...input.files, ...event.dataTransfer.files]) files.items.add(file);
+  input.files = files.files;
+});

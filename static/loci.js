@@ -14,16 +14,29 @@ function say(sentence) {
 
 function showCopyButtons() {
   if (!navigator.clipboard) return; // Only where the page came safely, or from this machine.
-  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+  for (const button of document.querySelectorAll("[data-copy], [data-copy-from]")) {
+    button.hidden = false;
+  }
 }
 
+// What was typed and not sent stays in this browser until it is sent, or its writer signs out.
+document.addEventListener("submit", (event) => {
+  if (!event.target.action.endsWith("/sign-out/")) return;
+  for (const key of Object.keys(localStorage)) {
+    if (key.startsWith("draft:")) localStorage.removeItem(key);
+  }
+});
+
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
+  const button = event.target.closest("[data-copy], [data-copy-from]");
   if (!button) return;
-  const text = document.getElementById(button.dataset.copy).textContent;
+  const { copy, copyFrom, secret } = button.dataset;
   try {
+    const text = copy
+      ? document.getElementById(copy).textContent
+      : await (await fetch(copyFrom)).text();
     await navigator.clipboard.writeText(text);
-    say(`Copied ${button.dataset.secret ?? text}`);
+    say(copy ? `Copied ${secret ?? text}` : "Copied the message");
   } catch {
     say("The browser did not allow copying. Select it and copy it by hand.");
   }

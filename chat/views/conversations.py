@@ -20,11 +20,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django_htmx.http import HttpResponseClientRedirect
 
 from chat import replies, reply_ending
+from chat.attachments import BadFile, TextFile, read_files
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
 from chat.prompt import window
-from chat.replies import BadText, ChatError
-from chat.views.message_rows import question_url, stretch
+from chat.replies import BadText, ChatError, Choices
+from chat.views.message_rows import find_in, question_url, stretch
 from palace import tasks
 from palace.curation.trash import drawers_in, move_to_trash
 from palace.errors import QuotaExceeded, WorkingMemoryAway
@@ -67,7 +68,14 @@ def chat(request: PageRequest) -> HttpResponse:
         return _show_chat(request, palace)
     try:
         agent = chosen_agent(palace, request)
-        conversation = replies.start(palace, agent, text_of(request), key=key_of(request))
+        conversation = replies.start(
+            palace,
+            agent,
+            text_of(request),
+            key=key_of(request),
+            choices=choices_of(request),
+            files=files_of(request),
+        )
     except ChatError as error:
         return _not_begun(request, palace, str(error), 400)
     except redis.RedisError:
@@ -93,6 +101,7 @@ def _show_chat(
         "agent": agent_of(palace, request.POST.get("agent") or request.GET.get("agent")),
         "text": text_of(request),
         "key": uuid.uuid4(),
+        "draft": f"new-{palace.uuid}",
         "no_model": settings_of(palace.owner_id).chat_model().endpoint is None,
         "drawers_total": Drawer.objects.within(palace).kept().count(),
         **composer,
@@ -122,7 +131,13 @@ def show_conversation(
     palace = conversation.palace
     reply_ending.end_abandoned(conversation)
     shown = stretch(conversation, before)
+    words = " ".join(request.GET.get("find", "").split())[:200]
     context = {
+        "find": words,
+        "found": find_in(conversation, words) if words else None,
+        "replaced": Message.objects.filter(palace=palace, conversation=conversation)
+        .exclude(replaced_at=None)
+        .exists(),
         "conversation": conversation,
         "stretch": shown,
         "seen": shown.last,
@@ -226,6 +241,24 @@ def _room(conversation: Conversation) -> Room | None:
 def text_of(request: PageRequest) -> str:
     """What was typed. Browsers write every line's end as two characters when they send a form."""
     return request.POST.get("text", "").replace("\r\n", "\n")
+
+
+def choices_of(request: PageRequest) -> Choices:
+    """Both boxes are unticked in an ordinary conversation."""
+    off_record, forgetful = (bool(request.POST.get(name)) for name in ("off_record", "no_recall"))
+    return Choices(recalls=not forgetful, off_record=off_record)
+
+
+def files_of(request: PageRequest) -> list[TextFile]:
+    """The text files attached.
+
+    Raises:
+        BadText: there are too many, or one is too large or is no text.
+    """
+    try:
+        return read_files(request.FILES.getlist("files"))
+    except BadFile as error:
+        raise BadText(str(error)) from None
 
 
 def key_of(request: PageRequest) -> uuid.UUID:

@@ -6,16 +6,18 @@ import re
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import redis
 from django.db.models import F
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from chat import live
 from chat.markdown import render_markdown
+from chat.message_memory import MessageMemory, State, memories_of
 from chat.models import Conversation, Message
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
 from palace.queries.signals import SIGNALS
@@ -27,6 +29,58 @@ PAGE_SIZE = 30
 KEPT_DRAWN, KEPT_LENGTH = 500, 10_000
 # Signals named beside a memory.
 REASONS = 2
+# Seconds until the page asks for the first time what was learnt from a message.
+FIRST_POLL_S = 4
+# What was said longer ago has been mined, or waits for a worker that is away.
+LEARNING = timedelta(minutes=10)
+# Characters and lines of a question that stays in view.
+SHORT, SHORT_LINES = 240, 4
+# Messages found at most by a search in a conversation, and characters shown before a word.
+MOST_FOUND, LEAD, FOUND_LENGTH = 50, 60, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message that a search found, in pieces; True marks a word that was searched for."""
+
+    message: Message
+    pieces: tuple[tuple[str, bool], ...]
+    address: str
+
+
+def find_in(conversation: Conversation, words: str) -> list[Found]:
+    """The messages that have every word, the latest first."""
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    current = said.current()
+    last = current.order_by("-position").values_list("position", flat=True).first() or 0
+    found = current.exclude(text="")
+    for word in words.split():
+        found = found.filter(text__icontains=word)
+    return [
+        Found(message, _pieces(message.text, words), _place_of(conversation, message, last))
+        for message in found.order_by("-position")[:MOST_FOUND]
+    ]
+
+
+def _place_of(conversation: Conversation, message: Message, last: int) -> str:
+    """The page of the conversation that shows a message, with some that follow."""
+    end = message.position + PAGE_SIZE // 2
+    query = f"?before={end}" if end <= last else ""
+    return f"{conversation.get_absolute_url()}{query}#{message.anchor}"
+
+
+def _pieces(text: str, words: str) -> tuple[tuple[str, bool], ...]:
+    pattern = re.compile("|".join(map(re.escape, words.split())), re.IGNORECASE)
+    first = pattern.search(text)
+    start = max(0, first.start() - LEAD) if first else 0
+    shown = text[start : start + FOUND_LENGTH]
+    pieces: list[tuple[str, bool]] = [("… " if start else "", False)]
+    at = 0
+    for match in pattern.finditer(shown):
+        pieces += [(shown[at : match.start()], False), (match[0], True)]
+        at = match.end()
+    pieces += [(shown[at:], False), (" …" if start + FOUND_LENGTH < len(text) else "", False)]
+    return tuple(piece for piece in pieces if piece[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +103,9 @@ class Remembered:
     outdated_since: datetime | None = None
 
 
+NOTHING = MessageMemory(State.NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A message with all that stands beside it.
@@ -67,6 +124,19 @@ class Row:
     carried: tuple[Remembered, ...] = ()
     carried_known: tuple[Fact, ...] = ()
     is_last: bool = False
+    memory: MessageMemory = NOTHING
+
+    @property
+    def poll_in(self) -> int | None:
+        """Seconds until the page asks what was learnt; None if nothing more comes."""
+        lately = timezone.now() - self.message.said_at < LEARNING
+        asks = lately and self.memory.is_learning and self.message.role == "user"
+        return FIRST_POLL_S if asks else None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether there is room for it above its reply."""
+        return len(self.message.text) <= SHORT and self.message.text.count("\n") < SHORT_LINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +169,7 @@ class Excerpt:
 def question_url(conversation: Conversation) -> str:
     """The conversation's page at its last question, for browsers without scripts."""
     messages = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    question = messages.filter(role="user").order_by("-position").first()
+    question = messages.current().filter(role="user").order_by("-position").first()
     anchor = f"#{question.anchor}" if question else ""
     return f"{conversation.get_absolute_url()}{anchor}"
 
@@ -141,6 +211,7 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
         [fact["memory"] for each in given.values() for fact in each.facts + each.carried_facts],
     )
     tries = _tries(conversation, messages)
+    memories = memories_of(palace, messages)
     return [
         _row(
             message,
@@ -148,6 +219,7 @@ def rows(conversation: Conversation, messages: Sequence[Message], *, ends_here: 
             drawers,
             facts,
             tries.get(message.position, 0),
+            memory=memories[message.pk],
             is_last=ends_here and message is messages[-1],
         )
         for message in messages
@@ -161,6 +233,7 @@ def _row(
     facts: dict[str, Fact],
     tries: int,
     *,
+    memory: MessageMemory,
     is_last: bool,
 ) -> Row:
     text = _so_far(message) if message.is_writing else message.text
@@ -172,12 +245,13 @@ def _row(
         message,
         _drawn(text, places) if message.role == "assistant" else text,
         _versions(brought.facts, facts),
-        tuple(shown[: len(brought.hits)]),
+        tuple(sorted(shown[: len(brought.hits)], key=lambda each: not each.cited)),
         given is not None,
         tries,
         carried=tuple(shown[len(brought.hits) :]),
         carried_known=_versions(brought.carried_facts, facts),
         is_last=is_last,
+        memory=memory,
     )
 
 

@@ -26,6 +26,7 @@ from chat.models import Conversation, Message
 from chat.replies import ChatError
 from chat.views.conversations import (
     AWAY,
+    files_of,
     key_of,
     place_of,
     refusal,
@@ -63,7 +64,8 @@ def say(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
 
     def begin() -> Message:
-        return replies.say(conversation, text_of(request), key=key_of(request))
+        files = files_of(request)
+        return replies.say(conversation, text_of(request), key=key_of(request), files=files)
 
     return _answer(request, conversation, begin, _said)
 
@@ -99,8 +101,8 @@ def _answer(
 
 
 def _said(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:
-    """The two new messages, what another tab said before them, and an empty box."""
-    said = reply.position - 1
+    """The new messages, what another tab said before them, and an empty box."""
+    said = _first_of_turn(reply)
     seen = place_of(request.POST.get("seen", ""))
     messages = Message.objects.filter(palace=reply.palace_id, conversation=conversation).current()
     new = messages.filter(position__gte=said if seen is None else min(seen + 1, said))
@@ -112,6 +114,14 @@ def _said(request: PageRequest, conversation: Conversation, reply: Message) -> H
         "seen": reply.position,
     }
     return render(request, "chat/_said.html", context)
+
+
+def _first_of_turn(reply: Message) -> int:
+    """The position of the question before a reply, or of the first file attached to it."""
+    said = Message.objects.filter(palace=reply.palace_id, conversation=reply.conversation_id)
+    before = said.current().filter(position__lt=reply.position - 1).exclude(role="user")
+    last = before.order_by("-position").values_list("position", flat=True).first()
+    return 0 if last is None else last + 1
 
 
 def _tried_again(request: PageRequest, conversation: Conversation, reply: Message) -> HttpResponse:

@@ -27,6 +27,8 @@ NO_PAGES = {
     "export_palace",
     "health",
     "home",
+    "message_memory",
+    "message_text",
     "pointer",
     "pointer_path",
     "remove_key",

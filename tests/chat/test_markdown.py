@@ -57,7 +57,7 @@ def test_what_models_write_is_shown():
     assert "<h3>Plan</h3>" in html
     assert "<em>first</em>" in html
     assert "<code>x&lt;y</code>" in html
-    assert '<pre tabindex="0"><code class="language-py">if a &lt; b:' in html
+    assert '<pre tabindex="0"><code class="language-py"><span class="code-k">if</span>' in html
     assert '<div class="table" tabindex="0"' in html
 
 
@@ -113,3 +113,12 @@ def test_deep_nesting_ends_somewhere():
     assert render_markdown("> " * 5000 + "deep")
     assert render_markdown("[" * 5000)
     assert render_markdown("*a **b " * 2000)
+
+
+def test_code_is_coloured_by_classes_and_stays_text():
+    html = render_markdown('```python\nprint("<b>")  # §\n```\n\n```nonsense\n<b>\n```')
+    assert '<span class="code-nb">print</span>' in html
+    assert "&lt;b&gt;" in html
+    assert "style=" not in html
+    assert set(tags_of(html)) <= {*TAGS, "span"}
+    assert '<code class="language-nonsense">&lt;b&gt;' in html

@@ -13,7 +13,7 @@ from django.db import connection
 from chat import live, replies, reply_ending
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
-from chat.prompt import NO_MODEL, NOTED
+from chat.prompt import NO_MODEL, NOTED_HERE
 from chat.replies import BadText, NothingToRetry, StillWriting
 from chat.reply_writer import OFF_FOR_AGENT, OFF_IN_SETTINGS
 from language.transcripts import Transcript, Turn
@@ -212,7 +212,7 @@ MOVED = "I just moved to Porto with my *dog*, near the aquarium."
 def test_without_a_model_what_was_noted_is_acknowledged(furnished):
     conversation = start(furnished, MOVED)
     reply = finished(conversation)
-    assert reply.text == f"{NOTED}\n\n- User lives in Porto"
+    assert reply.text == f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- User lives in Porto"
     remember(conversation)
     learn_unread(furnished)
     assert Fact.objects.active().filter(text="User lives in Porto").exists()
@@ -220,8 +220,24 @@ def test_without_a_model_what_was_noted_is_acknowledged(furnished):
 
 def test_without_a_model_a_message_that_tells_and_asks_gets_both(furnished):
     reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
-    assert reply.text.startswith(f"{NOTED}\n\n- User lives in Porto\n\nClosest are:\n\n> ")
+    noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- User lives in Porto\n\nClosest are:\n\n> "
+    assert reply.text.startswith(noted)
     assert "aquarium" in reply.text
+
+
+def test_without_a_model_it_says_so_once_and_keeps_quiet_unless_asked(furnished):
+    conversation = start(furnished, "Good morning.")
+    assert finished(conversation).text == NO_MODEL
+    say(conversation, "The kettle is on.")
+    quiet = finished(conversation)
+    assert (quiet.text, quiet.status, quiet.is_quiet) == ("", "done", True)
+    say(conversation, MOVED)
+    assert finished(conversation).text == f"{NOTED_HERE}\n\n- User lives in Porto"
+    say(conversation, QUESTION)
+    answer = finished(conversation).text
+    assert answer.startswith("Closest are:")
+    assert "works at the aquarium" in answer
+    assert remember(conversation) == 4
 
 
 @pytest.mark.parametrize("off", [{"auto_mine": False}, {"enabled": False}], ids=str)

@@ -80,6 +80,8 @@ SOMEBODYS = {
     "import_detail": lambda drawer: import_job(drawer).get_absolute_url(),
     "conversation_detail": lambda drawer: talk(drawer).get_absolute_url(),
     "reply_stream": lambda drawer: reverse("reply_stream", args=[reply(drawer).uuid]),
+    "message_text": lambda drawer: reverse("message_text", args=[reply(drawer).uuid]),
+    "earlier_versions": lambda drawer: reverse("earlier_versions", args=[talk(drawer).uuid]),
     "webhook_detail": lambda drawer: reverse("webhook_detail", args=[webhook(drawer).uuid]),
     "pointer_path": lambda drawer: reverse("pointer_path", args=["W-9042/R-9011/D-9007"]),
 }
@@ -122,6 +124,11 @@ ACTIONS = {
     "say": lambda drawer: (reverse("say", args=[talk(drawer).uuid]), {"text": "Hi", "key": KEY}),
     "retry": lambda drawer: (reverse("retry", args=[talk(drawer).uuid]), {}),
     "stop_reply": lambda drawer: (reverse("stop_reply", args=[reply(drawer).uuid]), {}),
+    "choose": lambda drawer: (reverse("choose", args=[talk(drawer).uuid]), {"off_record": "1"}),
+    "message_fact": lambda drawer: (
+        reverse("message_fact", args=[question(drawer).uuid, fact(drawer).memory]),
+        {"do": "undo"},
+    ),
     "remember_conversation": lambda drawer: (
         reverse("remember_conversation", args=[talk(drawer).uuid]),
         {},
@@ -136,6 +143,14 @@ FORMS = {
     "delete_conversation": lambda drawer: (
         reverse("delete_conversation", args=[talk(drawer).uuid]),
         {"drawers": "1"},
+    ),
+    "message_memory": lambda drawer: (
+        reverse("message_memory", args=[question(drawer).uuid]),
+        {"do": "forget"},
+    ),
+    "edit_message": lambda drawer: (
+        reverse("edit_message", args=[question(drawer).uuid]),
+        {"text": "New", "key": KEY},
     ),
     "conversation_ledger": lambda drawer: (
         reverse("conversation_ledger", args=[talk(drawer).uuid]),
@@ -301,6 +316,10 @@ def case(drawer):
 
 def reply(drawer):
     return talk(drawer).messages.get(role="assistant")
+
+
+def question(drawer):
+    return talk(drawer).messages.get(role="user")
 
 
 def page_names(patterns=None, at=""):

@@ -1,0 +1,208 @@
+"""What the palace has of a message: its drawer and the facts learnt from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.mining_queue import SOURCE, is_automatic, keep_message, mark_due
+from chat.models import Message
+from llm.deadline import within
+from palace import tasks
+from palace.curation.deletion import delete_fact, restore_fact
+from palace.curation.trash import drawers_in, move_to_trash, restore
+from palace.knowledge.facts import Scope, learn_room
+from palace.knowledge.facts.fact_edits import rewrite
+from palace.models import Drawer, Evidence, Fact, Palace
+from palace.pipeline import mine_room
+from palace.queries.facts import latest_versions
+
+# What a reader waits for until what was not learnt yet is left to the worker.
+REMEMBER_S = 8
+
+
+class State(StrEnum):
+    """Where a message is: on its way into the palace, in it, or not."""
+
+    WAITING = "waiting"
+    KEPT = "kept"
+    FORGOTTEN = "forgotten"
+    GONE = "gone"
+    OFF = "off"
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageMemory:
+    """
+    Attributes:
+        facts: The facts learnt from it, as they are now, those that were undone too.
+        is_learning: More may come of it by itself.
+    """
+
+    state: State
+    drawer: Drawer | None = None
+    facts: tuple[Fact, ...] = ()
+    is_learning: bool = False
+
+    @property
+    def active(self) -> int:
+        return sum(fact.retired_at is None for fact in self.facts)
+
+
+def memories_of(palace: Palace, messages: Sequence[Message]) -> dict[int, MessageMemory]:
+    """By the message's key, in a fixed number of queries."""
+    found = Drawer.objects.within(palace).filter(
+        source=SOURCE, external_id__in=[str(message.uuid) for message in messages]
+    )
+    drawers = {drawer.external_id: drawer for drawer in found.with_place().defer("text")}
+    facts = _facts_learnt(palace, drawers.values())
+    learns = bool(messages) and is_automatic(palace.owner_id)
+    return {
+        message.pk: _memory(message, drawers.get(str(message.uuid)), facts, learns=learns)
+        for message in messages
+    }
+
+
+def memory_of(message: Message) -> MessageMemory:
+    return memories_of(message.conversation.palace, [message])[message.pk]
+
+
+def _memory(
+    message: Message, drawer: Drawer | None, facts: dict[int, list[Fact]], *, learns: bool
+) -> MessageMemory:
+    state = _state(message, drawer)
+    learnt = tuple(facts.get(drawer.pk, ())) if drawer else ()
+    unread = state == State.KEPT and drawer is not None and drawer.facts_read_at is None
+    is_learning = learns and (state == State.WAITING or unread)
+    return MessageMemory(state, drawer, learnt, is_learning)
+
+
+def _state(message: Message, drawer: Drawer | None) -> State:
+    if drawer is not None:
+        return State.FORGOTTEN if drawer.trashed_at else State.KEPT
+    if message.mined_at:
+        return State.GONE
+    says = message.mine and message.status in Message.SAID and message.text
+    if not says or message.replaced_at:
+        return State.NONE
+    return State.OFF if message.off_record else State.WAITING
+
+
+def _facts_learnt(palace: Palace, drawers: Collection[Drawer]) -> dict[int, list[Fact]]:
+    """By the drawer's key: not what was known before and only said again."""
+    filed = {drawer.pk: drawer.filed_at for drawer in drawers}
+    rows = Evidence.objects.filter(palace=palace, drawer__in=filed)
+    found: defaultdict[int, dict[UUID, None]] = defaultdict(dict)
+    for drawer, memory, recorded_at in rows.order_by("start", "pk").values_list(
+        "drawer_id", "fact__memory", "fact__recorded_at"
+    ):
+        if recorded_at >= filed[drawer]:
+            found[drawer][memory] = None
+    latest = _latest(palace, {memory for each in found.values() for memory in each})
+    return {
+        drawer: [latest[memory] for memory in each if memory in latest]
+        for drawer, each in found.items()
+    }
+
+
+def _latest(palace: Palace, memories: Iterable[UUID]) -> dict[UUID, Fact]:
+    """The facts as they are now, without those that something else has replaced."""
+    wanted = list(memories)
+    versions = latest_versions(palace, wanted) if wanted else ()
+    return {
+        fact.memory: fact
+        for fact in versions
+        if fact.retired_at is None or fact.fate == Fact.Fate.DELETED
+    }
+
+
+def remember_message(message: Message) -> None:
+    """File the message, mine it and learn its facts now. Call it outside of a transaction.
+
+    Raises:
+        Conversation.DoesNotExist: it has been deleted.
+        QuotaExceeded: it does not fit in the palace.
+    """
+    palace = message.conversation.palace
+    drawer = memory_of(message).drawer
+    if drawer is not None:
+        room = drawer.room
+        if drawer.trashed_at:
+            restore(palace, drawers_in(drawer))
+    else:
+        kept = keep_message(message)
+        if kept.room is None:
+            return
+        room = kept.room
+    with within(REMEMBER_S):
+        mine_room(room)
+        learn_room(room)
+    if Drawer.objects.within(palace).filter(room=room, mined_at=None).exists():
+        tasks.enqueue_mining([room.pk])
+
+
+@transaction.atomic
+def forget_message(message: Message) -> None:
+    """Move its drawer, with the facts that rest on it alone, to the trash; or never file it."""
+    palace = message.conversation.palace
+    palace.lock()
+    message.refresh_from_db()
+    memory = memory_of(message)
+    if memory.drawer is not None:
+        move_to_trash(memory.drawer)
+    elif message.mined_at is None:
+        _set_off_record(message, off_record=True)
+
+
+def take_back(message: Message) -> None:
+    """Undo `forget_message()`."""
+    palace = message.conversation.palace
+    memory = memory_of(message)
+    if memory.drawer is not None:
+        tasks.enqueue_mining(restore(palace, drawers_in(memory.drawer)).unmined)
+        return
+    with transaction.atomic():
+        _set_off_record(message, off_record=False)
+        mark_due(message.conversation, timezone.now())
+
+
+def _set_off_record(message: Message, *, off_record: bool) -> None:
+    same = Message.objects.filter(palace=message.palace_id, pk=message.pk, mined_at=None)
+    same.update(off_record=off_record)
+
+
+def edit_fact(palace: Palace, fact: Fact, text: str) -> None:
+    """
+    Raises:
+        NoSuchFact: it is not active any more.
+        FactConflict: another active fact states the only possible value.
+    """
+    rewrite(palace, fact.memory, text, _scope(fact))
+
+
+def undo_fact(palace: Palace, fact: Fact) -> None:
+    """Delete what was learnt; what it had ended is active again, and its message stays.
+
+    Raises:
+        NoSuchFact: it is not active any more.
+    """
+    delete_fact(palace, fact.memory, _scope(fact), doors=())
+
+
+def redo_fact(palace: Palace, fact: Fact) -> None:
+    """
+    Raises:
+        FactConflict: something else is active in its place.
+    """
+    restore_fact(palace, fact, _scope(fact))
+
+
+def _scope(fact: Fact) -> Scope:
+    return Scope("person", fact.agent, fact.run)
