@@ -32,7 +32,7 @@ from palace.models import Drawer, Palace, Room
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Ledger, LedgerEntry, within
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,
     render_page_or_part,
@@ -93,7 +93,7 @@ def _show_chat(
         "agent": agent_of(palace, request.POST.get("agent") or request.GET.get("agent")),
         "text": text_of(request),
         "key": uuid.uuid4(),
-        "no_model": settings_of(palace.owner_id).chat_model().endpoint is None,
+        "no_model": settings_of(palace.owner_id).chat_model(ModelUse.REPLIES).endpoint is None,
         "drawers_total": Drawer.objects.within(palace).kept().count(),
         **composer,
     }
