@@ -40,6 +40,7 @@ class UsesForm(BaseForm):
             "price_input": "A million tokens it reads, in dollars",
             "price_output": "A million tokens it writes, in dollars",
         }
+        help_texts = dict.fromkeys(("price_input", "price_output"), "")
 
     def __init__(self, data: Any = None, *, instance: MemorySettings) -> None:
         prices = {name: getattr(instance, name) for name in ("price_input", "price_output")}

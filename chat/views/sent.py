@@ -16,6 +16,7 @@ from llm.models import Usage
 from llm.sent import INSTRUCTIONS
 from llm.usage import CANCELLED, OK, SENT_FOR
 from palace.models import Drawer, Fact
+from palace.templatetags.palace_tags import counted
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
 
 TEMPLATE = "chat/sent.html"
@@ -70,6 +71,20 @@ class Parts:
     more_messages: int = 0
     more_facts: int = 0
     gone: int = 0
+
+    @property
+    def summary(self) -> str:
+        counts = [
+            (len(self.messages) + self.more_messages, "message"),
+            (len(self.facts) + self.more_facts, "fact"),
+        ]
+        said = [counted(number, noun) for number, noun in counts if number]
+        named = [link.label for link in self.places]
+        return ", ".join([*self.instructions, *named, *said]) or "what is no longer here"
+
+    @property
+    def has_links(self) -> bool:
+        return bool(self.places or self.messages or self.facts or self.gone)
 
     @property
     def is_empty(self) -> bool:

@@ -40,7 +40,7 @@ SETTINGS = (
         "Model & privacy",
         (
             ("model_settings", "Model"),
-            ("model_uses", "What it is asked"),
+            ("model_uses", "Permissions"),
             ("sent", "Sent"),
             ("dream_settings", "Dreams"),
             ("costs", "Costs"),

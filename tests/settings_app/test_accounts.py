@@ -123,7 +123,9 @@ def test_the_account_is_only_for_its_owner(client, alices, bob):
 )
 def test_the_pages_of_settings_lead_to_each_other(alices, name, tab, beside):
     page = alices.get(reverse(name)).text
-    tabs = re.search(r'<nav class="tabs" aria-label="Settings">(.*?)</nav>', page, re.DOTALL)[1]
+    tabs = re.search(
+        r'<nav class="tabs settings-tabs" aria-label="Settings">(.*?)</nav>', page, re.DOTALL
+    )[1]
     assert re.findall(r">([^<]+)</a>", tabs) == [
         "General",
         "Model &amp; privacy",
