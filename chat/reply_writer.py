@@ -26,7 +26,7 @@ from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, wi
 from chat.reply_ending import finish, tell
 from isolation import reach
 from isolation.reach import Reach
-from llm import chat
+from llm import chat, sent
 from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
@@ -36,7 +36,7 @@ from palace.models import Drawer
 from palace.models.opening import reach_of
 from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from palace.working import Namespace, inventory
-from settings_app.models import MemorySettings, settings_of
+from settings_app.models import MemorySettings, ModelUse, settings_of
 from settings_app.time_zone import zone_named
 
 logger = logging.getLogger(__name__)
@@ -153,7 +153,8 @@ def _write(reply: Message, draft: Draft) -> None:
     # The model may take a minute; nobody is to wait for a connection meanwhile.
     connection.close()
     try:
-        _stream(reply, messages, endpoint, draft, found)
+        with sent.made_of(_references(reply, found)):
+            _stream(reply, messages, endpoint, draft, found)
     except LLMError as error:
         draft.notes.append(str(error))
         draft.status = Message.Status.FAILED
@@ -247,12 +248,22 @@ def _drawers_of(reply: Message, messages: Sequence[UUID]) -> list[int]:
 def _endpoint(reply: Message, chosen: MemorySettings, draft: Draft) -> Endpoint | None:
     agent = reply.conversation.agent
     try:
-        endpoint = chosen.endpoint(agent.model if agent else "")
+        endpoint = chosen.endpoint_for(ModelUse.REPLIES, agent.model if agent else "")
     except ModelRefused as error:
         draft.notes.append(str(error))
         return None
     draft.model = endpoint.model if endpoint else ""
     return endpoint
+
+
+def _references(reply: Message, found: Recollection | None) -> list[str]:
+    """What a prompt is made of, for the record of what is sent to a model."""
+    agent = reply.conversation.agent
+    return [
+        f"agent:{agent.uuid}" if agent else f"{sent.INSTRUCTIONS}:chat",
+        f"conversation:{reply.conversation.uuid}",
+        *(found.references if found else ()),
+    ]
 
 
 def _stream(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from chat.views import agents, conversations, message_care, messages
+from chat.views import agents, conversations, message_care, messages, model_uses, sent
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("settings/model/uses/", model_uses.model_uses, name="model_uses"),
+    path("settings/sent/", sent.sent, name="sent"),
     path("chat/", conversations.chat, name="chat"),
     path("chat/agents/", agents.agents, name="agents"),
     path("chat/agents/<uuid:uuid>/", agents.agent_detail, name="agent_detail"),

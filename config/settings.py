@@ -248,6 +248,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "task": "settings_app.tasks.forget_old_audit_lines",
         "schedule": 24 * 3600,
     },
+    "forget what was sent to models long ago": {
+        "task": "settings_app.tasks.forget_old_sent",
+        "schedule": 24 * 3600,
+    },
     "forget what was answered to programs": {
         "task": "palace.tasks.forget_answered_writes",
         "schedule": 24 * 3600,

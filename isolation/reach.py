@@ -35,6 +35,7 @@ SWEEPS: dict[str, str] = {
     "answers": "Forgetting what was answered to programs a day ago.",
     "audit": "Forgetting old lines of what programs changed.",
     "integrity": "`manage.py audit` reads palaces one after the other, and what is of none.",
+    "sent": "Forgetting what was sent to models a year ago.",
     "sessions": "Forgetting sessions that have ended.",
     "admin": "The admin site, for operators: accounts, keys, counts; no words of a memory.",
 }

@@ -8,7 +8,7 @@ refusal names one, we repeat the call without it and remember that.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal, cast
@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from llm import client, usage
+from llm import client, sent, usage
 from llm.errors import BadModelOutput, ModelUnavailable
 from llm.messages import Ask, Completion, Message
 from llm.providers import Endpoint
@@ -94,14 +94,14 @@ MAX_COST_USD = 100_000
 
 def ask(messages: Sequence[Message], how: Ask) -> Completion:
     """One whole answer; see `llm.chat.complete()`."""
-    with _metered(how) as meter:
-        answer = _request(messages, how, stream=False)
+    with _metered(messages, how) as meter:
+        answer = _request(messages, how, meter, stream=False)
         if not isinstance(answer, ChatCompletion):
             raise ModelUnavailable(client.not_the_protocol(how.endpoint))
         if getattr(answer, "error", None):  # OpenRouter reports errors with status 200.
             raise ModelUnavailable(f"{how.endpoint} stopped with an error; try again later.")
         text, finish_reason = _first_choice(answer)
-        count(meter, answer.usage, messages, text)
+        count(meter, answer.usage, messages, text, how.endpoint)
         if not text:
             raise BadModelOutput(_wordless(how.endpoint, finish_reason))
         return Completion(
@@ -115,25 +115,29 @@ def ask(messages: Sequence[Message], how: Ask) -> Completion:
 
 def ask_for_stream(messages: Sequence[Message], how: Ask) -> Generator[str]:
     """Pieces of one answer; see `llm.chat.stream()`."""
-    with _metered(how) as meter:
+    with _metered(messages, how) as meter:
         reader = _StreamReader()
         try:
-            chunks = _request(messages, how, stream=True)
+            chunks = _request(messages, how, meter, stream=True)
             with chunks, client.translated(how.endpoint):
                 yield from reader.read(chunks)
         finally:
             if reader.began:
-                count(meter, reader.usage, messages, "".join(reader.pieces))
+                count(meter, reader.usage, messages, "".join(reader.pieces), how.endpoint)
         reader.check(how.endpoint)
 
 
-def _metered(how: Ask) -> AbstractContextManager[usage.Meter]:
-    return usage.metered(
+@contextmanager
+def _metered(messages: Sequence[Message], how: Ask) -> Iterator[usage.Meter]:
+    parcel = sent.parcel(how.endpoint, (each["content"] for each in messages))
+    with usage.metered(
         purpose=how.purpose,
         provider=how.endpoint.provider,
         model=how.endpoint.model,
         owner_id=how.owner_id,
-    )
+    ) as meter:
+        meter.parcel = parcel
+        yield meter
 
 
 class _StreamReader:
@@ -163,10 +167,13 @@ class _StreamReader:
             raise BadModelOutput(_wordless(endpoint, self.finish_reason))
 
 
-def _request(messages: Sequence[Message], how: Ask, *, stream: bool) -> Any:
+def _request(messages: Sequence[Message], how: Ask, meter: usage.Meter, *, stream: bool) -> Any:
     """The library's response to a request in the endpoint's dialect."""
     dialect = dialect_of(how.endpoint)
-    with client.translated(how.endpoint, timeout_s=how.timeout_s):
+    with (
+        client.translated(how.endpoint, timeout_s=how.timeout_s),
+        sent.counting(meter.parcel),
+    ):
         library = client.connect(how.endpoint, max_retries=how.max_retries)
         create = cast(Any, library.chat.completions.create)
         # Terminates: each refusal simplifies the dialect or is raised.
@@ -223,7 +230,13 @@ def _wordless(endpoint: Endpoint, finish_reason: str) -> str:
     return f"{endpoint} returned an empty answer; try again or choose another model."
 
 
-def count(meter: usage.Meter, reported: Any, messages: Sequence[Message], text: str) -> None:
+def count(
+    meter: usage.Meter,
+    reported: Any,
+    messages: Sequence[Message],
+    text: str,
+    endpoint: Endpoint,
+) -> None:
     """Fill the meter with the provider's counts, or our own estimates."""
     tokens_in = getattr(reported, "prompt_tokens", None)
     tokens_out = getattr(reported, "completion_tokens", None)
@@ -233,6 +246,8 @@ def count(meter: usage.Meter, reported: Any, messages: Sequence[Message], text: 
         tokens_out = count_tokens(text)
     meter.tokens_in, meter.tokens_out = int(tokens_in), int(tokens_out)
     meter.cost_usd = _reported_cost(reported)
+    if meter.cost_usd is None and endpoint.price is not None:
+        meter.cost_usd = usage.cost_at(endpoint, meter.tokens_in, meter.tokens_out)
 
 
 def _reported_cost(reported: Any) -> Decimal | None:

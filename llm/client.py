@@ -13,7 +13,7 @@ import httpx2
 import openai
 from django.conf import settings
 
-from llm import deadline
+from llm import deadline, sent
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
 from llm.transport import AddressRefused, guarded_client
@@ -67,6 +67,7 @@ def _client(
     )
     # Use the library's own HTTP client, which closes its connections when collected.
     client._client.event_hooks["response"].append(deadline.enforce_on_body)
+    client._client.event_hooks["request"].append(sent.follow)
     # Read from the environment; other providers must not get them.
     client.organization = client.project = None
     if of_a_user:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
 class Usage(models.Model):
-    """One call to a model: purpose, tokens, cost, duration, outcome; never its text."""
+    """One call to a model: purpose, tokens, cost, duration, outcome, and what it sent where.
+
+    Never its text. What a call was made of are references: see `llm.sent`.
+    """
 
     class Purpose(models.TextChoices):
         MEMORY_EMBED = "memory_embed", "Embedding memories and questions"
@@ -39,11 +43,29 @@ class Usage(models.Model):
     outcome = models.CharField(
         max_length=40, default="ok", help_text="ok, cancelled, or the code of what went wrong."
     )
+    host = models.CharField(
+        max_length=255, blank=True, default="", help_text="Who was sent something; empty if nobody."
+    )
+    characters = models.PositiveIntegerField(default=0, help_text="Of the texts that were sent.")
+    requests = models.PositiveSmallIntegerField(
+        default=0, help_text="How often it was sent, retries included; 0 if it never was."
+    )
+    references = ArrayField(
+        models.CharField(max_length=80),
+        default=list,
+        blank=True,
+        help_text="What it was made of, such as drawer:12; never its text.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         verbose_name_plural = "usage"
-        indexes = [models.Index(fields=["owner", "created_at"], name="usage_by_owner")]
+        indexes = [
+            models.Index(fields=["owner", "created_at"], name="usage_by_owner"),
+            models.Index(
+                fields=["owner", "-id"], condition=models.Q(requests__gt=0), name="usage_sent"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.purpose} {self.provider}/{self.model} {self.outcome}"

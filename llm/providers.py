@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
@@ -74,9 +75,20 @@ class Endpoint:
     model: str
     # Chosen by a user, not by the operator.
     of_a_user: bool = False
+    # What its user says that a million tokens cost, in US dollars: read ones, written ones.
+    price: tuple[Decimal, Decimal] | None = field(default=None, compare=False)
 
     def with_model(self, model: str) -> Endpoint:
-        return replace(self, model=model)
+        """Another model of the same provider; the named price is not its own."""
+        if model == self.model:
+            return self
+        return replace(self, model=model, price=None)
+
+    @property
+    def host(self) -> str:
+        """Whose machine is asked."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
 
     def __str__(self) -> str:
         """For sentences: "OpenAI (gpt-4o-mini)".

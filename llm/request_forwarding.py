@@ -17,7 +17,7 @@ import httpx2
 import openai
 from django.conf import settings
 
-from llm import client
+from llm import client, sent
 from llm.chat_calls import count
 from llm.errors import ModelRefused, ModelUnavailable
 from llm.messages import Message
@@ -125,19 +125,22 @@ def forward_request(
     return passed
 
 
-def fill_meter(meter: Meter, reported: Any, prompt: list[Message], text: str) -> None:
+def fill_meter(
+    meter: Meter, reported: Any, prompt: list[Message], text: str, endpoint: Endpoint
+) -> None:
     """Fill the meter from a response's `usage`, ignoring nonsense; estimate the rest."""
     sensible = {
         name: value
         for name, value in (reported.items() if isinstance(reported, Mapping) else ())
         if isinstance(value, int | float) and 0 <= value <= _MOST_TOKENS
     }
-    count(meter, SimpleNamespace(**sensible), prompt, text)
+    count(meter, SimpleNamespace(**sensible), prompt, text, endpoint)
 
 
 @lru_cache(maxsize=2)
 def _client(_process_id: int, guarded: bool) -> httpx2.Client:  # noqa: FBT001 - as llm.client.
     http = guarded_client() if guarded else openai.DefaultHttpxClient(follow_redirects=False)
+    http.event_hooks["request"].append(sent.follow)
     atexit.register(http.close)
     return http
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from datetime import date, datetime
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -21,13 +21,17 @@ from django.db.models.functions import TruncMonth
 from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field
 
-from llm import providers
+from llm import providers, sent
 from llm.deadline import DeadlinePassed
 from llm.errors import LLMError
 from llm.models import Usage
+from llm.providers import Endpoint
 
 OK, CANCELLED, CRASHED = "ok", "cancelled", "crashed"
 TABLE = Path(__file__).with_name("prices.json")
+
+# How long it is recorded what was sent where. What calls cost stays.
+SENT_FOR = timedelta(days=365)
 
 _MILLION = Decimal(1_000_000)
 # Providers date their models: gpt-4o-mini-2024-07-18, claude-sonnet-4-20250514.
@@ -73,6 +77,16 @@ def price_table() -> PriceTable:
     return PriceTable.model_validate_json(TABLE.read_bytes())
 
 
+def cost_at(endpoint: Endpoint, tokens_in: int, tokens_out: int) -> Decimal | None:
+    """The cost at the price that the owner named, or else the table's; None if it is unknown."""
+    if endpoint.price is not None:
+        per_input, per_output = endpoint.price
+        return (tokens_in * per_input + tokens_out * per_output) / _MILLION
+    if providers.is_self_hosted(endpoint.provider):
+        return Decimal(0)
+    return cost_of(endpoint.model, tokens_in, tokens_out)
+
+
 def cost_of(model: str, tokens_in: int, tokens_out: int) -> Decimal | None:
     """The cost, or None if the table has no such model."""
     price = price_table().find(model, timezone.now().date())
@@ -89,6 +103,7 @@ class Meter:
     cost_usd: Decimal | None = None
     outcome: str = OK
     duration_ms: float = 0.0
+    parcel: sent.Parcel = field(default_factory=sent.Parcel)
 
 
 def record(
@@ -102,6 +117,7 @@ def record(
     tokens_out: int = 0,
     cost_usd: Decimal | None = None,
     outcome: str = OK,
+    parcel: sent.Parcel | None = None,
 ) -> Usage | None:
     """Store one call. The cost defaults to the price table's; self-hosted models are free.
 
@@ -113,6 +129,7 @@ def record(
             if providers.is_self_hosted(provider)
             else cost_of(model, tokens_in, tokens_out)
         )
+    parcel = parcel or sent.Parcel()
     with transaction.atomic(savepoint=False):
         if owner_id is not None and not _still_there(owner_id):
             return None
@@ -126,6 +143,10 @@ def record(
             cost_usd=cost_usd,
             duration_ms=round(duration_ms),
             outcome=outcome,
+            host=parcel.host if parcel.requests else "",
+            characters=parcel.characters if parcel.requests else 0,
+            requests=parcel.requests,
+            references=list(parcel.references) if parcel.requests else [],
         )
     noted = _noted.get()
     if noted is not None:
@@ -142,6 +163,12 @@ def noted() -> Iterator[list[Usage]]:
         yield calls
     finally:
         _noted.reset(before)
+
+
+def forget_sent() -> int:
+    """Forget what was sent where, and of what it was made, a year ago; returns how many calls."""
+    old = Usage.objects.filter(requests__gt=0, created_at__lt=timezone.now() - SENT_FOR)
+    return old.update(host="", characters=0, requests=0, references=[])
 
 
 def _still_there(owner_id: int) -> bool:
@@ -204,6 +231,7 @@ def keep(
         tokens_out=meter.tokens_out,
         cost_usd=meter.cost_usd,
         outcome=meter.outcome,
+        parcel=meter.parcel,
     )
 
 

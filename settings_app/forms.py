@@ -187,6 +187,9 @@ def _refusal(preset: Preset) -> str:
 
 
 MODEL_FIELDS = ("provider", "base_url", "model", "api_key")
+# What each page of the form has; a page leaves the fields of the other as they are.
+ON_GENERAL_PAGE = ("enabled", "auto_mine", "top_k", "recipe", "embedding_model")
+ON_MODEL_PAGE = (*MODEL_FIELDS, "use_rerank", "rerank_model")
 
 _TOP_K = f"Write a whole number from 1 to {MOST_TOP_K}."
 _BAD_KEY = (
@@ -299,6 +302,11 @@ class MemoryForm(BaseForm):
         return self.instance.provider not in own
 
     @property
+    def moves(self) -> bool:
+        """Whether another provider or address is chosen than the saved one."""
+        return self.instance.provider != self._saved_provider
+
+    @property
     def has_saved_key(self) -> bool:
         return bool(self._saved_key)
 
@@ -326,6 +334,11 @@ class MemoryForm(BaseForm):
         """Call it with the row locked: see `settings_app.models.settings_for_update`."""
         changed = {name: getattr(self.instance, name) for name in self.Meta.fields}
         changed |= {"provider": self.instance.provider, "sealed_key": self.instance.sealed_key}
+        if self.moves:
+            # Who is new is sent nothing before the owner agrees.
+            changed |= {"awaits_consent": self.asks_elsewhere}
+        if self.moves or "model" in self.changed_data:
+            changed |= {"price_input": None, "price_output": None}
         MemorySettings.objects.update_or_create(owner_id=self.instance.owner_id, defaults=changed)
 
     def _target(self, chosen: str) -> str:
@@ -352,16 +365,15 @@ class MemoryForm(BaseForm):
         typed = self.cleaned_data.get("api_key", "")
         if typed and self.asks_elsewhere:
             self.instance.set_key(typed)
-        elif self.instance.provider != self._saved_provider:
+        elif self.moves:
             self.instance.set_key("")
 
     def _check_model(self) -> None:
         if not self.cleaned_data.get("model") and not self.has_error("model"):
             self.add_error("model", "Name the model, as its provider writes it.")
         preset = PRESETS.get(self.instance.provider)
-        moved = self.instance.provider != self._saved_provider
         # Who stays may save the rest without a key, as after removing it.
-        lacks_key = bool(preset and preset.needs_key and moved and not self.instance.has_key)
+        lacks_key = bool(preset and preset.needs_key and self.moves and not self.instance.has_key)
         if preset and lacks_key and not self.has_error("api_key"):
             self.add_error("api_key", f"{preset.label} needs an API key.")
 

@@ -1,21 +1,23 @@
-"""The settings of memory and model."""
+"""The settings of memory, and of the model that is connected."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.debug import sensitive_post_parameters
 
-from llm import chat
+from llm import chat, sent
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from settings_app.forms import MemoryForm
+from settings_app.forms import ON_GENERAL_PAGE, ON_MODEL_PAGE, MemoryForm
 from settings_app.models import MemorySettings, settings_for_update, settings_of
 from settings_app.pages import (
     PageRequest,
@@ -24,7 +26,8 @@ from settings_app.pages import (
     signed_in_form,
 )
 
-TEMPLATE = "settings_app/settings.html"
+GENERAL = "settings_app/settings.html"
+MODEL = "settings_app/model.html"
 NO_MODEL = "There is no model to try: replies quote what you said, word for word."
 
 
@@ -36,21 +39,49 @@ class Tried:
     sentence: str
 
 
+@signed_in_form
+def memory_settings(request: PageRequest) -> HttpResponse:
+    """The everyday switches."""
+    if request.method != "POST":
+        return _page(request, GENERAL, MemoryForm(instance=settings_of(request.user.pk)))
+    form = _saved_form(request, ON_GENERAL_PAGE)
+    if not form.is_valid():
+        return _page(request, GENERAL, form, status=400)
+    messages.success(request, "Saved.")
+    return redirect("settings")
+
+
 @no_variables_in_reports
 @sensitive_post_parameters("api_key")
 @signed_in_form
-def memory_settings(request: PageRequest) -> HttpResponse:
+def model_settings(request: PageRequest) -> HttpResponse:
+    """The provider, its model and key. Another provider is sent nothing before one agrees to it."""
     if request.method != "POST":
-        chosen = settings_of(request.user.pk)
-        return _page(request, MemoryForm(instance=chosen), chosen)
+        return _page(request, MODEL, MemoryForm(instance=settings_of(request.user.pk)))
+    form = _saved_form(request, ON_MODEL_PAGE)
+    if not form.is_valid():
+        return _page(request, MODEL, form, status=400)
+    if form.moves and form.asks_elsewhere:
+        messages.success(request, _saved(form, "Saved, and not connected yet."))
+        return redirect("model_uses")
+    messages.success(request, _saved(form, "Saved."))
+    return redirect("model_settings")
+
+
+def _saved_form(request: PageRequest, names: Sequence[str]) -> MemoryForm:
+    """The form with these fields as posted and all others as saved; stored if it is valid."""
     with transaction.atomic():
-        form = MemoryForm(request.POST, instance=settings_for_update(request.user.pk))
+        chosen = settings_for_update(request.user.pk)
+        form = MemoryForm(_posted(request.POST, chosen, names), instance=chosen)
         if form.is_valid():
             form.store()
-    if not form.is_valid():
-        return _page(request, form, settings_of(request.user.pk), status=400)
-    messages.success(request, _saved(form))
-    return redirect("settings")
+    return form
+
+
+def _posted(posted: QueryDict, chosen: MemorySettings, names: Sequence[str]) -> dict[str, Any]:
+    form = MemoryForm(instance=chosen)
+    others = {name: value for name, value in form.initial.items() if name not in names}
+    return {**others, **{name: posted[name] for name in names if name in posted}}
 
 
 @no_variables_in_reports
@@ -58,11 +89,12 @@ def memory_settings(request: PageRequest) -> HttpResponse:
 @signed_in_action
 def try_model(request: PageRequest) -> HttpResponse:
     """Ask the model that is in the form, saved or not, and say how it went."""
-    form = MemoryForm(request.POST, instance=settings_of(request.user.pk))
+    chosen = settings_of(request.user.pk)
+    form = MemoryForm(_posted(request.POST, chosen, ON_MODEL_PAGE), instance=chosen)
     tried = _tried(form, request.user.pk)
     if request.htmx:
-        return render(request, f"{TEMPLATE}#trial", {"tried": tried})
-    return _page(request, form, settings_of(request.user.pk), tried=tried)
+        return render(request, f"{MODEL}#trial", {"tried": tried})
+    return _page(request, MODEL, form, tried=tried)
 
 
 @signed_in_action
@@ -74,31 +106,33 @@ def remove_key(request: PageRequest) -> HttpResponse:
             chosen.save(update_fields=["sealed_key", "changed_at"])
     if request.htmx:
         form = MemoryForm(instance=chosen)
-        return render(request, f"{TEMPLATE}#key", {"form": form, "removed": True})
+        return render(request, f"{MODEL}#key", {"form": form, "removed": True})
     messages.success(request, "The key was removed.")
-    return redirect("settings")
+    return redirect("model_settings")
 
 
 def _page(
     request: PageRequest,
+    template: str,
     form: MemoryForm,
-    saved: MemorySettings,
     *,
     status: int = 200,
     tried: Tried | None = None,
 ) -> HttpResponse:
-    context = {"form": form, "in_use": saved.chat_model(), "tried": tried}
-    response = render(request, TEMPLATE, context, status=status)
+    # The form may have changed its own copy.
+    saved = settings_of(request.user.pk) if form.is_bound else form.instance
+    context = {"form": form, "saved": saved, "in_use": saved.connection(), "tried": tried}
+    response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
 
 
-def _saved(form: MemoryForm) -> str:
+def _saved(form: MemoryForm, said: str) -> str:
     if form.ignores_key:
-        return "Saved. The key was not kept, as no provider of your own is chosen."
+        return f"{said} The key was not kept, as no provider of your own is chosen."
     if form.drops_key:
-        return "Saved. The key of the provider before was removed."
-    return "Saved."
+        return f"{said} The key of the provider before was removed."
+    return said
 
 
 def _tried(form: MemoryForm, owner_id: int) -> Tried:
@@ -116,5 +150,6 @@ def _tried(form: MemoryForm, owner_id: int) -> Tried:
 
 def _asked(endpoint: Endpoint, owner_id: int) -> str:
     started = time.monotonic()
-    chat.try_out(endpoint, owner_id=owner_id)
+    with sent.made_of([f"{sent.INSTRUCTIONS}:test"]):
+        chat.try_out(endpoint, owner_id=owner_id)
     return f"{endpoint} works: it answered in {time.monotonic() - started:.1f} s."

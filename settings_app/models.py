@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -22,9 +22,31 @@ from settings_app.secrets import Unreadable, seal, unseal
 from settings_app.sessions import Session
 from settings_app.time_zone import zone_named
 
-__all__ = ["ApiKey", "AuditLine", "ChatModel", "MemorySettings", "Session", "settings_of"]
+__all__ = [
+    "ApiKey",
+    "AuditLine",
+    "ChatModel",
+    "MemorySettings",
+    "ModelUse",
+    "Session",
+    "settings_of",
+]
 
 MOST_TOP_K = 50
+
+
+class ModelUse(models.TextChoices):
+    """What a model may be asked for; each has a switch of its own."""
+
+    REPLIES = "replies", "Replies"
+    FILING = "filing", "Filing and summaries"
+    FACTS = "facts", "Facts"
+    RERANK = "rerank", "Ordering what was found"
+    DREAMS = "dreams", "Dreams"
+
+
+def every_use() -> list[str]:
+    return [use.value for use in ModelUse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +127,31 @@ class MemorySettings(models.Model):
     )
     model = models.CharField(max_length=200, blank=True)
     sealed_key = models.TextField(blank=True, help_text="Encrypted; see settings_app.secrets.")
+    uses = ArrayField(
+        models.CharField(max_length=10, choices=ModelUse),
+        default=every_use,
+        blank=True,
+        help_text="What the model may be asked for, whoever chose it.",
+    )
+    awaits_consent = models.BooleanField(
+        default=False, help_text="The provider is not sent anything until the owner agrees."
+    )
+    price_input = models.DecimalField(
+        max_digits=10,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="What a million tokens that the model reads cost, in US dollars.",
+    )
+    price_output = models.DecimalField(
+        max_digits=10,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="What a million tokens that it writes cost, in US dollars.",
+    )
     time_zone = models.CharField(
         max_length=60, blank=True, help_text="An IANA name; empty means UTC."
     )
@@ -127,8 +174,26 @@ class MemorySettings(models.Model):
         """The present, in the user's own time zone."""
         return timezone.now().astimezone(zone_named(self.time_zone))
 
+    @property
+    def is_own_provider(self) -> bool:
+        return self.provider not in (self.OF_THIS_SERVER, self.NO_MODEL)
+
+    def allows(self, use: ModelUse) -> bool:
+        """Whether the model may be asked for this. A provider waits until its user agrees."""
+        return use.value in self.uses and not self.awaits_consent
+
+    def endpoint_for(self, use: ModelUse, model: str = "") -> Endpoint | None:
+        """Whom to ask for this; None where nobody is to be asked, as if there were no model.
+
+        Raises:
+            ModelRefused: as `endpoint()`.
+        """
+        return self.endpoint(model) if self.allows(use) else None
+
     def endpoint(self, model: str = "") -> Endpoint | None:
         """The user's own model, else this server's; None where the user or the server has none.
+
+        Only for pages that show or test it: work asks `endpoint_for()`.
 
         Args:
             model: Another of the same provider.
@@ -139,8 +204,8 @@ class MemorySettings(models.Model):
         if self.provider == self.NO_MODEL:
             return None
         if self.provider == self.OF_THIS_SERVER:
-            own = providers.deployment_endpoint()
-            return own.with_model(model) if own and model else own
+            servers = providers.deployment_endpoint()
+            return self._priced(servers).with_model(model or servers.model) if servers else None
         try:
             api_key = unseal(self.sealed_key) if self.sealed_key else ""
         except Unreadable:
@@ -148,9 +213,19 @@ class MemorySettings(models.Model):
                 "The key that was saved can no longer be read, because this server's secret has "
                 "changed. Enter it again in the settings."
             ) from None
-        return providers.endpoint(self.provider, model or self.model, api_key, of_a_user=True)
+        own = providers.endpoint(self.provider, self.model or model, api_key, of_a_user=True)
+        return self._priced(own).with_model(model or own.model)
 
-    def chat_model(self) -> ChatModel:
+    def _priced(self, endpoint: Endpoint) -> Endpoint:
+        if self.price_input is None or self.price_output is None:
+            return endpoint
+        return replace(endpoint, price=(self.price_input, self.price_output))
+
+    def chat_model(self, use: ModelUse) -> ChatModel:
+        """`endpoint_for()`, with what is wrong as a note."""
+        return self.connection() if self.allows(use) else ChatModel(None)
+
+    def connection(self) -> ChatModel:
         """`endpoint()`, with what is wrong as a note."""
         try:
             return ChatModel(self.endpoint())
@@ -165,7 +240,7 @@ class MemorySettings(models.Model):
         """
         if not self.use_rerank:
             return None
-        asked = self.endpoint()
+        asked = self.endpoint_for(ModelUse.RERANK)
         if asked is None:
             return None
         return asked.with_model(self.rerank_model or providers.small_model(asked))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from isolation import reach
+from llm import usage
 from settings_app import audit
 from settings_app.sessions import SessionStore
 
@@ -21,3 +22,10 @@ def forget_old_audit_lines() -> None:
     """Safe to run twice: what is left is not old."""
     with reach.sweep("audit"):
         audit.forget_old()
+
+
+@shared_task
+def forget_old_sent() -> None:
+    """Safe to run twice: what is left is not old."""
+    with reach.sweep("sent"):
+        usage.forget_sent()

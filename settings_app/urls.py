@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern] = [
     path("sign-in/once/<str:token>/", account_views.sign_in_once, name="sign_in_once"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("settings/", memory_views.memory_settings, name="settings"),
+    path("settings/model/", memory_views.model_settings, name="model_settings"),
     path("settings/try/", memory_views.try_model, name="try_model"),
     path("settings/remove-key/", memory_views.remove_key, name="remove_key"),
     path("settings/costs/", costs_views.costs, name="costs"),

@@ -8,6 +8,8 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -24,7 +26,7 @@ from chat.reply_writer import CONTEXT_TOKENS
 from chat.views.messages import a_moments_connection
 from isolation.reach import Reach
 from language.storable import digest
-from llm import usage
+from llm import sent, usage
 from llm.messages import Message as Prompt
 from llm.models import Usage
 from llm.providers import Endpoint
@@ -51,6 +53,7 @@ class Exchange:
         place: None if memory is off.
         reader: Collects the reply; None if there is none.
         outcome: The call's outcome, for the meter.
+        requests: How often the request was sent on: once, or never.
     """
 
     chat_request: ChatRequest
@@ -63,6 +66,7 @@ class Exchange:
     endpoint: Endpoint | None = None
     reader: ReplyReader | None = None
     outcome: str = usage.OK
+    requests: int = 0
     _started: float = field(default_factory=time.perf_counter)
     _once: threading.Lock = field(default_factory=threading.Lock)
 
@@ -73,6 +77,16 @@ class Exchange:
     @property
     def remembers(self) -> bool:
         return self.mode in ("on", "remember")
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the requests that the block sends to the model."""
+        what = sent.Parcel()
+        try:
+            with sent.counting(what):
+                yield
+        finally:
+            self.requests += what.requests
 
     def headers(self) -> dict[str, str]:
         headers = {"X-Loci-Memory": self.mode}
@@ -132,10 +146,14 @@ class Exchange:
     def _meter(self, status: Message.Status) -> None:
         if self.endpoint is None:
             return
-        meter = usage.Meter(outcome=self.outcome)
+        prompt = self._prompt()
+        with sent.made_of(self._references()):
+            parcel = sent.parcel(self.endpoint, (each["content"] for each in prompt))
+        parcel.requests = self.requests
+        meter = usage.Meter(outcome=self.outcome, parcel=parcel)
         meter.duration_ms = (time.perf_counter() - self._started) * 1000
         if self.reader is not None:
-            fill_meter(meter, self.reader.usage, self._prompt(), self.reader.text)
+            fill_meter(meter, self.reader.usage, prompt, self.reader.text, self.endpoint)
             if status is Message.Status.STOPPED and not self.reader.whole:
                 meter.outcome = usage.CANCELLED
         usage.keep(
@@ -145,6 +163,14 @@ class Exchange:
             model=self.chat_request.model(self.endpoint.model),
             owner_id=self.owner_id,
         )
+
+    def _references(self) -> list[str]:
+        messages = [each.key for each in self.place.messages] if self.place else []
+        return [
+            f"{sent.INSTRUCTIONS}:program",
+            *sent.references("drawer", messages),
+            *(self.found.references if self.found else ()),
+        ]
 
     def _prompt(self) -> list[Prompt]:
         """The prompt, to estimate its tokens if the provider does not count them."""

@@ -53,7 +53,7 @@ from palace.errors import PalaceError
 from palace.models import Palace
 from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 from settings_app.throttling import Rate
 
 UNDERSTOOD = (Problem, PalaceError, LLMError, OperationalError, InterfaceError)
@@ -150,7 +150,7 @@ def _endpoint(key: ApiKey) -> Endpoint | None:
     Raises:
         Problem: 503, the chosen model is misconfigured.
     """
-    chosen = settings_of(key.owner_id).chat_model()
+    chosen = settings_of(key.owner_id).chat_model(ModelUse.REPLIES)
     if chosen.note:
         raise Problem(503, "model_refused", chosen.note)
     return chosen.endpoint
@@ -198,7 +198,8 @@ def _forward(exchange: Exchange, endpoint: Endpoint) -> HttpResponseBase:
         unless_streamed.callback(exchange.finish, Message.Status.FAILED)
         let_go_of_connection()
         try:
-            answer = forward_request(endpoint, "POST", "/chat/completions", body)
+            with exchange.counted():
+                answer = forward_request(endpoint, "POST", "/chat/completions", body)
             unless_streamed.callback(answer.close)
             if not answer.is_error:
                 _mark_given(exchange)

@@ -33,7 +33,7 @@ from palace.models import Drawer, Palace, Room
 from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
 from palace.templatetags.palace_tags import counted
 from palace.working.ledger import Ledger, LedgerEntry, within
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,
     render_page_or_part,
@@ -102,7 +102,7 @@ def _show_chat(
         "text": text_of(request),
         "key": uuid.uuid4(),
         "draft": f"new-{palace.uuid}",
-        "no_model": settings_of(palace.owner_id).chat_model().endpoint is None,
+        "no_model": settings_of(palace.owner_id).chat_model(ModelUse.REPLIES).endpoint is None,
         "drawers_total": Drawer.objects.within(palace).kept().count(),
         **composer,
     }

@@ -10,7 +10,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from llm import client, providers
+from llm import client, providers, sent
 from llm.embedding.cache import EmbeddingModel
 from llm.errors import EmbedderMisconfigured, EmbedderUnavailable
 from llm.providers import Endpoint
@@ -40,8 +40,10 @@ def embed(texts: Sequence[str], model: EmbeddingModel, meter: Meter) -> Vectors:
     """
     endpoint = providers.endpoint(model.provider, model.name, model.api_key)
     readable = [text if text.strip() else _BLANK for text in texts]
-    with client.translated(
-        endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured
+    meter.parcel = sent.parcel(endpoint, readable)
+    with (
+        client.translated(endpoint, unavailable=EmbedderUnavailable, refused=EmbedderMisconfigured),
+        sent.counting(meter.parcel),
     ):
         batches = [
             _batch(readable[start : start + BATCH_TEXTS], model, endpoint, meter)

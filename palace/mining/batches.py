@@ -9,7 +9,7 @@ from itertools import accumulate, groupby
 from django.db.models import Count
 
 from palace.models import Drawer, Room
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 
 # Conversations up to this length are one window.
 WHOLE = 50
@@ -54,7 +54,8 @@ def batches(rooms: Sequence[Room], *, most_chars: int | None = None) -> Iterator
         if not parts:
             return
         # With a model, a batch is one room, so that its results are committed without delay.
-        asks_a_model = settings_of(rooms[0].palace.owner_id).chat_model().endpoint is not None
+        chosen = settings_of(rooms[0].palace.owner_id)
+        asks_a_model = chosen.chat_model(ModelUse.FILING).endpoint is not None
         taken = parts[:1] if asks_a_model else _enough(parts)
         yield taken if most_chars is None else [_shortened(taken[0], most_chars)]
 

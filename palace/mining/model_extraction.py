@@ -23,9 +23,9 @@ from language.extraction import (
     WingFound,
 )
 from language.fact_answers import FactAnswer, checked
-from language.facts import PREDICATES
+from language.facts import PREDICATES, Candidate
 from language.transcripts import Turn
-from llm import chat
+from llm import chat, sent
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.models import Usage
@@ -35,7 +35,7 @@ from llm.providers import Endpoint
 SHOWN_CHARS = 1600
 _KNOWN_WINGS = 60
 _BEFORE_CHARS = 300
-SYSTEM = f"""\
+_FILING = """\
 You file conversations in an archive. You are shown one stretch of a conversation and say where \
 it belongs and what it names.
 
@@ -56,10 +56,12 @@ have one to three. If the first goes on with the topic before, give it that titl
 - entities: people, places, organisations, projects, events and things that are called by a \
 proper name in the turns. "name" is spelt exactly as in the turns; "aliases" are other spellings \
 of the same name in the turns. Leave out what is in doubt, brands in passing, days and months.
-- facts: as told below; "turn" is the number of the turn.
+"""
+SYSTEM_WITH_FACTS = f"""{_FILING}- facts: as told below; "turn" is the number of the turn.
 
 {RULES}\
 """
+SYSTEM = _FILING.rstrip()
 BY_RULES = "Topics and names were found without the language model."
 TITLE_CHARS = 80
 NAME_CHARS = 80
@@ -87,13 +89,18 @@ class EntityAnswer(BaseModel):
     aliases: list[str] = Field(default_factory=list)
 
 
-class WindowAnswer(BaseModel):
-    """Where a stretch of conversation belongs, what it names, and what is worth remembering."""
+class FilingAnswer(BaseModel):
+    """Where a stretch of conversation belongs, and what it names."""
 
     title: str = ""
     wing: WingAnswer = Field(default_factory=WingAnswer)
     topics: list[TopicAnswer] = Field(default_factory=list)
     entities: list[EntityAnswer] = Field(default_factory=list)
+
+
+class WindowAnswer(FilingAnswer):
+    """Where a stretch of conversation belongs, what it names, and what is worth remembering."""
+
     facts: list[FactAnswer] = Field(default_factory=list)
 
 
@@ -106,22 +113,29 @@ def extract_with_model(
     *,
     endpoint: Endpoint,
     owner_id: int | None,
+    with_facts: bool = True,
 ) -> Extraction:
     """Extract from a window of at least one turn; see `Extractor`.
 
     The local extractor fills in what the model leaves out or gets wrong. If the model fails, the
     result is the local one, with a note.
+
+    Args:
+        with_facts: Whether the model is also asked for facts.
     """
     own = extract(window, vectors, context, embed, drafted)
+    schema: type[FilingAnswer] = WindowAnswer if with_facts else FilingAnswer
+    instructions = "filing-and-facts" if with_facts else "filing"
     try:
-        answer = chat.structured(
-            messages(window, context),
-            WindowAnswer,
-            endpoint=endpoint,
-            purpose=Usage.Purpose.MEMORY_EXTRACT,
-            owner_id=owner_id,
-            max_tokens=_MOST_TOKENS,
-        )
+        with sent.made_of([f"{sent.INSTRUCTIONS}:{instructions}"]):
+            answer = chat.structured(
+                messages(window, context, with_facts=with_facts),
+                schema,
+                endpoint=endpoint,
+                purpose=Usage.Purpose.MEMORY_EXTRACT,
+                owner_id=owner_id,
+                max_tokens=_MOST_TOKENS,
+            )
     except LLMError as error:
         return dataclasses.replace(own, notes=(*own.notes, f"{BY_RULES} {error}"))
     if not answer.model_fields_set:
@@ -131,14 +145,12 @@ def extract_with_model(
 
 
 def _checked(
-    answer: WindowAnswer, own: Extraction, window: Sequence[Turn], context: Context
+    answer: FilingAnswer, own: Extraction, window: Sequence[Turn], context: Context
 ) -> Extraction:
     """The parts of the answer that the window confirms; the rest from `own`."""
     entities = tuple(_entities(answer.entities, window))
     # Without facts in it, the answer does not say that there are none: somebody else reads them.
-    facts = tuple(checked(answer.facts, window)) if "facts" in answer.model_fields_set else None
-    if answer.facts and not facts:
-        facts = None
+    facts = _facts(answer, window)
     title = own.title if _is_given(window, context) else _line(answer.title, TITLE_CHARS)
     return dataclasses.replace(
         own,
@@ -149,6 +161,14 @@ def _checked(
         tags=tags_of(window, entities),
         facts=facts,
     )
+
+
+def _facts(answer: FilingAnswer, window: Sequence[Turn]) -> tuple[Candidate, ...] | None:
+    """None where the answer does not say which facts there are."""
+    if not isinstance(answer, WindowAnswer) or "facts" not in answer.model_fields_set:
+        return None
+    facts = tuple(checked(answer.facts, window))
+    return None if answer.facts and not facts else facts
 
 
 def _is_given(window: Sequence[Turn], context: Context) -> bool:
@@ -249,9 +269,9 @@ def extract(
         return dataclasses.replace(alone, notes=(note,))
 
 
-def messages(window: Sequence[Turn], context: Context) -> list[Message]:
+def messages(window: Sequence[Turn], context: Context, *, with_facts: bool = True) -> list[Message]:
     return [
-        {"role": "system", "content": SYSTEM},
+        {"role": "system", "content": SYSTEM_WITH_FACTS if with_facts else SYSTEM},
         {"role": "user", "content": _question(window, context)},
     ]
 

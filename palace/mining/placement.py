@@ -44,7 +44,7 @@ def index_placed(rooms: Sequence[Room]) -> None:
 
 def _index(palace: Palace, drawers: Sequence[Drawer]) -> None:
     space = active_space()
-    embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
+    embedded = EmbeddedPassages(palace, space, drawers)
     with transaction.atomic():
         # A power failure loses the rows together with their `mined_at`, so the work is repeated.
         commit_without_waiting()

@@ -127,7 +127,7 @@ def _mine_batch(
     texts = [drawer.text for drawer in drawers]
     # Embedding takes nearly all the time.
     with nullcontext() if is_first and _is_short(texts) else deadline.interruptible():
-        embedded = EmbeddedPassages(palace, space, texts)
+        embedded = EmbeddedPassages(palace, space, drawers)
     reader = WindowReader(palace, space)
     readings = reader.read(batch, embedded.centroids())
     notes = [note for note in (embedded.note, reader.note) if note]

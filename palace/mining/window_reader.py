@@ -26,13 +26,14 @@ from language.extraction import (
 )
 from language.slugs import slug_of
 from language.transcripts import Role, Turn
+from llm import sent
 from llm.embedding import embed
 from llm.errors import LLMError
 from palace.mining.batches import BEFORE, Part
 from palace.mining.model_extraction import extract, extract_with_model
 from palace.models import Drawer, EmbeddingSpace, Entity, Palace, Room, Wing
 from palace.storage.indexing.spaces import model_of
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 
 
 class Extractor(Protocol):
@@ -84,12 +85,17 @@ class WindowReader:
 
     def __init__(self, palace: Palace, space: EmbeddingSpace) -> None:
         owner = palace.owner_id
-        chosen = settings_of(owner).chat_model()
+        choices = settings_of(owner)
+        chosen = choices.chat_model(ModelUse.FILING)
         self.endpoint, self.note = chosen.endpoint, chosen.note
-        endpoint = self.endpoint
-        self._extract: Extractor = (
-            partial(extract_with_model, endpoint=endpoint, owner_id=owner) if endpoint else extract
-        )
+        self._extract: Extractor = extract
+        if chosen.endpoint:
+            self._extract = partial(
+                extract_with_model,
+                endpoint=chosen.endpoint,
+                owner_id=owner,
+                with_facts=choices.allows(ModelUse.FACTS),
+            )
         self._embed = Remembered(partial(embed, model=model_of(space), owner_id=owner))
         self._wings = _known_wings(palace)
         self._entities = PalaceEntities(palace)
@@ -100,21 +106,26 @@ class WindowReader:
         Args:
             vectors: One row per drawer, all parts in order; None if the embedder is unavailable.
         """
-        contexts = _contexts([(part.room, part.windows[0][0]) for part in parts])
-        drafted = list(_drafted(parts, contexts, vectors))
+        beginnings = _contexts([(part.room, part.windows[0][0]) for part in parts])
+        drafted = list(_drafted(parts, [context for context, _ in beginnings], vectors))
         drafts = [window.draft for ahead in drafted for window in ahead]
         if vectors is not None:
             self._embed.look_ahead(chain.from_iterable(draft.texts() for draft in drafts))
         self._entities.look_up(set().union(*(draft.named.names() for draft in drafts)))
-        return [self._read(each, ahead) for each, ahead in zip(contexts, drafted, strict=True)]
+        return [self._read(*each, ahead) for each, ahead in zip(beginnings, drafted, strict=True)]
 
-    def _read(self, context: Context, windows: Sequence[_Window]) -> Reading:
+    def _read(
+        self, context: Context, before: Sequence[Drawer], windows: Sequence[_Window]
+    ) -> Reading:
         found: list[tuple[list[Drawer], Extraction]] = []
         for window in windows:
             known = dataclasses.replace(context, wings=self._wings, entities=self._entities)
-            extraction = self._extract(
-                window.turns, window.vectors, known, self._embed, window.draft
-            )
+            shown = [drawer.pk for drawer in (*before, *window.drawers)]
+            with sent.made_of(sent.references("drawer", shown)):
+                extraction = self._extract(
+                    window.turns, window.vectors, known, self._embed, window.draft
+                )
+            before = (*before, *window.drawers)[-BEFORE:]
             found.append((window.drawers, extraction))
             self._learn(extraction)
             context = dataclasses.replace(
@@ -149,22 +160,26 @@ def _turn(drawer: Drawer) -> Turn:
     return Turn(drawer.external_id, role, drawer.text, drawer.said_at, drawer.speaker)
 
 
-def _contexts(beginnings: Sequence[tuple[Room, Drawer]]) -> list[Context]:
-    """Contexts from the conversations, for windows of these rooms with these first drawers."""
+def _contexts(
+    beginnings: Sequence[tuple[Room, Drawer]],
+) -> list[tuple[Context, Sequence[Drawer]]]:
+    """Contexts from the conversations, for windows of these rooms with these first drawers.
+
+    Each with the drawers before the first one that it quotes.
+    """
     speakers = _speakers([room for room, _ in beginnings])
-    contexts = []
+    contexts: list[tuple[Context, Sequence[Drawer]]] = []
     for room, first in beginnings:
         earlier = _earlier(room, first) if first.position > 0 else []
         topic = earlier[-1].closet if earlier else None
-        contexts.append(
-            Context(
-                title=room.title,
-                agent=room.agent,
-                speakers=tuple(speakers[room.source, room.external_id]),
-                before=tuple(_turn(drawer) for drawer in earlier),
-                topic=topic.title if topic else "",
-            )
+        context = Context(
+            title=room.title,
+            agent=room.agent,
+            speakers=tuple(speakers[room.source, room.external_id]),
+            before=tuple(_turn(drawer) for drawer in earlier),
+            topic=topic.title if topic else "",
         )
+        contexts.append((context, earlier))
     return contexts
 
 

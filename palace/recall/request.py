@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
+from llm import sent
 from palace.models import Drawer, EmbeddingSpace, Palace, Pointer
 from palace.recall.carried_context import Carried
 from palace.recall.context_builder import Citation, PackableTurn
@@ -187,3 +188,15 @@ class Recollection:
     carried: tuple[Carried, ...] = ()
     injection: Injection | None = None
     is_opening: bool = False
+
+    @property
+    def references(self) -> list[str]:
+        """What the block is made of, for the record of what is sent to a model."""
+        hits = {hit.pointer: hit.drawer.pk for hit in self.hits}
+        shown = [hits[one.pointer] for one in self.citations if one.pointer in hits]
+        memories = [one.memory for one in self.citations if one.memory]
+        return [
+            *sent.references("drawer", shown),
+            *sent.references("drawer", [one.drawer for one in self.carried if one.drawer]),
+            *sent.references("memory", memories),
+        ]

@@ -18,7 +18,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel, field_validator, model_validator
 
-from llm import chat, reranking
+from llm import chat, reranking, sent
 from llm.deadline import within
 from llm.errors import BadModelOutput, LLMError, ModelRefused
 from llm.models import Usage
@@ -148,7 +148,11 @@ def _order_by_llm(
         LLMError: the model did not answer in time, or named no passage.
     """
     # A late order is worse than the existing one.
-    with within(settings.RERANK_TIMEOUT_S):
+    parts = sent.references("drawer", [hit.drawer.pk for hit in hits])
+    with (
+        within(settings.RERANK_TIMEOUT_S),
+        sent.made_of([f"{sent.INSTRUCTIONS}:rerank", *parts]),
+    ):
         answer = chat.structured(
             _messages(query, hits),
             Order,

@@ -26,21 +26,28 @@ ACCOUNT = (
     ("trash", "Trash", "trash", "t"),
     ("settings", "Settings", "settings", "s"),
 )
-# URL name and label of each tab of the settings. The last one has pages of its own.
-SETTINGS = (
-    ("settings", "Memory & model"),
-    ("dream_settings", "Dreams"),
-    ("costs", "Costs"),
-    ("data_settings", "Your data"),
-    ("account", "Account"),
-    ("api_keys", "Developers"),
-)
 DEVELOPERS = (
     ("api_keys", "Keys"),
     ("webhooks", "Webhooks"),
     ("working_memory", "Working memory"),
     ("recall_cases", "Cases"),
     ("api:reference", "API"),
+)
+# The tabs of the settings, each with its pages: URL name and label. It opens the first of them.
+SETTINGS = (
+    ("General", (("settings", "Memory"), ("account", "Account"))),
+    (
+        "Model & privacy",
+        (
+            ("model_settings", "Model"),
+            ("model_uses", "Permissions"),
+            ("sent", "Sent"),
+            ("dream_settings", "Dreams"),
+            ("costs", "Costs"),
+        ),
+    ),
+    ("Data", (("data_settings", "Your data"),)),
+    ("Developers", DEVELOPERS),
 )
 # No badge says more than this.
 MOST_COUNTED = 99
@@ -78,14 +85,16 @@ def rail(context: template.RequestContext) -> dict[str, Any]:
 
 @register.inclusion_tag("settings_app/_tabs.html", takes_context=True)
 def settings_tabs(context: template.RequestContext) -> dict[str, Any]:
-    """The tabs of the settings and, on a page for developers, those below the last one."""
+    """The tabs of the settings and, below the current one, those of its pages."""
     path = context["request"].path
-    developers = [_tab(name, label, path) for name, label in DEVELOPERS]
-    is_developers = any(tab.current for tab in developers)
-    tabs = [_tab(name, label, path) for name, label in SETTINGS[:-1]]
-    name, label = SETTINGS[-1]
-    tabs.append(Link(reverse(name), label, "", "", "true" if is_developers else ""))
-    return {"tabs": tabs, "developers": developers if is_developers else ()}
+    tabs, below, title = [], [], ""
+    for label, pages in SETTINGS:
+        links = [_tab(name, each, path) for name, each in pages]
+        is_here = any(link.current for link in links)
+        tabs.append(Link(links[0].address, label, "", "", "true" if is_here else ""))
+        if is_here and len(links) > 1:
+            below, title = links, label
+    return {"tabs": tabs, "below": below, "title": title}
 
 
 def _tab(name: str, label: str, path: str) -> Link:

@@ -16,7 +16,7 @@ from palace import tasks
 from palace.errors import PalaceError
 from palace.knowledge.dreaming import DreamForm, Estimate, estimate, is_dreaming, read_directives
 from palace.models import Activity, DreamMark, Palace
-from settings_app.models import MemorySettings, settings_for_update, settings_of
+from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_form
 
 TEMPLATE = "palace/dream_settings.html"
@@ -146,5 +146,5 @@ def dream_settings(request: PageRequest) -> HttpResponse:
 
 def _page(request: PageRequest, form: DreamForm, *, status: int = 200) -> HttpResponse:
     # The saved model, not the one in the form.
-    in_use = settings_of(request.user.pk).chat_model()
+    in_use = settings_of(request.user.pk).chat_model(ModelUse.DREAMS)
     return render(request, TEMPLATE, {"form": form, "in_use": in_use}, status=status)

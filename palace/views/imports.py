@@ -28,7 +28,7 @@ from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import largest_file, largest_request
 from palace.views.shared.pagination import CountedPage
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,
     render_page_or_part,
@@ -285,7 +285,9 @@ class JobProgress:
     @property
     def reader(self) -> Endpoint | None:
         """The model that will read new messages, which costs money; None without one."""
-        return settings_of(self.job.palace.owner_id).chat_model().endpoint
+        chosen = settings_of(self.job.palace.owner_id)
+        filing = chosen.chat_model(ModelUse.FILING).endpoint
+        return filing or chosen.chat_model(ModelUse.FACTS).endpoint
 
     @property
     def title(self) -> str:

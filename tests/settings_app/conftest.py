@@ -30,10 +30,20 @@ def alices(client, alice):
 
 @pytest.fixture
 def save(alices):
-    """Sends the form, with these changes to what nobody chose."""
+    """Sends the form of the general page, with these changes to what nobody chose."""
 
     def post(base=UNCHANGED, **changed):
         return alices.post(reverse("settings"), without_none(base | changed))
+
+    return post
+
+
+@pytest.fixture
+def connect(alices):
+    """Sends the form of the model's page, likewise."""
+
+    def post(base=UNCHANGED, **changed):
+        return alices.post(reverse("model_settings"), without_none(base | changed))
 
     return post
 

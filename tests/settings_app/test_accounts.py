@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -104,12 +106,36 @@ def test_the_account_is_only_for_its_owner(client, alices, bob):
     assert stranger.post(reverse("account"), {"do": "password"}).url.startswith(reverse("sign_in"))
 
 
-@pytest.mark.parametrize("name", ["account", "settings"])
-def test_the_pages_of_settings_lead_to_each_other(alices, name):
+@pytest.mark.parametrize(
+    ("name", "tab", "beside"),
+    [
+        ("settings", "General", ["account"]),
+        ("account", "General", ["settings"]),
+        (
+            "model_settings",
+            "Model &amp; privacy",
+            ["model_uses", "sent", "dream_settings", "costs"],
+        ),
+        ("sent", "Model &amp; privacy", ["model_settings", "costs"]),
+        ("data_settings", "Data", []),
+        ("working_memory", "Developers", ["api_keys", "webhooks", "recall_cases", "api:reference"]),
+    ],
+)
+def test_the_pages_of_settings_lead_to_each_other(alices, name, tab, beside):
     page = alices.get(reverse(name)).text
-    for other in ("settings", "costs", "account"):
+    tabs = re.search(
+        r'<nav class="tabs settings-tabs" aria-label="Settings">(.*?)</nav>', page, re.DOTALL
+    )[1]
+    assert re.findall(r">([^<]+)</a>", tabs) == [
+        "General",
+        "Model &amp; privacy",
+        "Data",
+        "Developers",
+    ]
+    assert re.findall(r'aria-current="true">([^<]+)<', tabs) == [tab]
+    for other in beside:
         assert f'<a href="{reverse(other)}"' in page
-    assert f'<a href="{reverse(name)}" aria-current="page">' in page
+    assert not beside or f'<a href="{reverse(name)}" aria-current="page">' in page
 
 
 def test_a_new_password_keeps_this_session_and_ends_the_others(alices, alice):

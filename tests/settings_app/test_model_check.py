@@ -135,10 +135,10 @@ def test_this_servers_model_can_be_tried(press_test, model_server, alice, settin
 
 
 def test_without_javascript_the_result_is_on_the_page(alices, model_server):
-    form = own(model_server, top_k="17", api_key=KEY)
+    form = own(model_server, rerank_model="small-17", api_key=KEY)
     text = alices.post(reverse("try_model"), form).text
     assert "works: it answered in" in text
-    assert 'name="top_k" value="17"' in text  # What was typed is still there,
+    assert 'name="rerank_model" value="small-17"' in text  # What was typed is still there,
     assert f'value="{model_server.base_url}"' in text
     assert KEY not in text  # but for the key, as is said.
     assert "type it again before you save" in text

@@ -61,7 +61,7 @@ def test_a_key_of_another_secret_is_told_in_a_sentence(alice, settings):
     # Neither what was sealed nor the cipher's own error hangs on to it, for a log to write.
     assert refusal.value.__cause__ is None
     assert refusal.value.__suppress_context__
-    assert "Enter it again" in chosen.chat_model().note
+    assert "Enter it again" in chosen.connection().note
 
 
 @pytest.mark.parametrize("text", [str, repr])
@@ -70,4 +70,4 @@ def test_no_description_of_an_endpoint_shows_the_key(text):
     chosen.set_key(KEY)
     assert chosen.endpoint().api_key == KEY
     assert KEY not in text(chosen.endpoint())
-    assert KEY not in text(chosen.chat_model())
+    assert KEY not in text(chosen.connection())

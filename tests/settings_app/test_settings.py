@@ -32,25 +32,27 @@ def test_who_chose_nothing_sees_the_defaults_and_has_no_row(alices, alice):
     text = alices.get(reverse("settings")).text
     assert re.search(r'name="enabled"[^>]*checked', text)
     assert re.search(r'name="auto_mine"[^>]*checked', text)
-    assert not re.search(r'name="use_rerank"[^>]*checked', text)
     assert re.search(r'name="top_k" value="5"', text)
+    text = alices.get(reverse("model_settings")).text
+    assert not re.search(r'name="use_rerank"[^>]*checked', text)
     assert '<option value="server" selected>' in text
     assert not MemorySettings.objects.exists()
 
 
-def test_what_was_saved_is_there_again(alices, alice, save):
-    response = save(
-        enabled=None, top_k="12", auto_mine=None, use_rerank="on", rerank_model="small-one"
-    )
+def test_what_was_saved_is_there_again(alices, alice, save, connect):
+    response = save(enabled=None, top_k="12", auto_mine=None)
     assert response.url == reverse("settings")
-    chosen = MemorySettings.objects.get(owner=alice)
-    assert (chosen.enabled, chosen.top_k, chosen.auto_mine) == (False, 12, False)
-    assert (chosen.use_rerank, chosen.rerank_model) == (True, "small-one")
     text = alices.get(reverse("settings")).text
     assert ">Saved.<" in text
     assert not re.search(r'name="enabled"[^>]*checked', text)
     assert 'name="top_k" value="12"' in text
-    assert 'value="small-one"' in text
+    response = connect(use_rerank="on", rerank_model="small-one")
+    assert response.url == reverse("model_settings")
+    assert 'value="small-one"' in alices.get(reverse("model_settings")).text
+    chosen = MemorySettings.objects.get(owner=alice)
+    # Each page leaves what is on the other as it is.
+    assert (chosen.enabled, chosen.top_k, chosen.auto_mine) == (False, 12, False)
+    assert (chosen.use_rerank, chosen.rerank_model) == (True, "small-one")
 
 
 def test_saving_touches_nobody_elses_choices(bob, save):
@@ -82,12 +84,12 @@ def test_how_many_may_not(alice, save, top_k):
     assert not MemorySettings.objects.exists()
 
 
-def test_what_is_wrong_is_said_beside_its_field(save):
-    text = save(OPENAI, top_k="0").text
+def test_what_is_wrong_is_said_beside_its_field(save, connect):
+    text = save(top_k="0").text
     assert re.search(r'name="top_k"[^>]*aria-invalid="true"', text)
     assert re.search(r'name="top_k"[^>]*aria-describedby="[^"]*id_top_k_error', text)
     assert 'id="id_top_k_error"' in text
-    assert 'id="id_api_key_error"' in text
+    assert 'id="id_api_key_error"' in connect(OPENAI).text
 
 
 def test_the_embedding_model_in_use_is_shown_and_others_as_not_compatible(alices):
@@ -117,42 +119,42 @@ def test_no_other_embedding_model_can_be_chosen(alice, save, embedder):
 
 def test_this_servers_model_is_named(alices, settings):
     settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY = "openai", "gpt-5-mini", KEY
-    text = alices.get(reverse("settings")).text
+    text = alices.get(reverse("model_settings")).text
     assert "This server’s model: OpenAI (gpt-5-mini)" in text
     assert "Replies come from <strong>OpenAI (gpt-5-mini)</strong>." in text
     assert KEY not in text
 
 
 def test_that_this_server_has_none_is_said(alices):
-    text = alices.get(reverse("settings")).text
+    text = alices.get(reverse("model_settings")).text
     assert "This server’s model: none is set" in text
     assert "There is no model" in text
 
 
-def test_no_model_can_be_chosen_though_the_server_has_one(alice, save, settings):
+def test_no_model_can_be_chosen_though_the_server_has_one(alice, connect, settings):
     settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY = "openai", "gpt-5-mini", KEY
     assert settings_of(alice.pk).endpoint() is not None
-    assert save(provider="none").status_code == 302
+    assert connect(provider="none").status_code == 302
     assert settings_of(alice.pk).endpoint() is None
 
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.base_url])
-def test_each_preset_can_be_chosen(alice, alices, save, name):
-    assert save(provider=name, model="some-model", api_key=KEY).status_code == 302
+def test_each_preset_can_be_chosen(alice, alices, connect, name):
+    assert connect(provider=name, model="some-model", api_key=KEY).status_code == 302
     endpoint = settings_of(alice.pk).endpoint()
     assert (endpoint.provider, endpoint.base_url) == (name, PRESETS[name].base_url)
     assert (endpoint.model, endpoint.api_key, endpoint.of_a_user) == ("some-model", KEY, True)
-    assert f'<option value="{name}" selected>' in alices.get(reverse("settings")).text
+    assert f'<option value="{name}" selected>' in alices.get(reverse("model_settings")).text
 
 
-def test_azure_is_an_address_of_ones_own(alice, alices, save):
-    refused = save(provider="azure", model="my-deployment", api_key=KEY)
+def test_azure_is_an_address_of_ones_own(alice, alices, connect):
+    refused = connect(provider="azure", model="my-deployment", api_key=KEY)
     assert refused.status_code == 400
     assert "Write your own address: https://YOUR-RESOURCE.openai.azure.com" in refused.text
     address = "https://mine.openai.azure.com/openai/v1/"
-    assert save(provider="azure", base_url=address, model="d", api_key=KEY).status_code == 302
+    assert connect(provider="azure", base_url=address, model="d", api_key=KEY).status_code == 302
     assert settings_of(alice.pk).endpoint().base_url == address
-    assert '<option value="azure" selected>' in alices.get(reverse("settings")).text
+    assert '<option value="azure" selected>' in alices.get(reverse("model_settings")).text
 
 
 @pytest.mark.parametrize(
@@ -164,11 +166,11 @@ def test_azure_is_an_address_of_ones_own(alice, alices, save):
         "https://[2606:4700::1111]/v1",
     ],
 )
-def test_an_address_of_ones_own_can_be_chosen(alice, alices, save, settings, address):
+def test_an_address_of_ones_own_can_be_chosen(alice, alices, connect, settings, address):
     settings.PRIVATE_PROVIDERS = False
-    assert save(provider="address", base_url=address, model="m").status_code == 302
+    assert connect(provider="address", base_url=address, model="m").status_code == 302
     assert settings_of(alice.pk).endpoint().base_url == address
-    text = alices.get(reverse("settings")).text
+    text = alices.get(reverse("model_settings")).text
     assert '<option value="address" selected>' in text
     assert f'value="{address}"' in text
 
@@ -195,8 +197,8 @@ def test_an_address_of_ones_own_can_be_chosen(alice, alices, save, settings, add
         ("https://models.example.org/" + "x" * 500, "at most 500 characters"),
     ],
 )
-def test_what_is_no_address_is_refused(save, address, sentence):
-    response = save(provider="address", base_url=address, model="m")
+def test_what_is_no_address_is_refused(connect, address, sentence):
+    response = connect(provider="address", base_url=address, model="m")
     assert response.status_code == 400
     assert sentence in response.text
     assert not MemorySettings.objects.exists()
@@ -205,39 +207,39 @@ def test_what_is_no_address_is_refused(save, address, sentence):
 @pytest.mark.parametrize(
     "address", ["http://localhost:11434/v1", "http://10.0.0.8/v1", "http://169.254.169.254/v1"]
 )
-def test_the_servers_own_network_is_refused_on_a_server(save, settings, address):
+def test_the_servers_own_network_is_refused_on_a_server(connect, settings, address):
     settings.PRIVATE_PROVIDERS = False
-    response = save(provider="address", base_url=address, model="m")
+    response = connect(provider="address", base_url=address, model="m")
     assert response.status_code == 400
     assert "in this server&#x27;s own network" in response.text
     settings.PRIVATE_PROVIDERS = True
-    assert save(provider="address", base_url=address, model="m").status_code == 302
+    assert connect(provider="address", base_url=address, model="m").status_code == 302
 
 
 @pytest.mark.parametrize("name", ["ollama", "vllm"])
-def test_presets_on_this_machine_are_refused_on_a_server(alices, save, settings, name):
+def test_presets_on_this_machine_are_refused_on_a_server(alices, connect, settings, name):
     settings.PRIVATE_PROVIDERS = False
-    assert re.search(f'value="{name}" disabled', alices.get(reverse("settings")).text)
-    response = save(provider=name, model="qwen3")
+    assert re.search(f'value="{name}" disabled', alices.get(reverse("model_settings")).text)
+    response = connect(provider=name, model="qwen3")
     assert response.status_code == 400
     assert "in this server&#x27;s own network" in response.text
 
 
 @pytest.mark.parametrize("provider", ["", None, "nobody", "https://x.example.org", "OPENAI"])
-def test_what_is_not_on_the_list_is_no_provider(save, provider):
-    response = save(provider=provider, model="m", api_key=KEY)
+def test_what_is_not_on_the_list_is_no_provider(connect, provider):
+    response = connect(provider=provider, model="m", api_key=KEY)
     assert response.status_code == 400
     assert KEY not in response.text
 
 
-def test_a_provider_wants_a_model_and_a_key(save):
-    text = save(provider="openai").text
+def test_a_provider_wants_a_model_and_a_key(connect):
+    text = connect(provider="openai").text
     assert "Name the model, as its provider writes it." in text
     assert "OpenAI needs an API key." in text
 
 
-def test_a_model_of_any_length_is_not(save):
-    assert "at most 200 characters" in save(OPENAI, model="m" * 201, api_key=KEY).text
+def test_a_model_of_any_length_is_not(connect):
+    assert "at most 200 characters" in connect(OPENAI, model="m" * 201, api_key=KEY).text
 
 
 def test_one_that_runs_at_home_needs_no_key(alice, save):
@@ -256,7 +258,7 @@ def test_one_that_runs_at_home_needs_no_key(alice, save):
 )
 def test_which_model_orders_when_none_is_named_is_said(alices, alice, chosen, reranker):
     keep(alice, **chosen)
-    text = alices.get(reverse("settings")).text
+    text = alices.get(reverse("model_settings")).text
     part = re.compile(r'<p class="help" data-for="\S+?"( hidden)?>\s*(.*?)\s*</p>', re.DOTALL)
     parts = part.findall(text)
     assert [words for hidden, words in parts if not hidden] == [reranker]
@@ -266,14 +268,14 @@ def test_which_model_orders_when_none_is_named_is_said(alices, alice, chosen, re
 def test_a_reranker_of_this_server_is_named(alices, alice, settings, provider):
     settings.RERANKER_PATH = "/models/ms-marco-tiny"
     keep(alice, provider=provider)
-    text = alices.get(reverse("settings")).text
+    text = alices.get(reverse("model_settings")).text
     assert "reranker, <code>ms-marco-tiny</code>." in text
     assert "Loci’s own" not in text
 
 
 def test_this_servers_small_model_is_said(alices, settings):
     settings.LLM_PROVIDER, settings.LLM_MODEL, settings.LLM_API_KEY = "openai", "gpt-5", KEY
-    text = alices.get(reverse("settings")).text
+    text = alices.get(reverse("model_settings")).text
     server = re.search(r'<p class="help" data-for="server">(.*?)</p>', text, re.DOTALL)
     assert "gpt-5-nano" in server[1]
 
@@ -284,8 +286,8 @@ def test_this_servers_small_model_is_said(alices, settings):
 @pytest.mark.django_db(transaction=True)
 def test_two_tabs_that_save_at_once_leave_one_whole_choice(alice):
     forms = [
-        OPENAI | {"api_key": KEY, "top_k": "11"},
-        OPENAI | {"provider": "openrouter", "api_key": OTHER_KEY, "top_k": "22"},
+        OPENAI | {"api_key": KEY, "rerank_model": "one"},
+        OPENAI | {"provider": "openrouter", "api_key": OTHER_KEY, "rerank_model": "two"},
     ]
     statuses = []
     start = threading.Barrier(len(forms) * 4)
@@ -294,7 +296,7 @@ def test_two_tabs_that_save_at_once_leave_one_whole_choice(alice):
         client = Client()
         client.force_login(alice)
         start.wait()
-        statuses.append(client.post(reverse("settings"), form).status_code)
+        statuses.append(client.post(reverse("model_settings"), form).status_code)
         connection.close()
 
     threads = [threading.Thread(target=partial(save_one, form)) for form in forms * 4]
@@ -304,14 +306,15 @@ def test_two_tabs_that_save_at_once_leave_one_whole_choice(alice):
         thread.join()
     assert statuses == [302] * 8
     chosen = MemorySettings.objects.get(owner=alice)
-    whole = {("openai", 11, KEY), ("openrouter", 22, OTHER_KEY)}
-    assert (chosen.provider, chosen.top_k, chosen.endpoint().api_key) in whole
+    whole = {("openai", "one", KEY), ("openrouter", "two", OTHER_KEY)}
+    assert (chosen.provider, chosen.rerank_model, chosen.endpoint().api_key) in whole
 
 
-def test_the_pages_need_few_queries(alices, alice, save):
-    save(OPENAI, api_key=KEY)
+@pytest.mark.parametrize("name", ["settings", "model_settings"])
+def test_the_pages_need_few_queries(alices, connect, name):
+    connect(OPENAI, api_key=KEY)
     with CaptureQueriesContext(connection) as asked:
-        alices.get(reverse("settings"))
+        alices.get(reverse(name))
     # The session, its user, the choices for the time zone, and for the page.
     assert len(asked) <= 4
 
@@ -321,7 +324,7 @@ def test_what_acts_is_not_done_by_a_link(alices, name):
     assert alices.get(reverse(name)).status_code == 405
 
 
-@pytest.mark.parametrize("name", ["settings", "try_model", "remove_key"])
+@pytest.mark.parametrize("name", ["settings", "model_settings", "try_model", "remove_key"])
 def test_without_sign_in_nothing_happens(client, model_server, name):
     response = client.post(reverse(name), own(model_server))
     assert response.url.startswith(reverse("sign_in"))
@@ -329,7 +332,7 @@ def test_without_sign_in_nothing_happens(client, model_server, name):
     assert not MemorySettings.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["settings", "try_model", "remove_key"])
+@pytest.mark.parametrize("name", ["settings", "model_settings", "try_model", "remove_key"])
 def test_a_form_of_another_site_is_refused(alice, name):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(alice)

@@ -70,3 +70,12 @@ def test_recall_finds_it(upgraded):
     house, _ = upgraded
     found = house.manage("recall", "Which wood did I choose for the boat?", "--user", "ada").stdout
     assert "planked with larch" in found
+
+
+def test_a_connected_model_stays_connected_for_all_it_was_asked(upgraded):
+    _, layout = upgraded
+    found = rows(layout, "SELECT provider, awaits_consent, uses FROM settings_app_memorysettings")
+    assert found
+    for _provider, awaits_consent, uses in found:
+        assert not awaits_consent
+        assert uses == ["replies", "filing", "facts", "rerank", "dreams"]

@@ -29,14 +29,27 @@ from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD, DreamForm
 from palace.models import Drawer, Palace, Proposal
 from settings_app.account_forms import TimeZoneForm
 from settings_app.forms import MODEL_FIELDS, NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER, MemoryForm
-from settings_app.models import MOST_TOP_K, MemorySettings, settings_for_update, settings_of
+from settings_app.models import (
+    MOST_TOP_K,
+    MemorySettings,
+    ModelUse,
+    settings_for_update,
+    settings_of,
+)
 from settings_app.pages import no_variables_in_reports
 from settings_app.time_zone import zone_named
+from settings_app.uses_form import MOST_USD as MOST_PRICE
+from settings_app.uses_form import PLACES, UsesForm
 
 PROVIDERS = [THIS_SERVER, NO_MODEL, *PRESETS, OWN_ADDRESS]
 TAG = ["owner"]
 OF_MEMORY = {*MemoryForm.Meta.fields, *MODEL_FIELDS}
 OF_DREAMS = {*DreamForm.Meta.fields}
+OF_USES = {*UsesForm.Meta.fields}
+NOT_AGREED = (
+    "The provider is not sent anything yet: its owner is asked first, under Settings → Model & "
+    "privacy. A program agrees by sending `uses`."
+)
 
 
 class UsageRequest(Shape):
@@ -71,6 +84,18 @@ class YearShown(Shape):
         help_text="By month, then purpose; months without calls are omitted.",
     )
     total = Totals()
+
+
+def _price(said: str) -> serializers.DecimalField:
+    return serializers.DecimalField(
+        max_digits=10,
+        decimal_places=PLACES,
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=MOST_PRICE,
+        help_text=said,
+    )
 
 
 class Choices(Shape):
@@ -114,6 +139,14 @@ class Choices(Shape):
         required=False,
         help_text="Kinds of proposals that are applied automatically.",
     )
+    uses = serializers.ListField(
+        child=serializers.ChoiceField(ModelUse.choices),
+        required=False,
+        help_text="What the model may be asked for. A change that has it agrees to send the "
+        "provider what these uses need.",
+    )
+    price_input = _price("What a million tokens that the model reads cost, in US dollars.")
+    price_output = _price("What a million tokens that it writes cost, in US dollars.")
     time_zone = serializers.CharField(
         required=False, allow_blank=True, max_length=60, help_text="An IANA name; empty is UTC."
     )
@@ -133,6 +166,9 @@ class SettingsShown(Choices):
     has_key = serializers.BooleanField(help_text="Whether a provider's key is stored.")
     note = serializers.CharField(
         allow_blank=True, help_text="Why the model cannot be called; empty if it can."
+    )
+    awaits_consent = serializers.BooleanField(
+        help_text="The provider is sent nothing until the owner agrees, on the page or by `uses`."
     )
     changed_at = serializers.DateTimeField(allow_null=True)
 
@@ -238,6 +274,10 @@ def _change(chosen: MemorySettings, params: Mapping[str, Any]) -> None:
         form = MemoryForm(_filled(MemoryForm(instance=chosen), params), instance=chosen)
         _refuse_wrong(form)
         form.store()
+    if OF_USES & params.keys():
+        uses = UsesForm({**_as_saved(chosen), **params}, instance=chosen)
+        _refuse_wrong(uses)
+        uses.store(agrees="uses" in params)
     if OF_DREAMS & params.keys():
         dreams = DreamForm(_filled(DreamForm(instance=chosen), params), instance=chosen)
         _refuse_wrong(dreams)
@@ -247,6 +287,10 @@ def _change(chosen: MemorySettings, params: Mapping[str, Any]) -> None:
         _refuse_wrong(zone)
         defaults = {"time_zone": zone.cleaned_data["time_zone"]}
         MemorySettings.objects.update_or_create(owner_id=chosen.owner_id, defaults=defaults)
+
+
+def _as_saved(chosen: MemorySettings) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in UsesForm.Meta.fields}
 
 
 def _filled(form: forms.BaseForm, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,10 +305,11 @@ def _refuse_wrong(form: forms.BaseForm) -> None:
 
 def _shown(chosen: MemorySettings) -> dict[str, Any]:
     memory, dreams = MemoryForm(instance=chosen).initial, DreamForm(instance=chosen).initial
-    shown = {**memory, **dreams, "time_zone": chosen.time_zone}
+    shown = {**memory, **dreams, **_as_saved(chosen), "time_zone": chosen.time_zone}
     return {
         **{name: shown[name] for name in Choices().get_fields()},
         "has_key": chosen.has_key,
-        "note": chosen.chat_model().note,
+        "note": NOT_AGREED if chosen.awaits_consent else chosen.connection().note,
+        "awaits_consent": chosen.awaits_consent,
         "changed_at": chosen.changed_at,
     }

@@ -34,7 +34,7 @@ from palace.models.locks import held_if_free, is_held
 from palace.models.opening import in_its_palace
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing, nearest
 from palace.storage.indexing.spaces import active_space
-from settings_app.models import MemorySettings, settings_of
+from settings_app.models import MemorySettings, ModelUse, settings_of
 from settings_app.time_zone import zone_named
 
 # Hours of the owner's clock when Loci is hardly used.
@@ -148,7 +148,7 @@ class _Dream:
         self._passes = self._with_model(directives) if with_model else None
 
     def _with_model(self, directives: Directives) -> ModelPasses | None:
-        named = self._chosen.chat_model()
+        named = self._chosen.chat_model(ModelUse.DREAMS)
         if named.note:
             self._notes.append(named.note)
         if named.endpoint is None:

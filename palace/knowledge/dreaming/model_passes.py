@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 from pydantic import BaseModel
 
-from llm import providers, usage
+from llm import sent, usage
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.models import Usage
@@ -41,7 +41,7 @@ from palace.knowledge.dreaming.preferences import (
 from palace.knowledge.dreaming.proposals import Finding
 from palace.knowledge.facts.model_calls import ask
 from palace.models import Drawer, Fact, Palace
-from settings_app.models import MemorySettings, settings_of
+from settings_app.models import MemorySettings, ModelUse, settings_of
 
 # An invalid answer is requested a second time, with the first one in the prompt.
 MOST_CALLS = 2
@@ -120,9 +120,7 @@ class Purse:
         return self.cost(MOST_CALLS * asked + answer, MOST_CALLS * answer)
 
     def cost(self, tokens_in: int, tokens_out: int) -> Cost:
-        if providers.is_self_hosted(self.endpoint.provider):
-            return Cost(tokens_in, tokens_out)
-        usd = usage.cost_of(self.endpoint.model, tokens_in, tokens_out)
+        usd = usage.cost_at(self.endpoint, tokens_in, tokens_out)
         return Cost(tokens_in, tokens_out, usd)
 
     def pay(self, calls: Iterable[Usage]) -> None:
@@ -165,7 +163,9 @@ class ModelPasses:
         if not shown:
             return None
         messages, most = self.consolidation_call(shown, feedback)
-        answer = self._ask(messages, ConsolidationAnswer, most)
+        facts_shown = sent.references("fact", [fact.pk for fact in shown])
+        with sent.made_of([f"{sent.INSTRUCTIONS}:consolidation", *facts_shown]):
+            answer = self._ask(messages, ConsolidationAnswer, most)
         if answer is None:
             return None
         consolidation = Consolidation(shown, feedback)
@@ -181,7 +181,9 @@ class ModelPasses:
         if not shown:
             return [], False
         messages, most = self.preference_call(shown)
-        answer = self._ask(messages, PreferencesAnswer, most)
+        drawers = sent.references("drawer", [drawer.pk for drawer in shown])
+        with sent.made_of([f"{sent.INSTRUCTIONS}:preferences", *drawers]):
+            answer = self._ask(messages, PreferencesAnswer, most)
         if answer is None:
             return [], True
         preferences = Preferences(shown[::-1])
@@ -275,7 +277,7 @@ def estimate(palace: Palace) -> Estimate:
         BadDirective: a file with instructions cannot be used.
     """
     chosen = settings_of(palace.owner_id)
-    limits, named = Limits.of(chosen), chosen.chat_model()
+    limits, named = Limits.of(chosen), chosen.chat_model(ModelUse.DREAMS)
     facts = facts_to_look_at(palace, MOST_FACTS)
     feedback, log = feedback_of(palace, timezone.now()), log_of(palace)
     notes = (named.note,) if named.note else ()

@@ -27,7 +27,7 @@ from palace.models.locks import held_if_free
 from palace.models.opening import in_its_palace
 from palace.storage.indexing.episode_vectors import embed_texts
 from palace.storage.indexing.spaces import active_space
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 
 logger = logging.getLogger(__name__)
 # Rooms per batch of database queries and per call to the embedder.
@@ -59,7 +59,7 @@ def write_episodes(palace: Palace, rooms: Sequence[Room]) -> None:
     meanwhile, or was written by somebody else, is left to the next run. Conversations mined
     before there were episodes are summed up by local rules: nobody asked for a model's bill.
     """
-    endpoint = settings_of(palace.owner_id).chat_model().endpoint
+    endpoint = settings_of(palace.owner_id).chat_model(ModelUse.FILING).endpoint
     space = active_space()
     dues = due_among(palace, space, rooms)
     # Store each answer of a model at once.

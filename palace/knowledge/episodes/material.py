@@ -36,6 +36,7 @@ class Said:
     Attributes:
         whole: Whether that is all of it.
         vector: Of its first passage; None where it is not looked at, or has none yet.
+        drawer: The key of its drawer; 0 if there is none.
     """
 
     role: str
@@ -43,6 +44,7 @@ class Said:
     text: str
     whole: bool = True
     vector: Vector | None = None
+    drawer: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +113,7 @@ class _Row(NamedTuple):
 
     def said(self, vector: Vector | None) -> Said:
         whole = len(self.text) <= READ_CHARS
-        return Said(self.role, self.speaker, self.text[:READ_CHARS], whole, vector)
+        return Said(self.role, self.speaker, self.text[:READ_CHARS], whole, vector, self.pk)
 
 
 def _rows(drawers: DrawerQuerySet, lasts: Mapping[Key, int]) -> Mapping[Key, list[_Row]]:

@@ -20,6 +20,7 @@ from language.english.fact_prompt import quoted
 from language.english.facts.sentences import BLOT, Sentence, sentences_of
 from language.english.message_traits import decides, may_decide
 from language.storable import storable_label
+from llm import sent
 from llm.chat import Message
 from llm.providers import Endpoint
 from palace.knowledge.episodes.material import MOST_ENTITIES, MOST_TOOLS, Material, Said, Summary
@@ -92,7 +93,9 @@ def summarise_with_model(material: Material, *, endpoint: Endpoint, owner_id: in
     Raises:
         LLMError: the model cannot be asked, or answers nonsense.
     """
-    answer = ask(messages(material), EpisodeAnswer, endpoint=endpoint, owner_id=owner_id)
+    parts = sent.references("drawer", [one.drawer for one in _shown(material.said)])
+    with sent.made_of([f"{sent.INSTRUCTIONS}:summary", *parts]):
+        answer = ask(messages(material), EpisodeAnswer, endpoint=endpoint, owner_id=owner_id)
     decisions = _lines(answer.key_decisions, DECISION_CHARS)
     return Summary(
         _line(answer.summary, SUMMARY_CHARS),

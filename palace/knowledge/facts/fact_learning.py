@@ -19,7 +19,7 @@ from django.utils import timezone
 from language.english.facts.reading import read_facts
 from language.facts import Candidate
 from language.transcripts import Role, Transcript, Turn
-from llm import deadline
+from llm import deadline, sent
 from llm.providers import Endpoint
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import Remembered, Writer
@@ -256,8 +256,9 @@ def learn(
     for window in _windows(drawers, size):
         if deadline.is_over():
             break
-        candidates = reader.read([_turn(drawer) for drawer in window])
-        learnt.add(write_read(palace, window, candidates, scope, reader.endpoint, options))
+        with sent.made_of(sent.references("drawer", [drawer.pk for drawer in window])):
+            candidates = reader.read([_turn(drawer) for drawer in window])
+            learnt.add(write_read(palace, window, candidates, scope, reader.endpoint, options))
     learnt.add(Learnt(notes=reader.notes if drawers else ()))
     return learnt
 

@@ -9,11 +9,12 @@ from language.english.facts.reading import read_facts
 from language.fact_answers import MOST_FACTS, FactsAnswer, checked
 from language.facts import Candidate
 from language.transcripts import Turn
+from llm import sent
 from llm.errors import LLMError
 from llm.providers import Endpoint
-from palace.knowledge.facts.model_calls import ask
+from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask
 from palace.models import Palace
-from settings_app.models import settings_of
+from settings_app.models import ModelUse, settings_of
 
 BY_RULES = "Facts were found without the language model."
 
@@ -26,7 +27,7 @@ class FactReader:
     """
 
     def __init__(self, palace: Palace, prompt: str = "") -> None:
-        chosen = settings_of(palace.owner_id).chat_model()
+        chosen = settings_of(palace.owner_id).chat_model(ModelUse.FACTS)
         self.endpoint = chosen.endpoint
         self.notes = [chosen.note] if chosen.note else []
         self._owner_id = palace.owner_id
@@ -63,6 +64,8 @@ def read_with_model(
     Raises:
         LLMError: the model is not available, or its answer is invalid.
     """
-    answer = ask(messages(turns, prompt), FactsAnswer, endpoint=endpoint, owner_id=owner_id)
+    instructions = "facts" if not prompt else OF_THE_CALLER
+    with sent.made_of([f"{sent.INSTRUCTIONS}:{instructions}"]):
+        answer = ask(messages(turns, prompt), FactsAnswer, endpoint=endpoint, owner_id=owner_id)
     found = checked(answer.facts, turns)
     return found, min(len(answer.facts), MOST_FACTS) - len(found)

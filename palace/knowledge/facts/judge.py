@@ -13,12 +13,13 @@ from language.english.judging.rules import judge_by_rules
 from language.english.judging.unresolved import has_pronoun_subject, resolve_pronoun
 from language.facts import UNRESOLVED, Candidate, Change, Judgement, Known, KnownFact, Verdict
 from language.slugs import slug_of
+from llm import sent
 from llm.chat import Message
 from llm.errors import LLMError
 from llm.providers import Endpoint
 from palace.knowledge.facts.filters import condition_of
 from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, ExtractionOptions, Scope
-from palace.knowledge.facts.model_calls import ask
+from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask
 from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
 from palace.models import EmbeddingSpace, Entity, Evidence, Fact, FactQuerySet, Palace
 from palace.storage.indexing.fact_vectors import Vector, nearest
@@ -229,7 +230,10 @@ def judge_with_model(
         LLMError: the model is not available, or its answer is invalid.
     """
     asked = _messages(candidates, known, prompt)
-    answer = ask(asked, JudgementsAnswer, endpoint=endpoint, owner_id=owner_id)
+    instructions = f"{sent.INSTRUCTIONS}:{OF_THE_CALLER if prompt else 'judging'}"
+    compared = [one.fact.key for facts in known for one in facts[:SHOWN]]
+    with sent.made_of([instructions, *sent.references("fact", compared)]):
+        answer = ask(asked, JudgementsAnswer, endpoint=endpoint, owner_id=owner_id)
     given = {one.new: one for one in answer.judgements}
     return [
         _judgement(given[at], candidate, facts[:SHOWN]) if at in given else None

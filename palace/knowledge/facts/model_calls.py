@@ -20,6 +20,8 @@ Answer = TypeVar("Answer", bound=BaseModel)
 # Long enough to resume killed work, and no longer: answers are private.
 KEPT_S = 3600
 MOST_TOKENS = 4000
+# The name, in the record of what was sent, of instructions that a caller gave instead of ours.
+OF_THE_CALLER = "caller"
 
 
 def ask(

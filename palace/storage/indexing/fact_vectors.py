@@ -20,6 +20,7 @@ from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 from pgvector.django import MaxInnerProduct
 
+from llm import sent
 from llm.embedding import embed, forget
 from llm.errors import LLMError
 from palace.models import EmbeddingSpace, Fact, FactQuerySet, FactVector, Palace
@@ -156,7 +157,8 @@ def fill_missing(palace: Palace, space: EmbeddingSpace, facts: Sequence[Fact]) -
     lacking = {fact.pk: fact.text for fact in facts if fact.pk not in present}
     if not lacking:
         return 0
-    vectors = embed_texts(palace, space, list(lacking.values()))
+    with sent.made_of(sent.references("fact", lacking)):
+        vectors = embed_texts(palace, space, list(lacking.values()))
     embedded = {key: one for key, one in zip(lacking, vectors, strict=True) if one is not None}
     store(palace, space, embedded)
     return len(embedded)

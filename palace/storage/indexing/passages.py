@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from language.analyzer import UNSPACED
+from llm import sent
 from llm.embedding import embed, max_passage_chars
 from llm.errors import LLMError
-from palace.models import EmbeddingSpace, Palace
+from palace.models import Drawer, EmbeddingSpace, Palace
 from palace.storage.indexing.spaces import model_of
 from palace.storage.insertion import insert_packed, packed_numbers, packed_rows
 
@@ -69,8 +70,9 @@ class EmbeddedPassages:
         note: Why there are no vectors; empty if there are.
     """
 
-    def __init__(self, palace: Palace, space: EmbeddingSpace, texts: Sequence[str]) -> None:
+    def __init__(self, palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> None:
         model = model_of(space)
+        texts = [drawer.text for drawer in drawers]
         self.space = space
         self.spans = [split_text(text, max_passage_chars(model)) for text in texts]
         passage_texts = [
@@ -81,7 +83,8 @@ class EmbeddedPassages:
         self.vectors: Vectors | None = None
         self.note = ""
         try:
-            self.vectors = embed(passage_texts, model, owner_id=palace.owner_id)
+            with sent.made_of(sent.references("drawer", [drawer.pk for drawer in drawers])):
+                self.vectors = embed(passage_texts, model, owner_id=palace.owner_id)
         except LLMError as error:
             self.note = f"Not embedded yet; a background task will retry: {error}"
             logger.warning(self.note)

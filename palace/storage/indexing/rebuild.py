@@ -83,7 +83,7 @@ def rebuild_passages(palace: Palace) -> Iterator[int]:
         .exclude(mined_at=None)
         .order_by("pk")[:BATCH]
     ):
-        embedded = EmbeddedPassages(palace, space, [drawer.text for drawer in drawers])
+        embedded = EmbeddedPassages(palace, space, drawers)
         if embedded.vectors is None:
             raise EmbedderUnavailable(embedded.note)
         keys = [drawer.pk for drawer in drawers]
@@ -172,8 +172,7 @@ def _build_palace(palace: Palace, space: EmbeddingSpace, batch: int) -> Iterator
 
 
 def _build(palace: Palace, space: EmbeddingSpace, drawers: Sequence[Drawer]) -> None:
-    texts = [drawer.text for drawer in drawers]
-    embedded = EmbeddedPassages(palace, space, texts)
+    embedded = EmbeddedPassages(palace, space, drawers)
     if embedded.vectors is None:
         raise EmbedderUnavailable(embedded.note)
     keys = [drawer.pk for drawer in drawers]

@@ -10,7 +10,9 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from llm.models import Usage
+from palace.models import Drawer
 from settings_app.audit import AuditLine
+from settings_app.models import MemorySettings
 from tests.api.openai.conftest import UPSTREAMS_KEY, ask, assistant, kept, post, user
 from tests.chat.conftest import furnished  # noqa: F401 - a palace with something in it.
 from tests.model_server import CHAT, CutOff, Json, Status, Text
@@ -216,3 +218,29 @@ def test_without_a_key_or_a_scope_nobody_comes_in(client_for, program, alice, mo
         ask(writer, "Hello")
     assert ask(writer, "Hello", headers={"X-Loci-Memory": "remember"})
     assert httpx2.get(f"{program.base_url}chat/completions").status_code == 405
+
+
+def test_what_is_forwarded_is_listed_as_sent(program, model, alice):
+    ask(program, "I live in Porto now.")
+    [received] = model.requests
+    call = Usage.objects.get(purpose="chat", requests=1)
+    assert call.host == model.base_url.split("/")[2]
+    assert call.characters == sum(len(each["content"]) for each in received.body["messages"])
+    drawers = Drawer.objects.filter(palace__owner=alice, role="user").values_list("pk", flat=True)
+    assert call.references == ["instructions:program", *(f"drawer:{key}" for key in drawers)]
+
+
+def test_a_forwarded_request_that_fails_is_listed_too(program, model):
+    model.script([Status(500)])
+    with pytest.raises(openai.InternalServerError):
+        ask(program, "Hello?")
+    call = Usage.objects.get(purpose="chat", requests=1)
+    assert (call.outcome, len(model.requests)) == ("model_unavailable", 1)
+
+
+def test_where_replies_are_off_the_palace_is_quoted(program, model, alice):
+    MemorySettings.objects.filter(owner=alice).update(uses=["facts"])
+    answer = ask(program, "Where do I live?")
+    assert answer.choices[0].message.content
+    assert [each.id for each in program.models.list()] == ["loci"]
+    assert model.requests == []

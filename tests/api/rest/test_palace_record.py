@@ -123,6 +123,16 @@ def test_settings_are_changed_as_on_the_page_and_never_tell_a_key(program, owner
         refused = program.patch("/v1/settings/", wrong)
         assert (refused.status_code, list(refused.json()["errors"])) == (400, [field])
     assert program.get("/v1/settings/").json() == changed.json()
+    assert changed.json()["awaits_consent"]
+    assert "its owner is asked first" in changed.json()["note"]
+    refused = program.patch("/v1/settings/", {"uses": ["gossip"]})
+    assert (refused.status_code, [*refused.json()["errors"]]) == (400, ["uses"])
+    priced = {"price_input": "0.5", "price_output": "2"}
+    assert program.patch("/v1/settings/", priced).json()["awaits_consent"]
+    agreed = program.patch("/v1/settings/", {"uses": ["replies", "facts"]}).json()
+    assert (agreed["awaits_consent"], agreed["uses"]) == (False, ["replies", "facts"])
+    assert float(agreed["price_output"]) == 2
+    assert agreed["note"] == ""
     gone = program.patch("/v1/settings/", {"provider": "none"}).json()
     assert (gone["provider"], gone["has_key"], gone["top_k"]) == ("none", False, 9)
 

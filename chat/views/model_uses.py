@@ -1,0 +1,225 @@
+"""The page that asks before a model is sent anything: what, where, for which uses, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Count, F, Func, IntegerField, Q, Sum
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+
+from chat.reply_writer import CONTEXT_TOKENS
+from llm import embedding, providers, usage
+from llm.providers import Endpoint
+from palace.models import Drawer
+from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
+from settings_app.pages import PageRequest, signed_in_form
+from settings_app.uses_form import UsesForm
+
+TEMPLATE = "chat/model_uses.html"
+# Bytes of text per token: about right for prose in most languages.
+BYTES_A_TOKEN = 4
+# Our instructions and the form of the answer, and a typical answer.
+INSTRUCTIONS, ANSWER = 1600, 450
+# Messages read with one call, at most; and a message of a chat, on average.
+A_CALL, OF_A_MESSAGE = 10, 90
+# A reordering: the question, and twenty passages of up to 900 characters.
+RERANK_IN, RERANK_OUT = 4600, 120
+REPLY_OUT = 400
+
+WHAT_IS_SENT = {
+    ModelUse.REPLIES: "Your message, the messages before it in the same conversation, the agent’s "
+    "instructions, and what is remembered about it. Programs that use the proxy send theirs.",
+    ModelUse.FILING: "Every new conversation, once, in pieces, with the names of your wings; and "
+    "once more to write its summary.",
+    ModelUse.FACTS: "The same pieces, to find facts in them; and known facts to compare with.",
+    ModelUse.RERANK: "Your question, and the twenty messages found for it.",
+    ModelUse.DREAMS: "Facts that are known, and what you said since the last dream, to tidy up.",
+}
+WITHOUT = {
+    ModelUse.REPLIES: "Without: replies quote what you said, word for word.",
+    ModelUse.FILING: "Without: local rules find topics and names, and quote sentences as summary.",
+    ModelUse.FACTS: "Without: local rules find facts. They find fewer.",
+    ModelUse.RERANK: "Without: results stay in the order of their scores.",
+    ModelUse.DREAMS: "Without: local rules find what is said twice, and what contradicts.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """
+    Attributes:
+        usd: None if the price is unknown.
+    """
+
+    tokens: int
+    usd: Decimal | None
+
+    @property
+    def is_free(self) -> bool:
+        return self.usd == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Messages of all palaces of an account, and the bytes of their text."""
+
+    messages: int = 0
+    text_bytes: int = 0
+    unfiled: int = 0
+    unfiled_bytes: int = 0
+    unread: int = 0
+    unread_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One use, with its switch.
+
+    Attributes:
+        each: The likely amount each time; for a dream the most it may be.
+        waiting: The messages that wait, which are sent at once, and their amount.
+        every: The amount for all messages that are here, were they read again.
+    """
+
+    use: ModelUse
+    is_on: bool
+    each: Amount | None = None
+    waiting: tuple[int, Amount] | None = None
+    every: Amount | None = None
+
+    @property
+    def what(self) -> str:
+        return WHAT_IS_SENT[self.use]
+
+    @property
+    def without(self) -> str:
+        return WITHOUT[self.use]
+
+
+@signed_in_form
+def model_uses(request: PageRequest) -> HttpResponse:
+    if request.method != "POST":
+        chosen = settings_of(request.user.pk)
+        return _page(request, UsesForm(instance=chosen), chosen)
+    if request.POST.get("do") == "estimate":
+        chosen = settings_of(request.user.pk)
+        form = UsesForm(request.POST, instance=chosen)
+        form.is_valid()
+        return _page(request, form, chosen, status=200 if not form.errors else 400)
+    with transaction.atomic():
+        chosen = settings_for_update(request.user.pk)
+        waited, form = chosen.awaits_consent, UsesForm(request.POST, instance=chosen)
+        if form.is_valid():
+            form.store(agrees=True)
+    if not form.is_valid():
+        return _page(request, form, chosen, status=400)
+    messages.success(request, "Connected." if waited else "Saved.")
+    return redirect("model_uses")
+
+
+def _page(
+    request: PageRequest, form: UsesForm, chosen: MemorySettings, *, status: int = 200
+) -> HttpResponse:
+    connected = chosen.connection()
+    embedder = embedding.deployment_model()
+    context = {
+        "form": form,
+        "chosen": chosen,
+        "connected": connected,
+        "held": (held := held_by(request.user.pk)),
+        "rows": list(rows_of(chosen, connected.endpoint, held, form["uses"].value() or [])),
+        "price": _known_price(connected.endpoint),
+        "embedder": None if embedder.is_local else embedder,
+        "embedder_host": _host_of(embedder.provider),
+    }
+    return render(request, TEMPLATE, context, status=status)
+
+
+def _host_of(provider: str) -> str:
+    if provider == providers.LOCAL:
+        return ""
+    return providers.endpoint(provider, "any", "any").host
+
+
+def _known_price(endpoint: Endpoint | None) -> tuple[Decimal, Decimal] | None:
+    """Per million tokens, read and written; None if it is unknown or there is no model."""
+    if endpoint is None:
+        return None
+    read, written = (usage.cost_at(endpoint, *of) for of in ((10**6, 0), (0, 10**6)))
+    return None if read is None or written is None else (read, written)
+
+
+def held_by(owner_id: int) -> Held:
+    """One query over all palaces of the account; what is in the trash is not sent."""
+    length = Func(F("text"), function="octet_length", output_field=IntegerField())
+    unfiled, unread = Q(mined_at=None), Q(facts_read_at=None)
+    kept = Drawer.objects.kept().filter(palace__owner=owner_id)
+    counts = kept.aggregate(
+        messages=Count("pk"),
+        text_bytes=Sum(length, default=0),
+        unfiled=Count("pk", filter=unfiled),
+        unfiled_bytes=Sum(length, filter=unfiled, default=0),
+        unread=Count("pk", filter=unread),
+        unread_bytes=Sum(length, filter=unread, default=0),
+    )
+    return Held(**counts)
+
+
+def rows_of(
+    chosen: MemorySettings, endpoint: Endpoint | None, held: Held, on: list[str]
+) -> Iterator[Row]:
+    """What each use is likely to cost, by the counts of what is here."""
+    prices = _Prices(endpoint)
+    waiting = {
+        ModelUse.FILING: (held.unfiled, held.unfiled_bytes),
+        ModelUse.FACTS: (held.unread, held.unread_bytes),
+    }
+    shares_reading = ModelUse.FILING.value in on
+    for use in ModelUse:
+        row = Row(use, use.value in on)
+        if use in waiting:
+            count, size = waiting[use]
+            yield Row(
+                use,
+                row.is_on,
+                waiting=(count, prices.reading(use, count, size, shared=shares_reading)),
+                every=prices.reading(use, held.messages, held.text_bytes, shared=shares_reading),
+            )
+        else:
+            yield Row(use, row.is_on, each=prices.each(use, chosen))
+
+
+class _Prices:
+    def __init__(self, endpoint: Endpoint | None) -> None:
+        self._endpoint = endpoint
+
+    def of(self, tokens_in: int, tokens_out: int) -> Amount:
+        asked = self._endpoint
+        usd = usage.cost_at(asked, tokens_in, tokens_out) if asked is not None else None
+        return Amount(tokens_in + tokens_out, usd)
+
+    def reading(self, use: ModelUse, messages: int, size: int, *, shared: bool) -> Amount:
+        """Reading messages in pieces; a second reading writes the summary, or compares facts."""
+        calls, text = -(-messages // A_CALL), size // BYTES_A_TOKEN
+        once = (text + calls * INSTRUCTIONS, calls * ANSWER)
+        if use is ModelUse.FACTS:
+            # With filing, one call reads a piece for both; what is left is the comparison.
+            compared = (calls * INSTRUCTIONS, calls * ANSWER)
+            once = (0, 0) if shared else once
+            return self.of(once[0] + compared[0], once[1] + compared[1])
+        return self.of(once[0] + text + calls * INSTRUCTIONS, once[1] + calls * ANSWER)
+
+    def each(self, use: ModelUse, chosen: MemorySettings) -> Amount:
+        if use is ModelUse.RERANK:
+            return self.of(RERANK_IN, RERANK_OUT)
+        if use is ModelUse.DREAMS:
+            most = self.of(chosen.dream_limit_tokens, 0)
+            usd = None if most.usd is None else min(most.usd, chosen.dream_limit_usd)
+            return Amount(most.tokens, usd)
+        return self.of(CONTEXT_TOKENS + settings.CHAT_TURNS * OF_A_MESSAGE, REPLY_OUT)

@@ -1,0 +1,224 @@
+"""What left this machine: when, to whom, for what, how much, and of what it was made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+
+from chat.models import Agent, Conversation
+from llm.models import Usage
+from llm.sent import INSTRUCTIONS
+from llm.usage import CANCELLED, OK, SENT_FOR
+from palace.models import Drawer, Fact
+from palace.templatetags.palace_tags import counted
+from settings_app.pages import PageRequest, render_page_or_part, signed_in_page
+
+TEMPLATE = "chat/sent.html"
+ROWS = 25
+# Links of a row; the rest of its messages and facts are counted.
+LINKS = 6
+OUTCOMES = {
+    CANCELLED: "stopped before its end",
+    "crashed": "broke off",
+    "model_unavailable": "no usable answer: the model was down, slow or busy",
+    "model_refused": "refused by the provider",
+    "bad_model_output": "the answer was not usable",
+    "embedder_unavailable": "no usable answer: the model was down, slow or busy",
+    "embedder_misconfigured": "refused by the provider",
+}
+WORDS = {
+    "chat": "Loci’s instructions for a chat",
+    "filing": "Loci’s instructions for filing",
+    "filing-and-facts": "Loci’s instructions for filing and facts",
+    "facts": "Loci’s instructions for facts",
+    "judging": "Loci’s instructions for comparing facts",
+    "summary": "Loci’s instructions for summaries",
+    "rerank": "Loci’s instructions for ordering",
+    "consolidation": "instructions of a dream: tidying up",
+    "preferences": "instructions of a dream: preferences",
+    "program": "a program’s own messages",
+    "caller": "a program’s own instructions",
+    "test": "a test of the connection, without a word of yours",
+}
+Keys = Mapping[str, set[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    address: str
+    label: str
+
+
+@dataclass(slots=True)
+class Parts:
+    """What one call was made of, as far as it is still here.
+
+    Attributes:
+        messages: Links to the first messages; `more` counts the rest.
+        gone: Messages and facts that were deleted since, or are in the trash.
+    """
+
+    instructions: list[str] = field(default_factory=list)
+    places: list[Link] = field(default_factory=list)
+    messages: list[Link] = field(default_factory=list)
+    facts: list[Link] = field(default_factory=list)
+    more_messages: int = 0
+    more_facts: int = 0
+    gone: int = 0
+
+    @property
+    def summary(self) -> str:
+        counts = [
+            (len(self.messages) + self.more_messages, "message"),
+            (len(self.facts) + self.more_facts, "fact"),
+        ]
+        said = [counted(number, noun) for number, noun in counts if number]
+        named = [link.label for link in self.places]
+        return ", ".join([*self.instructions, *named, *said]) or "what is no longer here"
+
+    @property
+    def has_links(self) -> bool:
+        return bool(self.places or self.messages or self.facts or self.gone)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.instructions or self.places or self.messages or self.facts or self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    call: Usage
+    parts: Parts
+
+    @property
+    def failure(self) -> str:
+        if self.call.outcome == OK:
+            return ""
+        return OUTCOMES.get(self.call.outcome, "it failed")
+
+    @property
+    def tokens(self) -> int:
+        return self.call.tokens_in + self.call.tokens_out
+
+
+@signed_in_page
+def sent(request: PageRequest) -> HttpResponse:
+    calls = Usage.objects.filter(owner=request.user, requests__gt=0).order_by("-pk")
+    before = request.GET.get("before", "")
+    if before.isdecimal() and len(before) < 19:
+        calls = calls.filter(pk__lt=int(before))
+    page = list(calls[: ROWS + 1])
+    rows = rows_of(page[:ROWS], request.user.pk)
+    context = {
+        "rows": rows,
+        "older": rows[-1].call.pk if len(page) > ROWS else None,
+        "is_first": not before,
+        "days": SENT_FOR.days,
+    }
+    return render_page_or_part(request, TEMPLATE, "rows", context)
+
+
+def rows_of(calls: Sequence[Usage], owner_id: int) -> list[Row]:
+    """In as many queries for many calls as for one: each kind of reference is looked up once."""
+    named = [_by_kind(call.references) for call in calls]
+    found = _Found(named, owner_id)
+    return [Row(call, found.parts(keys)) for call, keys in zip(calls, named, strict=True)]
+
+
+def _by_kind(references: Iterable[str]) -> dict[str, list[str]]:
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    for reference in references:
+        kind, _, key = reference.partition(":")
+        keys[kind].append(key)
+    return keys
+
+
+class _Found:
+    """What the references of some calls lead to, within the owner's palaces."""
+
+    def __init__(self, named: Sequence[Mapping[str, Sequence[str]]], owner_id: int) -> None:
+        self._owner_id = owner_id
+        wanted: defaultdict[str, set[str]] = defaultdict(set)
+        for keys in named:
+            for kind, each in keys.items():
+                wanted[kind].update(each)
+        self._drawers = self._drawers_of(wanted["drawer"])
+        self._facts = self._facts_of(wanted["fact"], wanted["memory"])
+        self._places = self._named(Conversation, wanted["conversation"], "title")
+        self._agents = self._named(Agent, wanted["agent"], "name")
+
+    def parts(self, keys: Mapping[str, Sequence[str]]) -> Parts:
+        drawers, lost_drawers = _split(keys.get("drawer", ()), self._drawers)
+        both = [*keys.get("fact", ()), *keys.get("memory", ())]
+        facts, lost_facts = _split(both, self._facts)
+        talks, lost_talks = _split(keys.get("conversation", ()), self._places)
+        agents, lost_agents = _split(keys.get("agent", ()), self._agents)
+        words = [WORDS.get(name, name) for name in keys.get(INSTRUCTIONS, ())]
+        return Parts(
+            instructions=words,
+            places=[*agents, *talks],
+            messages=drawers[:LINKS],
+            facts=facts[:LINKS],
+            more_messages=len(drawers[LINKS:]),
+            more_facts=len(facts[LINKS:]),
+            gone=lost_drawers + lost_facts + lost_talks + lost_agents,
+        )
+
+    def _drawers_of(self, wanted: Collection[str]) -> dict[str, Link]:
+        if not wanted:
+            return {}
+        by_key, by_uuid = _keys(wanted)
+        kept = Drawer.objects.kept().filter(
+            Q(pk__in=by_key) | Q(uuid__in=by_uuid), palace__owner=self._owner_id
+        )
+        columns = ("pk", "uuid", "number", "room__number", "room__wing__number", "palace__subject")
+        links: dict[str, Link] = {}
+        for drawer in kept.select_related("room__wing", "palace").only(*columns):
+            # A page shows the owner's own palace only.
+            address = "" if drawer.palace.subject else drawer.get_absolute_url()
+            links[str(drawer.pk)] = links[str(drawer.uuid)] = Link(address, str(drawer.pointer))
+        return links
+
+    def _facts_of(self, facts: Collection[str], memories: Collection[str]) -> dict[str, Link]:
+        if not facts and not memories:
+            return {}
+        by_key, by_memory = _keys({*facts, *memories})
+        rows = Fact.objects.filter(
+            Q(pk__in=by_key) | Q(memory__in=by_memory), palace__owner=self._owner_id
+        )
+        links: dict[str, Link] = {}
+        for fact in rows.select_related("palace").order_by("pk"):
+            address = "" if fact.palace.subject else fact.get_absolute_url()
+            links[str(fact.pk)] = links[str(fact.memory)] = Link(address, fact.text)
+        return links
+
+    def _named(
+        self, model: type[Conversation | Agent], wanted: Collection[str], name: str
+    ) -> dict[str, Link]:
+        if not wanted:
+            return {}
+        rows: QuerySet[Any] = model._default_manager.filter(
+            uuid__in=_keys(wanted)[1], palace__owner=self._owner_id
+        )
+        return {
+            str(row.uuid): Link(row.get_absolute_url(), getattr(row, name) or "Untitled")
+            for row in rows
+        }
+
+
+def _keys(wanted: Iterable[str]) -> tuple[list[int], list[UUID]]:
+    numbers = [int(key) for key in wanted if key.isdecimal()]
+    return numbers, [UUID(key) for key in wanted if not key.isdecimal()]
+
+
+def _split(keys: Iterable[str], found: Mapping[str, Link]) -> tuple[list[Link], int]:
+    """The distinct links, in order, and how many keys lead nowhere."""
+    keys = list(keys)
+    links = list(dict.fromkeys(found[key] for key in keys if key in found))
+    return links, sum(key not in found for key in keys)

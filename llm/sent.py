@@ -1,0 +1,88 @@
+"""What a call sends to another machine: where to, how much, and what it was made of.
+
+The record holds references, never texts: once something is deleted, its reference leads nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llm.providers import Endpoint
+
+if TYPE_CHECKING:  # It takes a tenth of a second to import.
+    import httpx2
+
+# References beyond this number are only counted.
+MOST_REFERENCES = 1000
+# A reference to what is not in the database: Loci's own instructions, by name.
+INSTRUCTIONS = "instructions"
+
+_references: ContextVar[tuple[str, ...]] = ContextVar("references", default=())
+
+
+@dataclass
+class Parcel:
+    """What one call sends.
+
+    Attributes:
+        host: With the port, where it is not the usual one.
+        characters: Of all messages or texts.
+        references: Such as `drawer:12` or `instructions:filing`.
+        requests: How often it was sent; 0 if no connection was made, or nothing left this process.
+    """
+
+    host: str = ""
+    characters: int = 0
+    references: tuple[str, ...] = ()
+    requests: int = 0
+
+    def trace(self, event: str, _info: Mapping[str, object]) -> None:
+        """Called by the HTTP library; the names of its events end alike for all protocols."""
+        if event.endswith("send_request_headers.started"):
+            self.requests += 1
+
+
+_parcel: ContextVar[Parcel | None] = ContextVar("parcel", default=None)
+
+
+def references(kind: str, keys: Iterable[object]) -> list[str]:
+    return [f"{kind}:{key}" for key in keys]
+
+
+@contextmanager
+def made_of(more: Iterable[str]) -> Iterator[None]:
+    """Calls within the block are made of these, and of what blocks around it name."""
+    before = _references.get()
+    _references.set(tuple(dict.fromkeys((*before, *more))))
+    try:
+        yield
+    finally:
+        _references.set(before)
+
+
+def parcel(endpoint: Endpoint, texts: Iterable[str]) -> Parcel:
+    """What a call to this model with these texts sends."""
+    characters = sum(map(len, texts))
+    return Parcel(endpoint.host[:255], characters, _references.get()[:MOST_REFERENCES])
+
+
+@contextmanager
+def counting(what: Parcel) -> Iterator[None]:
+    """Count the requests of this block as sent."""
+    before = _parcel.get()
+    _parcel.set(what)
+    try:
+        yield
+    finally:
+        _parcel.set(before)
+
+
+def follow(request: httpx2.Request) -> None:
+    """For an HTTP client's `request` hooks."""
+    current = _parcel.get()
+    if current is not None:
+        request.extensions["trace"] = current.trace
