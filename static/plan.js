@@ -1,6 +1,7 @@
 // The floor plan and other pictures: arrows walk from one to the next, a slider chooses the day.
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const PLACES = "[data-walk] a:has(rect)";
 const DAY = 24 * 60 * 60 * 1000;
 
 function middle(link) {
@@ -13,7 +14,7 @@ function nearest(from, [right, down]) {
   const [x, y] = middle(from);
   let best = null;
   let least = Infinity;
-  for (const room of document.querySelectorAll("[data-walk] a")) {
+  for (const room of document.querySelectorAll(PLACES)) {
     const [otherX, otherY] = middle(room);
     const ahead = (otherX - x) * right + (otherY - y) * down;
     if (room === from || ahead < 8) continue;
@@ -25,7 +26,7 @@ function nearest(from, [right, down]) {
 
 document.addEventListener("keydown", (event) => {
   const step = STEPS[event.key];
-  const room = event.target.closest?.("[data-walk] a");
+  const room = event.target.closest?.(PLACES);
   if (!step || !room || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   nearest(room, step)?.focus();
