@@ -40,7 +40,8 @@ def undo_address(response):
 
 
 def from_page(address):
-    return {**HTMX, "HX-Current-URL": f"http://testserver{address}"}
+    """As htmx asks from a page, whose address may have a query."""
+    return {**HTMX, "HX-Current-URL": f"http://testserver{address}?page=1"}
 
 
 def test_a_drawer_goes_and_the_page_that_follows_offers_undo(alices, drawer):

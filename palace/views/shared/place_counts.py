@@ -60,7 +60,8 @@ def _count(uuid: object, drawers: int) -> PlaceCount:
 
 
 def _page_name(request: PageRequest) -> str:
+    path, _, _ = (request.htmx.current_url_abs_path or "/").partition("?")
     try:
-        return resolve(request.htmx.current_url_abs_path or "/").url_name or ""
+        return resolve(path).url_name or ""
     except Resolver404:
         return ""
