@@ -34,7 +34,7 @@ def test_sign_up_choose_a_time_zone_and_a_password_sign_out_and_in(
 
     page.locator(".account-menu summary").click()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("navigation", name="Settings").get_by_role("link", name="Account").click()
+    page.get_by_role("navigation", name="General").get_by_role("link", name="Account").click()
     page.get_by_label("Time zone").select_option(label="Tokyo")
     page.get_by_role("button", name="Save the time zone").click()
     expect(page.get_by_role("status").first).to_have_text("The time zone is saved.")
