@@ -61,6 +61,7 @@ def go_to_settings(page):
 
 def choose_model(page, server):
     go_to_settings(page)
+    page.get_by_role("link", name="Model & privacy").click()
     page.get_by_label("Provider").select_option(label="Another address")
     page.get_by_label("Address").fill(server.base_url)
     page.get_by_label("Model", exact=True).fill("small")
@@ -96,7 +97,8 @@ def test_from_the_first_start_to_the_settings(
     page.get_by_role("button", name="Test").click()
     expect(page.get_by_role("status")).to_contain_text("small")
     page.get_by_role("button", name="Save").last.click()
-    expect(page.get_by_text("Replies come from")).to_be_visible()
+    page.get_by_role("button", name="Connect").click()
+    expect(page.get_by_role("status").first).to_have_text("Connected.")
     assert "a-key-of-alices" not in page.content()
 
     go_to_chat(page)
@@ -126,7 +128,8 @@ def test_from_the_first_start_to_the_settings(
     reply = ask(other_tab, "Which wire was it again?")
     expect(reply).to_contain_text("I cannot know.")
     expect(reply).to_contain_text("Memory is switched off in the settings.")
-    page.get_by_role("link", name="Costs").click()
+    page.get_by_role("link", name="Model & privacy").click()
+    page.get_by_role("link", name="Costs", exact=True).click()
     expect(page.get_by_role("row", name=re.compile("^Chat not known 3")).first).to_be_visible()
     loci_worker.finish()
     assert Drawer.objects.within(palace).filter(source="chat", text=QUESTION).exists()
@@ -147,7 +150,8 @@ def test_the_same_without_javascript(open_context, loci_worker, alice, palace, m
     expect(page.locator("#trial")).to_contain_text("small")
     page.get_by_label("API key").fill("a-key-of-alices")
     page.get_by_role("button", name="Save").last.click()
-    expect(page.get_by_text("Replies come from")).to_be_visible()
+    page.get_by_role("button", name="Connect").click()
+    expect(page.get_by_role("status").first).to_have_text("Connected.")
 
     go_to_chat(page)
     reply = ask(page, QUESTION)
