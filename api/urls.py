@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from api.openai import views
+
+_PROXY: list[URLPattern] = [
+    path("chat/completions", views.chat_completions, name="chat_completions"),
+    path("models", views.models, name="models"),
+    path("models/<path:name>", views.model, name="model"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("api.rest.urls")),
-    path("v1/", include("api.openai.urls")),
+    path("v1/", include((_PROXY, "proxy"))),
 ]

@@ -25,7 +25,7 @@ from bench.datasets.base import BadData, Case, Dataset
 from bench.logs import BadRun, Folder, sha256_of, write_json
 from bench.metrics import ingest_report, retrieval_report
 from bench.runs import (
-    FromAbove,
+    UnrestrictedCommand,
     alone_in,
     ask,
     code_of_recall,
@@ -66,7 +66,7 @@ class Wanted:
     more: dict[str, Any]
 
 
-class BenchmarkCommand(FromAbove):
+class BenchmarkCommand(UnrestrictedCommand):
     """Ingest conversations, ask questions, print one JSON line to standard output."""
 
     help = "Measure recall. Progress goes to standard error, one JSON line to standard output."

@@ -243,10 +243,20 @@ def play(scenario: Scenario) -> list[Found]:
 
     Call it once per scenario: a second run would only repeat the facts.
     """
-    owner, _ = get_user_model().objects.get_or_create(username="bench")
-    palace, _ = Palace.objects.get_or_create(owner=owner, subject=scenario.id)
+    palace = palace_named(scenario.id)
     for messages in scenario.calls():
         remember(palace, [_turn(at, message) for at, message in enumerate(messages)])
+    return found_in(palace)
+
+
+def palace_named(name: str) -> Palace:
+    owner, _ = get_user_model().objects.get_or_create(username="bench")
+    palace, _ = Palace.objects.get_or_create(owner=owner, subject=name)
+    return palace
+
+
+def found_in(palace: Palace) -> list[Found]:
+    """All facts of a palace, active and retired."""
     facts = Fact.objects.within(palace).select_related("subject").order_by("pk")
     return [_found(fact) for fact in facts]
 

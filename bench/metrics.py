@@ -82,34 +82,51 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def retrieval_report(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`questions`, `metrics` (overall and by type), `latency_ms`, and where there are any `notes`:
-    how often recall said that something was degraded.
+    """`questions`, `metrics` (overall, by type, by language where there are several), `latency_ms`,
+    and where there are any `refused`: the shares of questions without an answer, and of those with
+    one, that recall found nothing for, and `notes`: how often recall said that something was
+    degraded.
 
     A question without gold turns counts for sessions only, so `n` differs between metrics.
 
     Args:
-        lines: As `bench.runs.ask` makes them; not empty.
+        lines: As `bench.runs.ask` makes them; at least one has an answer.
     """
-    by_type: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    overall: dict[str, list[float]] = defaultdict(list)
-    for line in lines:
-        for name, value in scores(line):
-            by_type[line["type"]][name].append(value)
-            overall[name].append(value)
+    answerable = [line for line in lines if line["gold_sessions"]]
     latencies = [line["latency_ms"] for line in lines]
     notes = Counter(note for line in lines for note in line.get("notes", []))
     return {
         "questions": len(lines),
         "metrics": {
-            "overall": summary(overall),
-            "by_type": {kind: summary(found) for kind, found in sorted(by_type.items())},
+            "overall": _scored(answerable, "")[""],
+            "by_type": _scored(answerable, "type"),
+            **({"by_language": found} if (found := _scored(answerable, "language")) else {}),
         },
         "latency_ms": {
             "p50": round(percentile(latencies, 0.5), 1),
             "p95": round(percentile(latencies, 0.95), 1),
         },
+        **({"refused": _refused(lines)} if len(answerable) < len(lines) else {}),
         **({"notes": dict(notes)} if notes else {}),
     }
+
+
+def _scored(lines: Sequence[Mapping[str, Any]], field: str) -> dict[str, dict[str, Any]]:
+    """Every metric by the value of a field, of lines that have it; of all lines without a field."""
+    groups: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for line in lines:
+        if not field or field in line:
+            for name, value in scores(line):
+                groups[line[field] if field else ""][name].append(value)
+    return {value: summary(found) for value, found in sorted(groups.items())}
+
+
+def _refused(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for line in lines:
+        kind = "answerable" if line["gold_sessions"] else "unanswerable"
+        found[kind].append(float(not line["hits"]))
+    return summary(found)
 
 
 def scores(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -41,6 +41,19 @@ HOST = "localhost"
 SEARCH = "memory, searched"
 # The page that reads nothing but what all pages read: its list of keys says the same to everybody.
 EMPTY = "keyboard"
+PLAN = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A figure of the run, and the most that it may be."""
+
+    name: str
+    figure: float
+    most: float
+
+    def report(self) -> dict[str, float | bool]:
+        return {"figure": self.figure, "most": self.most, "met": self.figure <= self.most}
 
 
 @dataclass(slots=True)
@@ -85,12 +98,16 @@ class Browser:
         return response.status_code == 200 and response["Content-Type"].startswith("text/html")
 
     def measure(self, page: Page, address: str) -> None:
+        took, page.size = self.time(address)
+        page.times_ms.append(took)
+
+    def time(self, address: str) -> tuple[float, int]:
+        """Milliseconds until the response, and its bytes."""
         # As on the server, where each request opens a connection.
         connection.close()
         started = time.perf_counter()
         response = self._client.get(address)
-        page.times_ms.append((time.perf_counter() - started) * 1000)
-        page.size = len(response.content)
+        return (time.perf_counter() - started) * 1000, len(response.content)
 
     def count(self, page: Page) -> None:
         with CaptureQueriesContext(connection) as queries:
@@ -113,6 +130,22 @@ def pages_of(browser: Browser, palace: Palace) -> list[Page]:
     finally:
         logging.disable(logging.NOTSET)
     return pages
+
+
+def budgets_of(pages: Sequence[Page], *, first_search_ms: float) -> list[Budget]:
+    """What pages may cost at most, each beside what they do cost."""
+    named = {page.name: page.report(page_named(pages, EMPTY)) for page in pages}
+    slowest = max(named, key=lambda name: named[name]["times_empty"])
+    return [
+        Budget(f"slowest page ({slowest}), x empty", named[slowest]["times_empty"], 2.5),
+        Budget("first search of the process, ms", round(first_search_ms, 1), 1000),
+        Budget("own assets, compressed, bytes", compressed_assets(), 120_000),
+        Budget("plan of the palace, bytes", named[PLAN]["bytes"], 60_000),
+    ]
+
+
+def page_named(pages: Sequence[Page], name: str) -> Page:
+    return next(page for page in pages if page.name == name)
 
 
 def compressed_assets() -> int:

@@ -23,7 +23,7 @@ import llm.embedding
 import palace as palace_package
 from bench.datasets.base import Case, Question
 from bench.logs import BadRun, Log
-from isolation import reach
+from isolation import row_access
 from language.storable import storable_id
 from palace.models import Drawer, Palace
 from palace.pipeline import mine_many
@@ -232,6 +232,7 @@ def described(case: Case, question: Question) -> dict[str, Any]:
     return {
         "id": question.id,
         "case": case.id,
+        **({"language": case.language} if case.language else {}),
         "type": question.type,
         "question": question.text,
         "now": question.now.isoformat() if question.now else None,
@@ -288,16 +289,16 @@ def code_of_recall() -> str:
     return digest.hexdigest()
 
 
-class FromAbove(BaseCommand):
+class UnrestrictedCommand(BaseCommand):
     """What is measured, recall and mining, opens its palace by itself, as everywhere."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
         # Threads and processes that ask begin with nothing of their own.
-        before = reach.current()
-        reach.look_from_above()
+        before = row_access.current()
+        row_access.allow_all_by_default()
         try:
-            with reach.maintenance():
+            with row_access.maintenance():
                 return super().execute(*args, **options)
         finally:
-            if before == reach.NOBODY:
-                reach.look_from_nowhere()
+            if before == row_access.NO_ACCESS:
+                row_access.deny_all_by_default()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import django
 from django.db import connection
 
-from isolation import reach
+from isolation import row_access
 
 
 def start(database: str, options: str) -> None:
@@ -14,6 +14,6 @@ def start(database: str, options: str) -> None:
         options: Of the database connection: they name the schema.
     """
     django.setup()
-    reach.look_from_above()
+    row_access.allow_all_by_default()
     connection.settings_dict["NAME"] = database
     connection.settings_dict["OPTIONS"]["options"] = options

@@ -163,6 +163,7 @@ def fill(palace: Palace, space: EmbeddingSpace, generator: MessageGenerator, dra
             said |= terms
         # As many batches leave them once they are merged, without the room that merging leaves.
         postings.append(palace, said)
+        _count_drawers(palace)
 
 
 def tidy() -> None:
@@ -228,6 +229,19 @@ def _drawers(messages: Messages, closets: Sequence[Closet], terms: dict[int, Cou
                 head = (key, *_place(closet, place), text, _said_at(closet, place), "{}")
                 preference = preference_strength(text, ROLES[place % 2])
                 copy.write_row((*head, preference, counts.total(), now, now))
+
+
+def _count_drawers(palace: Palace) -> None:
+    """What triggers count otherwise, where they are not off."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE palace_room SET stored_count = found.number, stored_bytes = found.bytes,"
+            " kept_count = found.number, kept_bytes = found.bytes"
+            " FROM (SELECT room_id, count(*) AS number, sum(octet_length(text)) AS bytes"
+            " FROM palace_drawer WHERE palace_id = %s GROUP BY room_id) found"
+            " WHERE palace_room.palace_id = %s AND palace_room.id = found.room_id",
+            [palace.pk, palace.pk],
+        )
 
 
 def _place(closet: Closet, place: int) -> Iterator[object]:

@@ -11,8 +11,9 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from chat.mining_queue import SOURCE, is_automatic, keep_message, mark_due
+from chat.mining_queue import SOURCE, adopt_title, is_automatic, keep_message, mark_due
 from chat.models import Message
+from language.english.second_person import to_third_person
 from llm.deadline import within
 from palace import tasks
 from palace.curation.deletion import delete_fact, restore_fact
@@ -144,6 +145,7 @@ def remember_message(message: Message) -> None:
     with within(REMEMBER_S):
         mine_room(room)
         learn_room(room)
+    adopt_title(message.conversation, room)
     if Drawer.objects.within(palace).filter(room=room, mined_at=None).exists():
         tasks.enqueue_mining([room.pk])
 
@@ -184,7 +186,7 @@ def edit_fact(palace: Palace, fact: Fact, text: str) -> None:
         NoSuchFact: it is not active any more.
         FactConflict: another active fact states the only possible value.
     """
-    rewrite(palace, fact.memory, text, _scope(fact))
+    rewrite(palace, fact.memory, to_third_person(text, like=fact.text), _scope(fact))
 
 
 def undo_fact(palace: Palace, fact: Fact) -> None:

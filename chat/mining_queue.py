@@ -23,9 +23,8 @@ from kombu.exceptions import OperationalError
 from chat.models import Agent, Conversation, Message, title_of
 from language.transcripts import Role, Transcript, Turn
 from llm.deadline import within
-from palace.mining.batches import WINDOW
-from palace.models import Drawer, Room
-from palace.pipeline import mine_room
+from palace.models import Drawer, Room, Wing
+from palace.pipeline import WINDOW, mine_room
 from palace.storage import file_transcript, palace_quota
 from palace.tasks import enqueue_post_mining
 from settings_app.models import settings_of
@@ -102,7 +101,23 @@ def remember(conversation: Conversation) -> int:
     kept = keep_waiting(conversation)
     if kept.room:
         mine_room(kept.room)
+        adopt_title(conversation, kept.room)
     return kept.messages
+
+
+def adopt_title(conversation: Conversation, room: Room) -> None:
+    """Title the conversation as its mined room, unless it was renamed.
+
+    Until then its title is the beginning of its first message.
+    """
+    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
+    first = said.filter(role="user").order_by("position", "pk").values_list("text", flat=True)[:1]
+    rooms = Room.objects.within(conversation.palace).exclude(wing__number=Wing.UNSORTED)
+    title = rooms.filter(pk=room.pk).values_list("title", flat=True).first()
+    if title is not None:
+        # The condition is checked in the database: a renaming beside this is kept.
+        unnamed = Conversation.objects.filter(palace=conversation.palace_id, pk=conversation.pk)
+        unnamed.filter(title__in=[title_of(text) for text in first]).update(title=title)
 
 
 def remember_others(conversation: Conversation, *, seen_from: int) -> None:

@@ -16,6 +16,7 @@ from django.utils.formats import date_format
 from chat.models import Agent, Message
 from language.english.facts.reading import read_facts
 from language.english.questions import read_intent
+from language.english.second_person import to_second_person
 from language.facts import UNRESOLVED
 from language.transcripts import Turn
 from llm.chat import Message as Prompt
@@ -142,7 +143,8 @@ def reply_without_model(text: str, hits: Sequence[Hit] | None, *, keeps: bool) -
 def _facts_in(text: str) -> list[str]:
     """The facts that mining reads from the message by its rules, each once."""
     found = read_facts([Turn("", "user", text, timezone.now())])
-    return list(dict.fromkeys(each.text for each in found if each.predicate != UNRESOLVED))
+    texts = [to_second_person(each.text) for each in found if each.predicate != UNRESOLVED]
+    return list(dict.fromkeys(texts))
 
 
 def _asks(text: str) -> bool:

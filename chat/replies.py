@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from chat import live, reply_writer
+from chat import live_reply, reply_writer
 from chat.attachments import TextFile
 from chat.mining_queue import SOURCE, is_automatic, mark_due
 from chat.models import Agent, Conversation, Message, MessageQuerySet, title_of
@@ -160,7 +160,7 @@ def say(
         redis.RedisError: nobody could see the reply being written; nothing is stored.
     """
     _check(text)
-    writer = live.writer().sign_on()
+    writer = live_reply.writer().sign_on()
     messages = _locked(conversation)
     used = Message.objects.filter(palace=conversation.palace_id, uuid=key).first()
     if used:
@@ -197,7 +197,7 @@ def edit(message: Message, text: str, *, key: uuid.UUID) -> Message:
     """
     _check(text)
     conversation = message.conversation
-    writer = live.writer().sign_on()
+    writer = live_reply.writer().sign_on()
     # Filing locks the palace first, and so do we: nothing of this is filed after the trash.
     conversation.palace.lock()
     messages = _locked(conversation)
@@ -239,7 +239,7 @@ def retry(conversation: Conversation, seen: uuid.UUID) -> Message:
         NothingToRetry: it is not the last one; more has been said since.
         StillWriting, TooManyReplies, Conversation.DoesNotExist, redis.RedisError: as `say()`.
     """
-    writer = live.writer().sign_on()
+    writer = live_reply.writer().sign_on()
     messages = _locked(conversation)
     last = messages.current().order_by("-position").first()
     wanted = messages.filter(uuid=seen, role="assistant").first()
@@ -293,7 +293,7 @@ def _check_room(conversation: Conversation, texts: Sequence[str]) -> None:
 def _refuse_too_many(palace_id: int) -> None:
     being_written = Message.objects.filter(palace=palace_id, status=Message.Status.WRITING)
     writers = list(being_written.values_list("writer", flat=True))
-    if len(writers) >= MOST_AT_ONCE and sum(map(live.is_alive, writers)) >= MOST_AT_ONCE:
+    if len(writers) >= MOST_AT_ONCE and sum(map(live_reply.is_alive, writers)) >= MOST_AT_ONCE:
         raise TooManyReplies(MOST_AT_ONCE)
 
 

@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.signals import pre_delete
 from django.utils import timezone
 
-from chat import live, mining_queue
+from chat import live_reply, mining_queue
 from chat.models import Conversation, Message
 from palace.models import Palace
 
@@ -39,7 +39,7 @@ def stop(reply: Message) -> bool:
     Raises:
         redis.RedisError: Redis is away, so nobody can be asked to stop.
     """
-    live.ask_to_stop(reply.uuid)
+    live_reply.ask_to_stop(reply.uuid)
     text = _text_so_far(reply)
     values = {"status": Message.Status.STOPPED, "text": text, "writer": None}
     return _end(reply, Q(status=Message.Status.WRITING), values)
@@ -51,7 +51,7 @@ def end_if_abandoned(reply: Message) -> bool:
     Raises:
         redis.RedisError: Redis is away, so nobody can tell.
     """
-    return not live.is_alive(reply.writer) and end_as_abandoned(reply)
+    return not live_reply.is_alive(reply.writer) and end_as_abandoned(reply)
 
 
 def end_as_abandoned(reply: Message) -> bool:
@@ -64,7 +64,7 @@ def end_as_abandoned(reply: Message) -> bool:
 def _text_so_far(reply: Message) -> str:
     """The longer of what Redis has, which may have been emptied, and what was stored."""
     stored = Message.objects.filter(palace=reply.palace_id, pk=reply.pk)
-    texts = [live.text_so_far(reply.uuid), *stored.values_list("text", flat=True)]
+    texts = [live_reply.text_so_far(reply.uuid), *stored.values_list("text", flat=True)]
     return max(texts, key=len)
 
 
@@ -91,23 +91,23 @@ def writing_in(conversation: Conversation) -> Message | None:
 def cancel(reply: Message) -> None:
     """Tell its writer that its words are not wanted any more."""
     try:
-        live.ask_to_stop(reply.uuid)
+        live_reply.ask_to_stop(reply.uuid)
     except redis.RedisError as error:
         logger.warning("Nobody can be asked to stop: Redis does not answer (%s).", error)
 
 
 def tell(reply: Message, kind: str) -> None:
-    """`live.publish()`, which nobody has to hear: nothing is lost with Redis."""
+    """`live_reply.publish()`, which nobody has to hear: nothing is lost with Redis."""
     try:
-        live.publish(reply.uuid, kind)
+        live_reply.publish(reply.uuid, kind)
     except redis.RedisError as error:
         logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
 
 
 def forget(reply: UUID) -> None:
-    """`live.forget()`; where Redis is away it goes by itself within minutes."""
+    """`live_reply.forget()`; where Redis is away it goes by itself within minutes."""
     try:
-        live.forget(reply)
+        live_reply.forget(reply)
     except redis.RedisError as error:
         logger.warning("A deleted reply is kept for minutes: Redis does not answer (%s).", error)
 
@@ -125,7 +125,7 @@ def _end(reply: Message, ours: Q, values: dict[str, Any]) -> bool:
     except Conversation.DoesNotExist:
         forget(reply.uuid)
         return False
-    tell(reply, live.OVER)
+    tell(reply, live_reply.OVER)
     return True
 
 
@@ -135,7 +135,7 @@ def forget_with_palaces() -> None:
 
 
 def _palace_goes(instance: Palace, **_: Any) -> None:
-    lately = Q(said_at__gte=timezone.now() - timedelta(seconds=live.KEPT_S))
+    lately = Q(said_at__gte=timezone.now() - timedelta(seconds=live_reply.KEPT_S))
     writing = Q(status=Message.Status.WRITING)
     replies = Message.objects.filter(lately | writing, palace=instance, role="assistant")
     transaction.on_commit(partial(_forget, list(replies.order_by())))

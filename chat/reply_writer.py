@@ -19,21 +19,20 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from chat import live
+from chat import live_reply
 from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
 from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, window
 from chat.reply_ending import finish, tell
-from isolation import reach
-from isolation.reach import Reach
+from isolation import row_access
+from isolation.row_access import Access
 from llm import chat, sent
 from llm.chat import Message as Prompt
 from llm.errors import LLMError, ModelRefused
 from llm.models import Usage
 from llm.providers import Endpoint
 from palace.errors import WorkingMemoryAway
-from palace.models import Drawer
-from palace.models.opening import reach_of
+from palace.models import Drawer, access_to
 from palace.recall import ConversationState, Hit, RecallRequest, Recollection, recall
 from palace.working import Namespace, inventory
 from settings_app.models import MemorySettings, ModelUse, settings_of
@@ -43,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 # Of the memory block, so that five long drawers do not crowd out the conversation.
 CONTEXT_TOKENS = 3000
+# The most that the list of working memory's entries takes of a request.
+INVENTORY_TOKENS = 1000
 # Characters. Models end long before; a server that sends without end must be ended by us.
 LONGEST_REPLY = 1_000_000
 # Before the end of a reply is stored again, where the database was away.
@@ -85,17 +86,17 @@ class Draft:
 
 def begin(reply: Message) -> None:
     """Write the reply in a thread of its own."""
-    at = reach_of(reply.conversation.palace)
+    at = access_to(reply.conversation.palace)
     threading.Thread(target=_run, args=[reply, at], daemon=True, name=f"reply {reply.pk}").start()
 
 
-def _run(reply: Message, at: Reach) -> None:
+def _run(reply: Message, at: Access) -> None:
     """
     Args:
-        at: What is within reach: a thread begins with nothing.
+        at: The rows the thread may access; it begins with none.
     """
     draft = Draft([])
-    with reach.within(at):
+    with row_access.use(at):
         try:
             _write(reply, draft)
         except Exception:
@@ -212,14 +213,15 @@ def _show_recalled(reply: Message, found: Recollection, draft: Draft) -> None:
     if reply.off_record:
         return
     Message.objects.filter(palace=reply.palace_id, pk=reply.pk).update(recollection=found.uuid)
-    tell(reply, live.RECALLED)
+    tell(reply, live_reply.RECALLED)
 
 
 def _inventory(reply: Message, draft: Draft) -> str:
     """The entries of working memory that the conversation can read, without their values."""
     conversation = reply.conversation
     try:
-        return inventory(conversation.palace, Namespace("session", str(conversation.uuid)))
+        own = Namespace("session", str(conversation.uuid))
+        return inventory(conversation.palace, own, max_tokens=INVENTORY_TOKENS)
     except WorkingMemoryAway as error:
         logger.warning("A reply is written without the working memory: %s", error)
         draft.notes.append(INVENTORY_AWAY)
@@ -329,7 +331,7 @@ def _tell_text(reply: Message, draft: Draft) -> bool:
     if time.monotonic() < draft.silent_until:
         return True
     try:
-        going_on = live.publish_text(reply.uuid, draft.text, draft.sent)
+        going_on = live_reply.publish_text(reply.uuid, draft.text, draft.sent)
     except redis.RedisError as error:
         logger.warning("A reply is written unseen: Redis does not answer (%s).", error)
         draft.sent, draft.silent_until = 0, time.monotonic() + SILENCE_S

@@ -17,12 +17,12 @@ from django.utils import timezone
 from chat import mining_queue
 from chat.models import Conversation, Message
 from chat.reply_ending import end_if_abandoned
-from isolation import reach
-from palace import retry_backoff
-from palace.mining.batches import is_at_rest
+from isolation import row_access
 from palace.models import Room
+from palace.pipeline import is_at_rest
 from palace.storage.indexing import postings
 from palace.tasks import compact_postings, enqueue_post_mining, in_palace_of, mine_room
+from palace.working import retry_backoff
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def mine_proxied(room_id: int, last: int) -> None:
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
-@reach.sweep("what waits")
+@row_access.sweep("what waits")
 def take_up_conversations() -> None:
     """Queue what is due and was not mined, and end replies that nobody writes any more."""
     since = timezone.now() - timedelta(seconds=settings.TAKE_UP_AFTER_S)

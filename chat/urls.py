@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from chat.views import agents, conversations, message_care, messages, model_uses, sent
+from chat.views import agents, conversations, ledger, message_care, messages, model_uses, sent
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/model/uses/", model_uses.model_uses, name="model_uses"),
@@ -33,7 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         conversations.remember_conversation,
         name="remember_conversation",
     ),
-    path("chat/<uuid:uuid>/ledger/", conversations.conversation_ledger, name="conversation_ledger"),
+    path("chat/<uuid:uuid>/ledger/", ledger.conversation_ledger, name="conversation_ledger"),
     path("chat/<uuid:uuid>/rename/", conversations.rename_conversation, name="rename_conversation"),
     path("chat/<uuid:uuid>/delete/", conversations.delete_conversation, name="delete_conversation"),
 ]

@@ -6,15 +6,15 @@ import os
 
 from django.core.asgi import get_asgi_application
 
-from config import role
+from config import environment
 
-role.serves_web = True
+environment.serves_web = True
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 _django = get_asgi_application()
 
 # Models can be imported only after the setup.
 from api.mcp.http import with_mcp  # noqa: E402
-from config.bodies import limited  # noqa: E402
-from settings_app.reach import from_nothing  # noqa: E402
+from config.body_limits import limited  # noqa: E402
+from config.middleware import from_nothing  # noqa: E402
 
 application = from_nothing(limited(with_mcp(_django)))

@@ -1,4 +1,8 @@
-"""The audit of some palaces: every check of every room, each palace on a snapshot of its own."""
+"""The audit of some palaces: every check of every room, each palace on a snapshot of its own.
+
+The chat's checks are here: each of its messages that the palace was given is one drawer there, to
+the byte.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,24 @@ from uuid import UUID
 
 from django.db import connection
 
-from chat.audit import CHECKS as CHAT_CHECKS
 from chat.models import Message
-from isolation import reach
+from isolation import row_access
 from isolation.policies import unprotected
-from palace.audit.finding import Finding, finding
-from palace.audit.orphans import files_have_their_imports
-from palace.audit.references import Named, read_ledgers
-from palace.audit.run import audit_palace, snapshot
+from palace.audit import audit_palace, snapshot
+from palace.audit.finding import SHOWN, Finding, finding, rows_breaking
+from palace.audit.references import Named, files_have_their_imports, purged, read_ledgers
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
 
 REDIS_AWAY = "Redis does not answer, so the ledgers were not checked."
+_KEPT = """
+SELECT m.uuid::text FROM chat_message m
+JOIN chat_conversation c ON c.palace_id = m.palace_id AND c.id = m.conversation_id
+WHERE m.palace_id = %s AND m.mined_at IS NOT NULL AND NOT EXISTS (
+  SELECT FROM palace_drawer d WHERE d.palace_id = m.palace_id AND d.source = 'chat'
+  AND d.conversation = c.uuid::text AND d.external_id = m.uuid::text)
+ORDER BY m.id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ class Audited:
         }
 
 
-@reach.sweep("integrity")
+@row_access.sweep("integrity")
 def audit(palaces: Iterable[Palace], *, everything: bool) -> Audited:
     """Check palaces one after the other.
 
@@ -124,3 +134,32 @@ def _counts(palace: Palace) -> dict[str, int]:
         "facts": Fact.objects.within(palace).count(),
         "chat messages": Message.objects.within(palace).count(),
     }
+
+
+def messages_are_kept(palace: Palace) -> Finding:
+    """What was purged stays in the chat: as many may be without a drawer, and no more."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KEPT, [palace.pk])
+        missing = [uuid for (uuid,) in cursor.fetchall()]
+    lost = max(0, len(missing) - purged(palace))
+    return Finding(
+        "message-kept",
+        "A message that the chat gave to the palace is a drawer there, unless it was purged.",
+        lost,
+        tuple(missing[:SHOWN]) if lost else (),
+    )
+
+
+CHAT_CHECKS = (
+    messages_are_kept,
+    rows_breaking(
+        "message-verbatim",
+        "A drawer of the chat says to the byte what its message says.",
+        "SELECT m.uuid FROM chat_message m"
+        " JOIN chat_conversation c ON c.palace_id = m.palace_id AND c.id = m.conversation_id"
+        " JOIN palace_drawer d ON d.palace_id = m.palace_id AND d.source = 'chat'"
+        " AND d.conversation = c.uuid::text AND d.external_id = m.uuid::text"
+        " WHERE m.palace_id = %(palace)s AND (convert_to(m.text, 'UTF8')"
+        " <> convert_to(d.text, 'UTF8') OR m.said_at <> d.said_at)",
+    ),
+)

@@ -9,7 +9,7 @@ from typing import Any
 
 from celery import Celery, Task
 
-from isolation import reach
+from isolation import row_access
 
 # Tasks that run so often that their log lines would hide the others.
 OFTEN = ("palace.tasks.deliver_webhooks",)
@@ -21,12 +21,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 
 class UnknownTask(Task[Any, Any]):
-    """A task begins with nothing within reach, and opens what it is about."""
+    """A task begins without access to any row, and opens what it is about."""
 
     abstract = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with reach.nobody():
+        with row_access.deny_all():
             return super().__call__(*args, **kwargs)
 
 

@@ -1,18 +1,26 @@
-"""Middleware: API URLs with and without a trailing slash, and static files under ASGI."""
+"""Middleware: rows that a request may see, API URLs with or without a slash, static files."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.urls import is_valid_path
+from django.utils.decorators import sync_and_async_middleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
+from isolation import row_access
+from isolation.row_access import NO_ACCESS, PERSON, Access
+
 # Only programs use paths below these, except for the pages among them.
 _PREFIXES = ("/v1/", "/api/")
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def is_programs(request: HttpRequest) -> bool:
@@ -50,3 +58,45 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # WhiteNoise bri
         with found.file or contextlib.nullcontext(io.BytesIO()) as file:
             content = file.read()
         return HttpResponse(content, status=int(found.status), headers=dict(found.headers))
+
+
+def from_nothing(application: Application) -> Application:
+    """An ASGI application whose requests begin without access to any row.
+
+    The server runs one that was sent before the last one was answered in that one's context.
+    """
+
+    # The server calls what can be called without arguments, as one that makes applications.
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        with row_access.deny_all():
+            await application(scope, receive, send)
+
+    return answer
+
+
+@sync_and_async_middleware
+def access_of_signed_in_user(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+    """Pages show the own palace only; an API key opens what it may by itself."""
+    if iscoroutinefunction(get_response):
+
+        async def answer(request: HttpRequest) -> Any:
+            # The context is this request's alone: a body that is still sent goes on within it.
+            await sync_to_async(_enter)(request)
+            return await get_response(request)
+
+        return answer
+
+    def answer_at_once(request: HttpRequest) -> Any:
+        with row_access.use(access_to(request)):
+            return get_response(request)
+
+    return answer_at_once
+
+
+def _enter(request: HttpRequest) -> None:
+    row_access.enter(access_to(request))
+
+
+def access_to(request: HttpRequest) -> Access:
+    owner_id = request.user.pk
+    return Access(PERSON, owner=owner_id, subject="") if owner_id else NO_ACCESS

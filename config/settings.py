@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from config import embedded, role
+from config import embedded, environment
 from config.database.base import pool_options
+from config.environment import (
+    database_of,
+    env_bool,
+    env_list,
+    env_log_level,
+    env_number,
+    env_rate,
+    env_seconds,
+    env_text,
+    env_whole,
+    redis_address,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-def env_text(name: str, default: str = "") -> str:
-    return os.environ.get(name, default).strip()
-
-
-def env_list(name: str) -> list[str]:
-    return [part.strip() for part in env_text(name).split(",") if part.strip()]
-
-
-def env_bool(name: str, *, default: bool) -> bool:
-    value = env_text(name).lower()
-    if value not in {"", "0", "1", "false", "true", "no", "yes"}:
-        raise ImproperlyConfigured(f"{name} is {value!r}; it must be true or false.")
-    return value in {"1", "true", "yes"} if value else default
-
-
-def env_number(name: str, default: float) -> float:
-    value = env_text(name)
-    try:
-        return float(value) if value else default
-    except ValueError:
-        raise ImproperlyConfigured(f"{name} is {value!r}; it must be a number.") from None
 
 
 _CHANGES = (BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -91,7 +78,7 @@ MIDDLEWARE = [
     "config.middleware.Addresses",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "settings_app.reach.reach_of_the_signed_in",
+    "config.middleware.access_of_signed_in_user",
     "settings_app.time_zone.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -116,12 +103,8 @@ TEMPLATES = [
     },
 ]
 
-DATABASE: dict[str, Any] = dict(
-    # No connection outlives its request: each request runs in a thread of its own, so it could
-    # not be used again, and would only fill the server up.
-    dj_database_url.parse(env_text("DATABASE_URL") or EMBEDDED.database_url, conn_max_age=0)
-)
-# It keeps each session's role and settings as wide as what is running may reach, and no wider.
+DATABASE = database_of(env_text("DATABASE_URL") or EMBEDDED.database_url)
+# It sets each session's role and settings to the rows that what is running may access.
 DATABASE["ENGINE"] = "config.database"
 DATABASE["OPTIONS"] = {
     **DATABASE.get("OPTIONS", {}),
@@ -134,74 +117,65 @@ DATABASE["OPTIONS"] = {
 DB_START_WAIT_S = env_number("LOCI_DB_START_WAIT_S", 30)
 # The web's pool size, shared by all requests: one connection per concurrent request would be more
 # than a server allows. Workers fork, which a pool does not survive; they use one per process.
-DB_POOL = int(env_number("LOCI_DB_POOL", 30))
-DB_POOL_WAIT_S = env_number("LOCI_DB_POOL_WAIT_S", 20)
-if DB_POOL < 0 or DB_POOL_WAIT_S <= 0:
-    raise ImproperlyConfigured("LOCI_DB_POOL must be 0 or more, LOCI_DB_POOL_WAIT_S above 0.")
-if DB_POOL and role.serves_web:
+DB_POOL = env_whole("LOCI_DB_POOL", 30)
+DB_POOL_WAIT_S = env_seconds("LOCI_DB_POOL_WAIT_S", 20)
+if DB_POOL and environment.serves_web:
     DATABASE["OPTIONS"]["pool"] = pool_options(DB_POOL, DB_POOL_WAIT_S)
 DATABASES = {"default": DATABASE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # An uploaded file goes to disk, however small: it is read from a path.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
-MAX_UPLOAD_MB = env_number("LOCI_MAX_UPLOAD_MB", 2000)
-if not 1 <= MAX_UPLOAD_MB < 2**31:
-    raise ImproperlyConfigured(
-        f"LOCI_MAX_UPLOAD_MB is {MAX_UPLOAD_MB:g}; it must be a number of megabytes, at least 1."
-    )
+MAX_UPLOAD_MB = env_number("LOCI_MAX_UPLOAD_MB", 2000, least=1)
 # Seconds that an upload's request waits for the file to be read.
-READ_UPLOAD_S = env_number("LOCI_READ_UPLOAD_S", 300)
-if not 0 < READ_UPLOAD_S < 2**31:
-    raise ImproperlyConfigured("LOCI_READ_UPLOAD_S must be a number of seconds above 0.")
+READ_UPLOAD_S = env_seconds("LOCI_READ_UPLOAD_S", 300)
 
 # The most messages, and megabytes of their text, in one palace; 0 for no limit.
-QUOTA_MESSAGES = int(env_number("LOCI_QUOTA_MESSAGES", 0))
+QUOTA_MESSAGES = env_whole("LOCI_QUOTA_MESSAGES", 0)
 QUOTA_MB = env_number("LOCI_QUOTA_MB", 0)
-if QUOTA_MESSAGES < 0 or not 0 <= QUOTA_MB < 2**31:
-    raise ImproperlyConfigured("LOCI_QUOTA_MESSAGES and LOCI_QUOTA_MB must be 0 or more.")
 
-REDIS_URL = env_text("REDIS_URL") or EMBEDDED.redis_url
+REDIS_URL = redis_address(env_text("REDIS_URL") or EMBEDDED.redis_url)
+# Seconds for one command, after which a Redis that hangs counts as away.
+REDIS_TIMEOUT_S = 3
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
-        "OPTIONS": {"serializer": "config.cache_serializer.JsonSerializer"},
+        "OPTIONS": {
+            "serializer": "config.cache_serializer.JsonSerializer",
+            "socket_timeout": REDIS_TIMEOUT_S,
+        },
         # Increment it when the serialization changes, so that old values are ignored.
         "VERSION": 2,
     }
 }
 
 # Lifetimes of a conversation's fields, and of an entry, after their last use.
-WORKING_MEMORY_TTL_S = env_number("LOCI_WORKING_MEMORY_TTL_S", 24 * 3600)
-WORKING_ENTRY_TTL_S = env_number("LOCI_WORKING_ENTRY_TTL_S", 300)
+WORKING_MEMORY_TTL_S = env_seconds("LOCI_WORKING_MEMORY_TTL_S", 24 * 3600, most=30 * 24 * 3600)
+WORKING_ENTRY_TTL_S = env_seconds("LOCI_WORKING_ENTRY_TTL_S", 300, most=30 * 24 * 3600)
 # The most entries in a namespace.
-WORKING_ENTRIES = int(env_number("LOCI_WORKING_ENTRIES", 50))
-_MONTH_S = 30 * 24 * 3600
-if not (0 < WORKING_MEMORY_TTL_S <= _MONTH_S and 0 < WORKING_ENTRY_TTL_S <= _MONTH_S):
-    raise ImproperlyConfigured(
-        "LOCI_WORKING_MEMORY_TTL_S and LOCI_WORKING_ENTRY_TTL_S must be above 0, and up to "
-        f"{_MONTH_S} seconds (30 days)."
-    )
-if WORKING_ENTRIES < 1:
-    raise ImproperlyConfigured("LOCI_WORKING_ENTRIES must be at least 1.")
+WORKING_ENTRIES = env_whole("LOCI_WORKING_ENTRIES", 50, least=1)
 
 # Encrypts backups; empty leaves them as they are.
 BACKUP_PASSPHRASE = env_text("LOCI_BACKUP_PASSPHRASE")
 # How often the worker writes one, into which folder, and how many stay there.
 BACKUP_EVERY_H = env_number("LOCI_BACKUP_EVERY_H", 0)
 BACKUP_FOLDER = Path(env_text("LOCI_BACKUP_FOLDER") or LOCI_HOME / "backups").expanduser()
-BACKUP_KEEP = int(env_number("LOCI_BACKUP_KEEP", 7))
+BACKUP_KEEP = env_whole("LOCI_BACKUP_KEEP", 7, least=1)
 _YEAR_H = 366 * 24
 if not 0 <= BACKUP_EVERY_H <= _YEAR_H or 0 < BACKUP_EVERY_H < 1:
     raise ImproperlyConfigured(
         f"LOCI_BACKUP_EVERY_H is {BACKUP_EVERY_H:g}; it must be 0 for never, or 1 to {_YEAR_H} "
         "hours."
     )
-if BACKUP_KEEP < 1:
-    raise ImproperlyConfigured(f"LOCI_BACKUP_KEEP is {BACKUP_KEEP}; it must be at least 1.")
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+if environment.serves_web:
+    # A request that stored something answers; a worker may wait for its queue.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "socket_timeout": REDIS_TIMEOUT_S,
+        "socket_connect_timeout": REDIS_TIMEOUT_S,
+    }
 CELERY_TASK_IGNORE_RESULT = True
 # A task is repeated if its worker dies: each one is safe to run twice.
 CELERY_TASK_ACKS_LATE = True
@@ -215,9 +189,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(LOCI_HOME / "celerybeat-schedule")
 # Seconds after which another worker takes over the tasks of a killed one.
 TAKE_UP_AFTER_S = env_number("LOCI_TAKE_UP_AFTER_S", 60)
 # The number of latest messages that a model gets verbatim.
-CHAT_TURNS = int(env_number("LOCI_CHAT_TURNS", 20))
-if CHAT_TURNS < 1:
-    raise ImproperlyConfigured(f"LOCI_CHAT_TURNS is {CHAT_TURNS}; it must be at least 1.")
+CHAT_TURNS = env_whole("LOCI_CHAT_TURNS", 20, least=1)
 # Idle seconds after which a conversation is mined.
 MINE_AFTER_S = env_number("LOCI_MINE_AFTER_S", 20)
 CELERY_BEAT_SCHEDULE: dict[str, Any] = {
@@ -234,6 +206,10 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
     "dream where it is night": {"task": "palace.tasks.dream_where_it_is_night", "schedule": 3600},
     "purge what was long in the trash": {
         "task": "palace.tasks.purge_trash",
+        "schedule": 24 * 3600,
+    },
+    "let go what wings do not keep": {
+        "task": "palace.tasks.keep_by_rules_everywhere",
         "schedule": 24 * 3600,
     },
     "delete accounts that were closed": {
@@ -303,19 +279,19 @@ WHITENOISE_USE_FINDERS = True
 # The embedding provider: "local", a preset's name or a base URL.
 EMBEDDING_PROVIDER = env_text("LOCI_EMBEDDING_PROVIDER", "local")
 EMBEDDING_MODEL = env_text("LOCI_EMBEDDING_MODEL", "all-MiniLM-L6-v2")
-EMBEDDING_DIMENSIONS = int(env_number("LOCI_EMBEDDING_DIMENSIONS", 384))
+EMBEDDING_DIMENSIONS = env_whole("LOCI_EMBEDDING_DIMENSIONS", 384, least=1, most=16_000)
 EMBEDDING_API_KEY = env_text("LOCI_EMBEDDING_API_KEY")
 # The chat model for extraction and replies; empty for none: local rules are used.
 LLM_PROVIDER = env_text("LOCI_LLM_PROVIDER")
 LLM_MODEL = env_text("LOCI_LLM_MODEL")
 LLM_API_KEY = env_text("LOCI_LLM_API_KEY")
-LLM_TIMEOUT_S = env_number("LOCI_LLM_TIMEOUT_S", 60)
-LLM_MAX_RETRIES = int(env_number("LOCI_LLM_MAX_RETRIES", 3))
+LLM_TIMEOUT_S = env_seconds("LOCI_LLM_TIMEOUT_S", 60)
+LLM_MAX_RETRIES = env_whole("LOCI_LLM_MAX_RETRIES", 3)
 # Whether users' own models may be in this network: needed on a personal machine; on a server it
 # would open the network to every account.
 PRIVATE_PROVIDERS = env_bool("LOCI_PRIVATE_PROVIDERS", default=USES_EMBEDDED_SERVICES)
 # The longest wait for a reranking model, in seconds.
-RERANK_TIMEOUT_S = env_number("LOCI_RERANK_TIMEOUT_S", 8)
+RERANK_TIMEOUT_S = env_seconds("LOCI_RERANK_TIMEOUT_S", 8)
 # Files with prompts for dreams; empty for the defaults.
 DREAM_DIRECTIVE = env_text("LOCI_DREAM_DIRECTIVE")
 DREAM_PREFERENCES_DIRECTIVE = env_text("LOCI_DREAM_PREFERENCES_DIRECTIVE")
@@ -332,7 +308,7 @@ LOGGING = {
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["quiet"]}
     },
-    "root": {"handlers": ["console"], "level": env_text("LOCI_LOG_LEVEL", "INFO").upper()},
+    "root": {"handlers": ["console"], "level": env_log_level("LOCI_LOG_LEVEL", "INFO")},
 }
 
 REST_FRAMEWORK: dict[str, Any] = {
@@ -359,6 +335,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_PERMISSIONS": [],
 }
 # Rate limit of each key: "600/minute", "10/second;5000/day" … Empty for no limit.
-API_RATE = env_text("LOCI_API_RATE", "600/minute")
+API_RATE = env_rate("LOCI_API_RATE", "600/minute")
 # The longest wait of POST /turns, in seconds; the rest is done later.
-TURN_DEADLINE_S = env_number("LOCI_TURN_DEADLINE_S", 55)
+TURN_DEADLINE_S = env_seconds("LOCI_TURN_DEADLINE_S", 55)

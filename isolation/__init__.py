@@ -1,1 +1,1 @@
-"""Who may see which rows: the reach of what is running, and the database's own rules for it."""
+"""Who may see which rows: the access of what is running, and the database's own rules for it."""

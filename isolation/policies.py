@@ -18,7 +18,7 @@ from django.db import ProgrammingError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
-from isolation.reach import PALACE, PERSON, SWEEP
+from isolation.row_access import PALACE, PERSON, SWEEP
 
 ROLES = (PALACE, PERSON, SWEEP)
 PREFIX = "loci_"

@@ -107,8 +107,6 @@ def structured(
         BadModelOutput: neither answer fits, or it was cut off by `max_tokens`.
         ModelUnavailable, ModelRefused: as `llm.chat.complete()`.
     """
-    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
-
     how = Ask(
         endpoint=endpoint,
         purpose=purpose,
@@ -123,7 +121,17 @@ def structured(
             "strict": True,
         },
     )
-    prompt = _instructed(messages, schema)
+    return _ask_twice(_instructed(messages, schema), schema, how)
+
+
+def _ask_twice(prompt: list[Message], schema: type[Answer], how: Ask) -> Answer:
+    """Ask, and once more with the error if the answer does not fit.
+
+    Raises:
+        BadModelOutput: neither answer fits, or it was cut off.
+    """
+    from llm.chat_calls import ask  # noqa: PLC0415 - see the top of this module.
+
     first = ask(prompt, how)
     try:
         return parse_answer(first, schema)
@@ -137,7 +145,7 @@ def structured(
         _refuse_if_cut_off(second, how)
     # Raised outside of the handler: the original error quotes the model's text.
     raise BadModelOutput(
-        f"{endpoint} did not answer in the requested format, even after a correction; "
+        f"{how.endpoint} did not answer in the requested format, even after a correction; "
         "try another model."
     )
 

@@ -1,4 +1,7 @@
-"""An HTTP transport for users' own models that cannot reach private networks: see `llm.guard`."""
+"""An HTTP transport for users' own models that cannot reach private networks.
+
+See `llm.allowed_addresses`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import httpcore2
 import httpx2
 import openai
 
-from llm import deadline, guard
+from llm import allowed_addresses, deadline
 
 # Limit of one response's size, so that an endless one does not fill the memory.
 MAX_ANSWER_BYTES = 64 * 2**20
@@ -34,7 +37,10 @@ class GuardedTransport(httpx2.BaseTransport):
     """
 
     def __init__(
-        self, *, resolve: Resolve = guard.resolve, is_allowed: IsAllowed = guard.is_public
+        self,
+        *,
+        resolve: Resolve = allowed_addresses.resolve,
+        is_allowed: IsAllowed = allowed_addresses.is_public,
     ) -> None:
         self._pool = httpcore2.ConnectionPool(
             ssl_context=httpx2.create_ssl_context(),
@@ -119,7 +125,7 @@ class _GuardedBackend(httpcore2.NetworkBackend):
         except OSError as error:
             raise httpcore2.ConnectError(str(error)) from error
         if not all(map(self._is_allowed, found)):
-            raise AddressRefused(guard.not_allowed(host))
+            raise AddressRefused(allowed_addresses.not_allowed(host))
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
@@ -304,23 +304,20 @@ def by_month(owner_id: int, year: int) -> list[MonthlyUsage]:
             unpriced=Count("pk", filter=used & Q(cost_usd=None)),
         )
     )
-    found = [
-        MonthlyUsage(
-            month=row["month"].date(),
-            purpose=Usage.Purpose(row["purpose"]),
-            totals=Totals(
-                calls=row["calls"],
-                failed=row["failed"],
-                tokens_in=row["all_in"],
-                tokens_out=row["all_out"],
-                cost_usd=row["cost"] or Decimal(0),
-                unpriced=row["unpriced"],
-            ),
-        )
-        for row in rows
-    ]
     order = list(Usage.Purpose)
-    return sorted(found, key=lambda row: (row.month, order.index(row.purpose)))
+    return sorted(map(_monthly, rows), key=lambda row: (row.month, order.index(row.purpose)))
+
+
+def _monthly(row: Mapping[str, Any]) -> MonthlyUsage:
+    totals = Totals(
+        calls=row["calls"],
+        failed=row["failed"],
+        tokens_in=row["all_in"],
+        tokens_out=row["all_out"],
+        cost_usd=row["cost"] or Decimal(0),
+        unpriced=row["unpriced"],
+    )
+    return MonthlyUsage(row["month"].date(), Usage.Purpose(row["purpose"]), totals)
 
 
 def first_call(owner_id: int) -> datetime | None:

@@ -63,11 +63,16 @@ class NoSuchFact(PalaceError):
 
 
 class FactConflict(PalaceError):
-    """Another fact is active where a subject can have only one."""
+    """Another fact is active where a subject can have only one.
+
+    Attributes:
+        active: Its text.
+    """
 
     code = "fact_conflict"
 
     def __init__(self, active: str) -> None:
+        self.active = active
         super().__init__(
             f"“{active}” is active in its place; delete that first, or leave this as it is."
         )

@@ -14,10 +14,22 @@ from llm.deadline import is_over, within
 from palace.knowledge.episodes import write_episodes
 from palace.knowledge.facts import BY_MINING, have_options, learn_room, write_read
 from palace.mining import rooms as mining
-from palace.mining.rooms import Found, Mined
-from palace.models import Drawer, Palace, Room
-from palace.models.opening import in_its_palace, open_palace
+from palace.mining.batches import WINDOW, is_at_rest
+from palace.mining.rooms import GROUP, Found, Mined
+from palace.models import Activity, Drawer, Palace, Room, open_palace, opens_palace
 from palace.storage import Filed, file_transcript, file_transcripts
+
+__all__ = [
+    "GROUP",
+    "WINDOW",
+    "AtOnce",
+    "is_at_rest",
+    "mine",
+    "mine_at_once",
+    "mine_many",
+    "mine_room",
+    "mine_rooms",
+]
 
 # Messages per transaction when no user waits for the first ones; they are mined in full batches.
 LARGE_GROUP = 768
@@ -26,7 +38,7 @@ FACTS_LATER = "Some messages are not read for facts yet; a background worker con
 _LOOK_AGAIN_S = 0.1
 
 
-@in_its_palace
+@opens_palace
 def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     """File a conversation verbatim, index it, extract its facts and summarise it.
 
@@ -42,7 +54,7 @@ def mine(palace: Palace, transcript: Transcript) -> tuple[Filed, Mined]:
     return filed, replace(mined, notes=tuple(dict.fromkeys(notes)))
 
 
-@in_its_palace
+@opens_palace
 def mine_many(palace: Palace, transcripts: Iterable[Transcript]) -> int:
     """`mine` for many conversations, in batches. Returns the number of messages stored.
 
@@ -90,9 +102,10 @@ def mine_rooms(rooms: Sequence[Room]) -> Mined:
         """Store facts found during mining, except for drawers with their own options."""
         for each in found:
             if not have_options(palace, each.drawers):
-                notes.extend(
-                    write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint).notes
-                )
+                learnt = write_read(palace, each.drawers, each.facts, BY_MINING, each.endpoint)
+                notes.extend(learnt.notes)
+                if learnt.notes:
+                    Activity.objects.note_degraded(each.drawers[0].room, learnt.notes)
 
     with open_palace(rooms[0].palace):
         mined = mining.mine_rooms(rooms, learn)

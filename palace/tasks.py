@@ -22,11 +22,10 @@ from django.db import IntegrityError, models
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from isolation import reach
+from isolation import row_access
 from llm.embedding.cache import prune
 from llm.errors import EmbedderUnavailable, LLMError
-from palace import retry_backoff
-from palace.curation import deletion, trash
+from palace.curation import deletion, trash, wings
 from palace.errors import PalaceError
 from palace.knowledge.dreaming import dream, is_due, palaces_due
 from palace.knowledge.episodes import write_due_episodes
@@ -39,7 +38,7 @@ from palace.storage import build_space, fill_missing_vectors, switch_to_space
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
-from palace.working import redis_store
+from palace.working import redis_store, retry_backoff
 
 logger = logging.getLogger(__name__)
 
@@ -60,17 +59,17 @@ WEBHOOKS_S = 45
 @contextmanager
 def in_palace_of(rows: models.QuerySet[Any]) -> Iterator[None]:
     """The palace that a task's row is of is open inside the block; nothing where it is gone."""
-    with reach.sweep("whose it is"):
+    with row_access.sweep("whose it is"):
         found = rows.values_list("palace_id", "palace__owner_id").first()
-    with reach.open_rows(*found) if found else reach.nobody():
+    with row_access.open_rows(*found) if found else row_access.deny_all():
         yield
 
 
 @contextmanager
 def _in_palace(palaces: models.QuerySet[Palace]) -> Iterator[None]:
-    with reach.sweep("whose it is"):
+    with row_access.sweep("whose it is"):
         found = palaces.values_list("pk", "owner_id").first()
-    with reach.open_rows(*found) if found else reach.nobody():
+    with row_access.open_rows(*found) if found else row_access.deny_all():
         yield
 
 
@@ -135,6 +134,12 @@ def enqueue_mining(room_ids: Iterable[int]) -> None:
             mine_room.delay(room_id)
 
 
+def enqueue_embedding() -> None:
+    """Queue what could not be embedded."""
+    with _queue_may_be_away():
+        embed_missing.delay()
+
+
 def enqueue_rest(palace_id: int, done: AtOnce) -> None:
     """Queue what was not mined at once, and what follows mining."""
     enqueue_mining(done.unmined)
@@ -142,8 +147,10 @@ def enqueue_rest(palace_id: int, done: AtOnce) -> None:
 
 
 def enqueue_post_mining(palace_id: int) -> None:
-    """Queue what follows mining, where there is anything to do: facts, and episodes."""
+    """Queue what follows mining, where there is anything to do: keeping, facts, and episodes."""
     with _queue_may_be_away():
+        if wings.with_rules().filter(palace=palace_id).exists():
+            keep_by_rules.delay(palace_id)
         if Drawer.objects.unread().filter(palace=palace_id).exists():
             learn_facts.delay(palace_id)
         if Room.objects.filter(palace=palace_id, episode_due_at__isnull=False).exists():
@@ -181,7 +188,7 @@ def compact_postings(palace_id: int) -> None:
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
-@reach.sweep("what waits")
+@row_access.sweep("what waits")
 def take_up_unfinished() -> None:
     """Queue unfinished work: rooms with unmined drawers, palaces with drawers without extracted
     facts or with due episodes, stalled imports.
@@ -208,7 +215,7 @@ def take_up_unfinished() -> None:
 
 
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
-@reach.sweep("vectors")
+@row_access.sweep("vectors")
 def embed_missing() -> None:
     """Embed texts without a vector after an outage, for a limited time.
 
@@ -230,6 +237,22 @@ def purge_trash() -> None:
         done = not ours or deletion.purge_expired(seconds=PURGE_S)
     if not done:
         purge_trash.delay()
+
+
+@shared_task(reject_on_worker_lost=False)
+def keep_by_rules(palace_id: int) -> None:
+    """Move to the trash what the wings of a palace do not keep."""
+    palaces = Palace.objects.filter(pk=palace_id)
+    with _in_palace(palaces), _unless_gone(palaces):
+        wings.apply_keeping(palaces.get())
+
+
+@shared_task(expires=SWEEP_INTERVAL_S)
+@row_access.sweep("keeping")
+def keep_by_rules_everywhere() -> None:
+    """Queue the palaces with such rules: messages grow old."""
+    for palace_id in wings.with_rules().order_by().values_list("palace_id", flat=True).distinct():
+        keep_by_rules.delay(palace_id)
 
 
 @shared_task(reject_on_worker_lost=False)
@@ -256,14 +279,14 @@ def delete_closed_accounts() -> None:
 @shared_task
 def forget_answered_writes() -> None:
     """Delete expired responses of idempotent writes."""
-    with reach.sweep("answers"):
+    with row_access.sweep("answers"):
         forget_old_writes()
 
 
 @shared_task
 def forget_deleted_palaces() -> None:
     """Delete working memory of deleted palaces."""
-    with reach.sweep("keys of Redis"):
+    with row_access.sweep("keys of Redis"):
         redis_store.forget_deleted_palaces()
 
 
@@ -290,7 +313,7 @@ def dream_at_night(palace_id: int) -> None:
 
 
 @shared_task(expires=SWEEP_INTERVAL_S)
-@reach.sweep("dreams")
+@row_access.sweep("dreams")
 def dream_where_it_is_night() -> None:
     """Queue the nightly dreams of palaces with new content."""
     for night in islice(palaces_due(timezone.now()), SWEEP):
@@ -298,7 +321,7 @@ def dream_where_it_is_night() -> None:
 
 
 @shared_task(expires=WEBHOOKS_INTERVAL_S, reject_on_worker_lost=False)
-@reach.sweep("webhooks")
+@row_access.sweep("webhooks")
 def deliver_webhooks() -> None:
     """Send due webhook deliveries; slow endpoints occupy at most one worker."""
     with held_if_free("deliver webhooks") as ours:
@@ -309,7 +332,7 @@ def deliver_webhooks() -> None:
 
 @shared_task
 def forget_old_deliveries() -> None:
-    with reach.sweep("deliveries"):
+    with row_access.sweep("deliveries"):
         delivery.forget_old()
 
 
@@ -319,7 +342,7 @@ def prune_embedding_cache() -> None:
 
 
 @shared_task(autoretry_for=(EmbedderUnavailable,), retry_backoff=True, max_retries=None)
-@reach.sweep("vectors")
+@row_access.sweep("vectors")
 def reembed(space_id: int) -> None:
     """Embed some batches in a new space, then queue the rest; at the end, activate the space."""
     space = EmbeddingSpace.objects.get(pk=space_id)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
 from django.apps import apps
@@ -20,7 +20,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
-from django.db.models import Field, Model, QuerySet
+from django.db.models import Count, Field, Model, QuerySet, TextField, Value
 from django.utils import timezone
 
 from settings_app import throttling
@@ -31,10 +31,22 @@ from settings_app.secrets import Unreadable, seal, unseal
 def rows_of(people: Collection[User]) -> dict[str, int]:
     """How many rows of each kind belong to them: by the kind's name, in the plural."""
     counts = Counter({"users": len(people)})
-    for model, lookup in belongings():
-        found = model._base_manager.filter(**{f"{lookup}__in": people})
-        counts[str(model._meta.verbose_name_plural)] += found.count()
+    first, *others = (_counted(model, lookup, people) for model, lookup in belongings())
+    for kind, count in first.union(*others, all=True):
+        counts[kind] += count
     return dict(+counts)
+
+
+def _counted(
+    model: type[Model], lookup: str, people: Collection[User]
+) -> QuerySet[Any, tuple[str, int]]:
+    """The kind's name, and how many of its rows are theirs."""
+    # No model has fields of these names.
+    kind = Value(str(model._meta.verbose_name_plural), TextField())
+    found = model._base_manager.filter(**{f"{lookup}__in": people}).order_by()
+    rows: Any = found.annotate(_kind=kind).values("_kind").annotate(_rows=Count("*"))
+    counted: QuerySet[Any, tuple[str, int]] = rows.values_list("_kind", "_rows")
+    return counted
 
 
 def belongings() -> Iterator[tuple[type[Model], str]]:

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from isolation import reach
+from isolation import row_access
 
 
 class Site(AdminSite):
@@ -31,7 +31,7 @@ class Site(AdminSite):
         def of_all(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             if not self.has_permission(request):
                 return view(request, *args, **kwargs)
-            with reach.sweep("admin"):
+            with row_access.sweep("admin"):
                 response = view(request, *args, **kwargs)
                 # What a template shows is read when it is rendered.
                 return response.render() if hasattr(response, "render") else response

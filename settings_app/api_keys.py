@@ -16,8 +16,8 @@ from django.db import OperationalError, models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from isolation import reach
-from isolation.reach import Reach
+from isolation import row_access
+from isolation.row_access import Access
 
 logger = logging.getLogger(__name__)
 
@@ -71,9 +71,9 @@ class ApiKey(models.Model):
             return "revoked"
         return "expired" if self.expires_at and self.expires_at <= timezone.now() else "active"
 
-    def reach(self) -> Reach:
+    def row_access(self) -> Access:
         """What the database is to show whoever has the key."""
-        return Reach(owner=self.owner_id, subject=self.subject)
+        return Access(owner=self.owner_id, subject=self.subject)
 
     def may(self, scope: str) -> bool:
         return scope in self.scopes
@@ -121,7 +121,7 @@ def issue(
 def key_of(text: str) -> ApiKey | None:
     """The key that is written so, with its owner, if it can be used; notes that it was."""
     digest = _digest(text)
-    with reach.holding(digest):
+    with row_access.with_secret(digest):
         found = ApiKey.objects.usable().select_related("owner").filter(digest=digest).first()
         if found is not None:
             _note_use(found)

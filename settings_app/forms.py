@@ -11,7 +11,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from llm import embedding, guard, providers, reranking
+from llm import allowed_addresses, embedding, providers, reranking
 from llm.embedding import EmbeddingModel
 from llm.embedding.build import DIMENSIONS, MODEL_NAME
 from llm.errors import ModelRefused
@@ -146,7 +146,7 @@ def checked_address(address: str) -> str:
             "Write the address without a name, a password and anything after a question mark; "
             "the key has a field of its own."
         )
-    guard.check_address(address)
+    allowed_addresses.check_address(address)
     return address
 
 
@@ -180,7 +180,7 @@ def embedder_choices() -> list[EmbedderChoice]:
 
 def _refusal(preset: Preset) -> str:
     try:
-        guard.check_address(preset.base_url)
+        allowed_addresses.check_address(preset.base_url)
     except ModelRefused as error:
         return str(error)
     return ""

@@ -17,7 +17,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 from settings_app.api_keys import ApiKey, issue
 from settings_app.audit import KEPT_FOR, AuditLine
 from settings_app.pages import PageRequest, no_variables_in_reports, signed_in_form
@@ -122,7 +122,7 @@ class KeyForm(PalaceChoiceForm):
     def people(self) -> list[str]:
         """By what names the owner's programs call people."""
         palaces = self.owner.palaces.exclude(subject="").order_by("subject")
-        with reach.open_person(self.owner.pk):
+        with row_access.open_account(self.owner.pk):
             return list(palaces.values_list("subject", flat=True)[:MOST_SUGGESTED])
 
     def make_key(self) -> tuple[ApiKey, str] | None:

@@ -12,7 +12,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 
 
 class Session(AbstractBaseSession):
@@ -45,22 +45,22 @@ class SessionStore(DatabaseSessionStore):
     # Whose a session is, is known only from the session: its key alone opens its row.
 
     def load(self) -> dict[str, Any]:
-        with reach.holding(self.session_key or ""):
+        with row_access.with_secret(self.session_key or ""):
             return super().load()
 
     def exists(self, session_key: str) -> bool:
-        with reach.holding(session_key):
+        with row_access.with_secret(session_key):
             return super().exists(session_key)
 
     def save(self, must_create: bool = False) -> None:  # noqa: FBT001, FBT002 - as it is called.
         if self.session_key is None:
             self.create()
             return
-        with reach.holding(self.session_key):
+        with row_access.with_secret(self.session_key):
             super().save(must_create)
 
     def delete(self, session_key: str | None = None) -> None:
-        with reach.holding(session_key or self.session_key or ""):
+        with row_access.with_secret(session_key or self.session_key or ""):
             super().delete(session_key)
 
 

@@ -166,7 +166,7 @@ def allowance() -> list[RateLimitItem]:
 def _storage() -> Storage:
     # `limits` spells Redis over a socket in its own way.
     url = settings.REDIS_URL.replace("unix://", "redis+unix://", 1)
-    return cast(Storage, storage_from_string(url))
+    return cast(Storage, storage_from_string(url, socket_timeout=settings.REDIS_TIMEOUT_S))
 
 
 @functools.cache

@@ -139,4 +139,26 @@ addEventListener("drop", (event) => {
   const files = new DataTransfer();
   for (const file of [...input.files, ...event.dataTransfer.files]) files.items.add(file);
   input.files = files.files;
+  nameFiles(input);
+});
+
+// The files to be sent are named where the help stands.
+function nameFiles(input) {
+  const said = input.form.querySelector(".attach-help");
+  said.dataset.help ??= said.textContent;
+  said.textContent = [...input.files].map((file) => file.name).join(", ") || said.dataset.help;
+  said.classList.toggle("chosen", input.files.length > 0);
+  input.form.querySelector("[data-detach]").hidden = input.files.length === 0;
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.id === "files") nameFiles(event.target);
+});
+
+document.addEventListener("click", (event) => {
+  const { form } = event.target.closest("[data-detach]") ?? {};
+  if (!form) return;
+  form.files.value = "";
+  nameFiles(form.files);
+  form.files.focus();
 });

@@ -31,12 +31,30 @@ dialog.addEventListener("keydown", (event) => {
   stops.at(next % stops.length).focus();
 });
 
-box.form.addEventListener("submit", (event) => {
+// The words that the list answers. Enter before their answer waits for it; a second Enter has the
+// page itself answer.
+let answered = null;
+let isWaiting = false;
+
+function goToFirst() {
   const first = found.querySelector("a");
-  if (!first) return; // The page itself answers.
+  if (first) location.assign(first.href);
+  return Boolean(first);
+}
+
+found.addEventListener("htmx:afterSwap", (event) => {
+  answered = event.detail.requestConfig.parameters.q;
+  if (isWaiting && answered === box.value) goToFirst();
+});
+
+box.addEventListener("input", () => { isWaiting = false; });
+
+box.form.addEventListener("submit", (event) => {
+  const isAnswered = answered === box.value;
+  if (isAnswered ? !goToFirst() : isWaiting) return; // The page itself answers.
+  isWaiting = !isAnswered;
   event.preventDefault();
   event.stopImmediatePropagation();
-  location.assign(first.href);
 }, true);
 
 const places = new Map(
@@ -45,7 +63,7 @@ const places = new Map(
 let isGoing = false;
 
 function isTyping(target) {
-  return target.closest("input, textarea, select, [contenteditable], dialog[open]");
+  return target.closest("input:not([type=checkbox]), textarea, select, [contenteditable], dialog[open]");
 }
 
 function walk(step) {
@@ -62,7 +80,50 @@ function walk(step) {
   return rows.length > 0;
 }
 
+// Boxes of rows: x ticks the row of the focus, with Shift all from the last one to it.
+let lastPick = null;
+
+function showPicked() {
+  const shown = document.getElementById("selected-count");
+  if (!shown) return;
+  const count = document.querySelectorAll(".pick:checked").length;
+  shown.textContent = count ? `${count} selected` : "";
+}
+
+function pickTo(box) {
+  const boxes = [...document.querySelectorAll(".pick")].filter((one) => one.checkVisibility());
+  const [from, to] = [boxes.indexOf(lastPick), boxes.indexOf(box)].sort((a, b) => a - b);
+  for (const one of from < 0 ? [box] : boxes.slice(from, to + 1)) one.checked = true;
+}
+
+function pick(isRange) {
+  const box = document.activeElement.closest("li")?.querySelector(":scope > .pick");
+  if (!box) return false;
+  if (isRange) pickTo(box);
+  else box.checked = !box.checked;
+  lastPick = box;
+  showPicked();
+  return true;
+}
+
+document.addEventListener("click", (event) => {
+  if (!event.target.matches?.(".pick")) return;
+  if (event.shiftKey && event.target.checked) pickTo(event.target);
+  lastPick = event.target;
+  showPicked();
+});
+document.addEventListener("htmx:afterSettle", showPicked);
+showPicked();
+
+function marked(key) {
+  const named = CSS.escape(key);
+  const picked = document.querySelector(".pick:checked") && document.querySelector(`[data-picked-key="${named}"]`);
+  return picked || document.querySelector(`[data-page-key="${named}"]`);
+}
+
 const keys = {
+  x: () => pick(false),
+  X: () => pick(true),
   "/": open,
   "?": () => location.assign("/keyboard/"),
   j: () => walk(1),
@@ -88,7 +149,7 @@ document.addEventListener("keydown", (event) => {
     setTimeout(() => { isGoing = false; }, 1500);
     return;
   }
-  const marked = document.querySelector(`[data-page-key="${CSS.escape(event.key)}"]`);
-  const act = keys[event.key] ?? (marked && (() => marked.click()));
+  const button = marked(event.key);
+  const act = keys[event.key] ?? (button && (() => button.click()));
   if (act && act() !== false) event.preventDefault();
 });

@@ -8,7 +8,7 @@ import pytest
 import redis
 from django.contrib.auth import get_user_model
 
-from isolation import reach
+from isolation import row_access
 from llm import chat_calls
 from palace.models import Palace
 from palace.pipeline import mine
@@ -18,8 +18,8 @@ from tests.furnished_palaces import furnish
 from tests.model_server import ModelServer
 
 database_reset.install()
-# Tests look from above; every door opens its own reach.
-reach.look_from_above()
+# Tests see all rows; every door opens its own access.
+row_access.allow_all_by_default()
 static_files.list_once()
 hypothesis_profiles.register_profiles()
 

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.utils import timezone
 
-from palace import retry_backoff, tasks
+from palace import tasks
 from palace.models import Drawer, Passage, Posting, Wing
 from palace.models.locks import held_if_free
 from palace.pipeline import mine
@@ -22,6 +22,7 @@ from palace.storage.indexing import postings
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import spool_path
+from palace.working import retry_backoff
 from tests.conversations import BATTERY, long_transcript
 from tests.model_server import EMBEDDINGS, Status
 

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from isolation import reach
+from isolation import row_access
 from isolation.policies import unprotect
 from palace.models.palace import InPalaceQuerySet
 
@@ -45,13 +45,13 @@ def _no_filters(monkeypatch):
     within = InPalaceQuerySet.within
 
     def unfiltered(rows, negate, args, kwargs):
-        if reach.current().role and not negate:
+        if row_access.current().role and not negate:
             args = [_without(each) if isinstance(each, Q) else each for each in args]
             kwargs = {name: value for name, value in kwargs.items() if not _is_whose(name)}
         return filters(rows, negate, args, kwargs)
 
     def all_of_them(rows, palace):
-        return rows.all() if reach.current().role else within(rows, palace)
+        return rows.all() if row_access.current().role else within(rows, palace)
 
     monkeypatch.setattr(QuerySet, "_filter_or_exclude_inplace", unfiltered)
     monkeypatch.setattr(InPalaceQuerySet, "within", all_of_them)

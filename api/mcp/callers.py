@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from api.rest import access
 from api.rest.access import check_rate, check_scope
-from isolation import reach
+from isolation import row_access
 from palace.models import Palace
 from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
@@ -42,9 +42,9 @@ class Caller:
         """Whether the call came over stdio."""
         return self.key.pk is None
 
-    def within_reach(self) -> AbstractContextManager[None]:
+    def has_access(self) -> AbstractContextManager[None]:
         """Inside the block the database shows what the key opens."""
-        return reach.within(self.key.reach())
+        return row_access.use(self.key.row_access())
 
     def palace(self, user_id: str | None) -> Palace | None:
         """The existing palace, or None if that person has none yet.
@@ -82,14 +82,14 @@ class Caller:
             audit.note(self.key, door="mcp", action="call", path=tool, status=status)
 
 
-def within_reach(
+def has_access(
     function: Callable[Concatenate[Caller, P], R],
 ) -> Callable[Concatenate[Caller, P], R]:
     """A function of a caller: while it runs the database shows what the key opens."""
 
     @wraps(function)
     def opened(caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with caller.within_reach():
+        with caller.has_access():
             return function(caller, *args, **kwargs)
 
     return opened

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from mcp import types
 
-from api.mcp.callers import Caller, within_reach
-from api.mcp.tools.episodes import latest
+from api.mcp.callers import Caller, has_access
 from api.rest.problems import Problem
 from language.storable import is_storable
+from palace.knowledge.episodes import latest_episodes
 from palace.models import Episode
 from palace.recall import RecallRequest, on_one_line, quoted, recall
 
@@ -31,7 +31,7 @@ def shown() -> list[types.Prompt]:
     return [prompt.shown for prompt in _PROMPTS.values()]
 
 
-@within_reach
+@has_access
 def fill(caller: Caller, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """
     Raises:
@@ -80,7 +80,7 @@ def _know_about(caller: Caller, arguments: Mapping[str, str]) -> str:
 
 def _catch_up(caller: Caller, arguments: Mapping[str, str]) -> str:
     palace = caller.palace(arguments.get("user_id"))
-    episodes = latest(palace, EPISODES) if palace else []
+    episodes = latest_episodes([palace], limit=EPISODES) if palace else []
     summaries = "\n\n".join(_episode_line(each) for each in reversed(episodes))
     return (
         "Catch me up: what was I working on lately, what was decided, and what is still open? "

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from mcp import types
 
-from api.mcp.callers import Caller, within_reach
+from api.mcp.callers import Caller, has_access
 from api.mcp.registry import ToolResponse
 from api.mcp.tools.places import WingFields, WingsResponse, wing_fields
 from api.rest.problems import Problem
@@ -67,7 +67,7 @@ class WingWithRooms(WingFields):
     latest_rooms: list[RoomFields]
 
 
-@within_reach
+@has_access
 def read(caller: Caller, uri: str) -> types.TextResourceContents:
     """
     Raises:

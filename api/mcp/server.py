@@ -20,7 +20,7 @@ from api.mcp.callers import Caller
 from api.mcp.registry import ToolResponse, sentence_of
 from api.mcp.tools import TOOLS, Tool
 from api.rest.problems import Problem, problem_of
-from isolation import reach
+from isolation import row_access
 
 logger = logging.getLogger(__name__)
 # The library logs the start and end of each request at INFO.
@@ -50,7 +50,7 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 def _run_and_close(call: Callable[[], T]) -> T:
     try:
-        with reach.nobody():
+        with row_access.deny_all():
             return call()
     finally:
         # The thread may stay idle for long and must not keep connections open.
@@ -139,7 +139,7 @@ def _input_schema(name: str) -> dict[str, Any] | None:
 
 def call(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> types.CallToolResult:
     """Run a tool; errors become a result that a model can read, with the problem in `_meta`."""
-    with caller.within_reach():
+    with caller.has_access():
         problem, response = _run(lambda: _run_tool(tool, caller, arguments))
         if tool.scope == "write":
             caller.note(tool.name, problem.status_code if problem else 200)

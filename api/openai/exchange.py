@@ -1,17 +1,19 @@
-"""One proxied request: the limit of concurrent ones, the recall before it is forwarded, and what is
-filed and metered at its end.
+"""One proxied request: the limit of concurrent ones, the recall before it is forwarded, its reply,
+read from the relayed bytes, and what is filed and metered at its end.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Protocol
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
@@ -19,12 +21,11 @@ from django.utils import timezone
 from api.openai import message_filing
 from api.openai.chat_request import ChatRequest, History, Said, text_of
 from api.openai.message_filing import Place
-from api.openai.replies import ReplyReader
 from api.rest.problems import Problem
 from chat.models import Message
 from chat.reply_writer import CONTEXT_TOKENS
 from chat.views.messages import a_moments_connection
-from isolation.reach import Reach
+from isolation.row_access import Access
 from language.storable import digest
 from llm import sent, usage
 from llm.messages import Message as Prompt
@@ -32,8 +33,7 @@ from llm.models import Usage
 from llm.providers import Endpoint
 from llm.request_forwarding import fill_meter
 from palace.errors import WorkingMemoryAway
-from palace.models import Palace
-from palace.models.opening import reach_of
+from palace.models import Palace, access_to
 from palace.recall import ConversationState, RecallRequest, Recollection, recall
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,10 @@ logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 32
 _slots_taken: Counter[int] = Counter()
 _slots_lock = threading.Lock()
+# Characters. Anything longer is relayed, but not filed.
+LONGEST_REPLY = 1_000_000
+# Bytes of one event, to bound memory if a server never ends a line.
+LONGEST_LINE = 16 << 20
 
 
 @dataclass(slots=True)
@@ -114,9 +118,9 @@ class Exchange:
             # The program has the reply and repeats it in its next request.
             logger.exception("A forwarded reply was not filed: the database is unavailable.")
 
-    def _reach(self) -> Reach:
+    def _reach(self) -> Access:
         """Whoever ends it may be a thread that is nobody's."""
-        return reach_of(self.palace) if self.palace else Reach(owner=self.owner_id)
+        return access_to(self.palace) if self.palace else Access(owner=self.owner_id)
 
     def _keep(self, status: Message.Status) -> None:
         if not self.remembers or self.palace is None or self.place is None:
@@ -242,3 +246,105 @@ def give_back_slot(owner_id: int) -> None:
         _slots_taken[owner_id] -= 1
         if not _slots_taken[owner_id]:
             del _slots_taken[owner_id]
+
+
+class ReplyReader(Protocol):
+    """
+    Attributes:
+        text: The first choice's text so far.
+        usage: As reported, if at all.
+        whole: Whether the reply is complete.
+    """
+
+    @property
+    def text(self) -> str: ...
+
+    usage: Any
+    model: str
+    whole: bool
+
+
+class EventReader:
+    """Reads a stream of server-sent events; skips unknown ones."""
+
+    def __init__(self) -> None:
+        self.usage: Any = None
+        self.model = ""
+        self.whole = False
+        self._parts: list[str] = []
+        self._length = 0
+        self._line = bytearray()
+
+    @property
+    def text(self) -> str:
+        return _storable("".join(self._parts))
+
+    def read(self, piece: bytes) -> None:
+        self._line += piece
+        if b"\n" not in piece:
+            if len(self._line) > LONGEST_LINE:
+                self._line.clear()
+            return
+        *lines, rest = self._line.split(b"\n")
+        self._line = bytearray(rest)
+        for line in lines:
+            field, _, data = line.partition(b":")
+            if field == b"data":
+                self._read_data(bytes(data.strip()))
+
+    def _read_data(self, data: bytes) -> None:
+        if data == b"[DONE]":
+            self.whole = True
+            return
+        chunk = _object(data)
+        self.usage = chunk.get("usage") or self.usage
+        self.model = _text(chunk.get("model")) or self.model
+        choice = _first_choice(chunk)
+        if choice.get("finish_reason"):
+            self.whole = True
+        delta = choice.get("delta")
+        text = _text(delta.get("content")) if isinstance(delta, Mapping) else ""
+        if text and self._length < LONGEST_REPLY:
+            self._length += len(text)
+            self._parts.append(text)
+
+
+class BodyReader:
+    """Reads a complete, unstreamed response."""
+
+    def __init__(self, body: bytes) -> None:
+        chunk = _object(body)
+        choice = _first_choice(chunk)
+        message = choice.get("message")
+        text = _text(message.get("content")) if isinstance(message, Mapping) else ""
+        self.text = _storable(text[:LONGEST_REPLY])
+        self.usage: Any = chunk.get("usage")
+        self.model = _text(chunk.get("model"))
+        self.whole = True
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        chunk = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return chunk if isinstance(chunk, Mapping) else {}
+
+
+def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The choice with index 0; others are ignored."""
+    choices = chunk.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, Mapping) and choice.get("index", 0) == 0:
+            return choice
+    return {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _storable(text: str) -> str:
+    """Drop NUL, join surrogate pairs, replace lone surrogates by a question mark."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\0", "")

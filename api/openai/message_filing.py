@@ -22,8 +22,8 @@ from api.openai.chat_request import History, Said
 from chat.models import title_of
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
-from palace.mining.batches import WINDOW
 from palace.models import Drawer, Palace, Room
+from palace.pipeline import WINDOW
 from palace.storage import file_transcript
 
 SOURCE = "proxy"

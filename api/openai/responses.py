@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from api.openai.chat_request import OWN_MODEL, text_of
 from api.openai.errors import error_body
-from api.openai.exchange import Exchange
-from api.openai.replies import EventReader
+from api.openai.exchange import EventReader, Exchange
 from chat.models import Message
 from chat.prompt import reply_without_model
 from llm.errors import LLMError

@@ -30,6 +30,7 @@ from api.openai.chat_request import (
 )
 from api.openai.errors import as_openai
 from api.openai.exchange import (
+    BodyReader,
     Exchange,
     context_of,
     let_go_of_connection,
@@ -37,14 +38,13 @@ from api.openai.exchange import (
     recall_for,
     take_slot,
 )
-from api.openai.replies import BodyReader
 from api.openai.responses import Relay, quoted
 from api.rest import access
 from api.rest.access import check_rate, check_scope, key_in
 from api.rest.problems import Problem, problem_of
 from chat.mining_queue import is_automatic
 from chat.models import Message
-from isolation import reach
+from isolation import row_access
 from llm import providers
 from llm.errors import LLMError, ModelRefused, ModelUnavailable
 from llm.providers import Endpoint
@@ -80,7 +80,7 @@ def door(method: str, *scopes: str) -> Callable[[View], View]:
         @wraps(view)
         def entered(request: HttpRequest, **named: str) -> HttpResponseBase:
             visit = _Visit(request)
-            with reach.nobody():
+            with row_access.deny_all():
                 try:
                     response = view(request, visit.come_in(method, scopes), **named)
                 except UNDERSTOOD as error:
@@ -106,7 +106,7 @@ class _Visit:
             said = f"Send {method} to this address."
             raise Problem(405, "method_not_allowed", said, headers={"Allow": method})
         key = self._key = key_in(self._request.headers.get("Authorization", ""))
-        reach.enter(key.reach())
+        row_access.enter(key.row_access())
         self._rate = throttling.count_request(key, throttling.cost_of_body(self._request))
         check_rate(self._rate)
         if not any(key.may(scope) for scope in scopes):

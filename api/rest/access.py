@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from api.rest.problems import Problem
-from isolation import reach
+from isolation import row_access
 from language.storable import storable_id
 from palace.models import Palace, PalaceQuerySet
 from settings_app.api_keys import ApiKey, key_of
@@ -69,7 +69,7 @@ def check_rate(rate: Rate | None) -> None:
 class BearerKey(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[User, ApiKey]:
         key = key_in(request.headers.get("Authorization", ""))
-        reach.enter(key.reach())
+        row_access.enter(key.row_access())
         return key.owner, key
 
     def authenticate_header(self, request: Request) -> str:

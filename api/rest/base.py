@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from api.rest import access, idempotency
 from api.rest.access import check_rate, check_scope
-from isolation import reach
+from isolation import row_access
 from palace.models import IdempotentWrite, Palace
 from settings_app import audit, throttling
 from settings_app.api_keys import ApiKey
@@ -70,8 +70,8 @@ class ApiView(APIView):
         return self.read(serializer, self.request.query_params.dict())
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Nothing is within reach until the key is known, and nothing more after the answer."""
-        with reach.nobody():
+        """No row is accessible until the key is known, nor after the answer."""
+        with row_access.deny_all():
             return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

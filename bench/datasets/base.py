@@ -45,11 +45,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One person's conversations and questions."""
+    """One person's conversations and questions.
+
+    Attributes:
+        language: ISO 639-1, if the data set has several.
+    """
 
     id: str
     transcripts: tuple[Transcript, ...]
     questions: tuple[Question, ...]
+    language: str = ""
 
 
 @dataclass(slots=True)

@@ -1,16 +1,13 @@
-"""Conversations: begin one, read it, change it, and what the model can see of it."""
+"""Conversations: begin one, read it, change it."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import redis
-from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -23,16 +20,15 @@ from chat import replies, reply_ending
 from chat.attachments import BadFile, TextFile, read_files
 from chat.mining_queue import SOURCE, is_automatic, keep_waiting, waiting
 from chat.models import Agent, Conversation, Message, one_line
-from chat.prompt import window
 from chat.replies import BadText, ChatError, Choices
 from chat.views.message_rows import find_in, question_url, stretch
 from palace import tasks
-from palace.curation.trash import drawers_in, move_to_trash
+from palace.curation.trash import contents_of, drawers_in, move_to_trash
 from palace.errors import QuotaExceeded, WorkingMemoryAway
-from palace.models import Drawer, Palace, Room
-from palace.recall import DRAWER_ITEM, FACT_ITEM, Carried, load_carried
+from palace.models import Palace, Room
+from palace.queries.places import size_of
 from palace.templatetags.palace_tags import counted
-from palace.working.ledger import Ledger, LedgerEntry, within
+from palace.working.ledger import Ledger
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,
@@ -51,13 +47,6 @@ AWAY = (
     "Loci's short-term store (Redis) does not answer, so nothing was sent. "
     "Your text is still here: try again in a moment."
 )
-
-LEDGER_AWAY = (
-    "Loci’s short-term store (Redis) does not answer, so nobody can tell what the model has before "
-    "it. Try again in a moment."
-)
-TAKEN_OUT = "It is not before the model any more, and may come again where it fits."
-WAS_OUT = "It was not before the model any more."
 
 
 @signed_in_form
@@ -103,7 +92,7 @@ def _show_chat(
         "key": uuid.uuid4(),
         "draft": f"new-{palace.uuid}",
         "no_model": settings_of(palace.owner_id).chat_model(ModelUse.REPLIES).endpoint is None,
-        "drawers_total": Drawer.objects.within(palace).kept().count(),
+        "drawers_total": size_of(palace).kept,
         **composer,
     }
     return render_page_or_part(request, "chat/chat.html", "conversations", context, status=status)
@@ -189,8 +178,14 @@ def delete_conversation(request: PageRequest, uuid: UUID) -> HttpResponse:
     conversation = the_conversation(request, uuid)
     if request.method != "POST":
         room = _room(conversation)
-        drawers = drawers_in(room).kept().count() if room else 0
-        context = {"conversation": conversation, "drawers": drawers}
+        said = Message.objects.within(conversation.palace).filter(
+            conversation=conversation, replaced_at=None
+        )
+        context = {
+            "conversation": conversation,
+            "messages_total": said.count(),
+            "going": contents_of(conversation.palace, drawers_in(room)) if room else None,
+        }
         return render(request, "chat/delete.html", context)
     _delete(conversation, with_drawers=bool(request.POST.get("drawers")))
     messages.success(request, f"“{conversation.title}” is deleted.")
@@ -320,80 +315,3 @@ def refusal(request: PageRequest, error: str) -> HttpResponse:
     response.headers["HX-Retarget"] = "#text-error"
     response.headers["HX-Reswap"] = "outerHTML"
     return response
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """One thing before the model.
-
-    Attributes:
-        carried: The drawer or fact; None where a program named something of its own.
-        since: The message it was given with, if that is still there.
-        left: For so many more messages it stays, if they are short; None: until it is taken out.
-    """
-
-    entry: LedgerEntry
-    carried: Carried | None
-    since: Message | None
-    left: int | None
-
-    @property
-    def is_fact(self) -> bool:
-        return self.entry.item.startswith(FACT_ITEM)
-
-
-@signed_in_form
-def conversation_ledger(request: PageRequest, uuid: UUID) -> HttpResponse:
-    """The page; posted to, it takes the `item` named out of the ledger."""
-    conversation = the_conversation(request, uuid)
-    ledger = Ledger(conversation.palace, str(conversation.uuid))
-    try:
-        if request.method == "POST":
-            out = ledger.evict(request.POST.getlist("item"))
-            messages.success(request, TAKEN_OUT if out else WAS_OUT)
-            return redirect("conversation_ledger", conversation.uuid)
-        shown = _shown(conversation, ledger.get())
-    except WorkingMemoryAway:
-        context = {"conversation": conversation, "error": LEDGER_AWAY}
-        return render(request, "chat/ledger.html", context, status=503)
-    context = {
-        "conversation": conversation,
-        "facts": [each for each in shown if each.is_fact],
-        "drawers": [each for each in shown if each.carried and not each.is_fact],
-        "others": [each for each in shown if not each.carried],
-        "turns": counted(settings.CHAT_TURNS, "message"),
-    }
-    return render(request, "chat/ledger.html", context)
-
-
-def _shown(conversation: Conversation, entries: dict[str, LedgerEntry]) -> list[Shown]:
-    """What the next reply would find before it, the newest first."""
-    said = Message.objects.filter(palace=conversation.palace_id, conversation=conversation)
-    current = said.current().exclude(text="").order_by("-position")
-    latest = list(current[: settings.CHAT_TURNS])
-    turn = latest[0].position + 1 if latest else 0
-    # The next message takes a place in the window.
-    read = window(latest[: settings.CHAT_TURNS - 1]) if settings.CHAT_TURNS > 1 else []
-    visible = within(entries, read[0].position if read else turn, turn)
-    carried = load_carried(conversation.palace, visible)
-    others = [
-        entry for entry in visible.values() if not entry.item.startswith((DRAWER_ITEM, FACT_ITEM))
-    ]
-    rows: list[tuple[LedgerEntry, Carried | None]] = [(each.entry, each) for each in carried]
-    rows += [(entry, None) for entry in sorted(others, key=lambda entry: entry.item)]
-    return _rows(rows, latest, turn)
-
-
-def _rows(
-    entries: Sequence[tuple[LedgerEntry, Carried | None]], latest: Sequence[Message], turn: int
-) -> list[Shown]:
-    by_position = {message.position: message for message in latest}
-    return [
-        Shown(
-            entry,
-            carried,
-            None if entry.turn is None else by_position.get(entry.turn),
-            None if entry.turn is None else max(1, entry.turn + settings.CHAT_TURNS - turn),
-        )
-        for entry, carried in entries
-    ]

@@ -19,6 +19,7 @@ from chat.views.message_rows import FIRST_POLL_S, question_url
 from language.storable import is_storable
 from palace.errors import FactConflict, NoSuchFact, QuotaExceeded
 from palace.models import Palace
+from palace.queries.facts import conflict_text
 from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
 
 # Seconds until the page asks again what was learnt; after the last of them it asks no more.
@@ -92,8 +93,8 @@ def _edit_fact(
     return _done(request, message, "", "learnt")
 
 
-def _why(refused: Exception) -> str:
-    return CHANGED if isinstance(refused, NoSuchFact) else str(refused)
+def _why(refused: NoSuchFact | FactConflict) -> str:
+    return conflict_text(refused) if isinstance(refused, FactConflict) else CHANGED
 
 
 def _done(request: PageRequest, message: Message, error: str, part: str) -> HttpResponse:

@@ -15,12 +15,12 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from chat import live
+from chat import live_reply
 from chat.markdown import render_markdown
 from chat.message_memory import MessageMemory, State, memories_of
 from chat.models import Conversation, Message
 from palace.models import Drawer, Fact, Palace, RecollectionTrace
-from palace.queries.signals import SIGNALS
+from palace.recall.recipes import SIGNALS
 from palace.recall.trace import SHOWN
 
 # Messages shown at once; the earlier ones are a click away.
@@ -286,7 +286,7 @@ def _kept_drawn(text: str, places: tuple[tuple[str, str], ...]) -> SafeString:
 
 def _so_far(message: Message) -> str:
     try:
-        return max(live.text_so_far(message.uuid), message.text, key=len)
+        return max(live_reply.text_so_far(message.uuid), message.text, key=len)
     except redis.RedisError:
         return message.text  # The whole text comes with the end of the reply.
 

@@ -20,7 +20,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpRe
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 
-from chat import live, replies, reply_ending
+from chat import live_reply, replies, reply_ending
 from chat.markdown import render_markdown
 from chat.models import Conversation, Message
 from chat.replies import ChatError
@@ -36,10 +36,9 @@ from chat.views.conversations import (
     the_conversation,
 )
 from chat.views.message_rows import PAGE_SIZE, question_url, row, rows
-from isolation import reach
-from isolation.reach import Reach
-from palace.models import Palace
-from palace.models.opening import reach_of
+from isolation import row_access
+from isolation.row_access import Access
+from palace.models import Palace, access_to
 from settings_app.pages import PageRequest, signed_in_action, signed_in_page
 
 CANNOT_STOP = (
@@ -183,7 +182,7 @@ async def _events(request: PageRequest, reply: Message) -> AsyncIterator[str]:
 
 async def _growth(request: PageRequest, reply: Message) -> AsyncGenerator[str]:
     """What comes before the end."""
-    async with aclosing(live.follow(reply.uuid)) as feed:
+    async with aclosing(live_reply.follow(reply.uuid)) as feed:
         async for news in feed:
             if news.recalled:
                 yield _event("recalled", await _drawn(request, reply, "chat/_remembered.html"))
@@ -215,7 +214,7 @@ def _let_go_of_connection() -> None:
 
 @sync_to_async
 def _drawn(request: PageRequest, reply: Message, template: str) -> str:
-    with a_moments_connection(_reach_of(reply)):
+    with a_moments_connection(_access_of(reply)):
         found = _looked_up(reply.pk)
         if found is None:
             return render_to_string("chat/_gone.html")
@@ -225,7 +224,7 @@ def _drawn(request: PageRequest, reply: Message, template: str) -> str:
 
 @sync_to_async
 def _still_writing(reply: Message) -> bool:
-    with a_moments_connection(_reach_of(reply)):
+    with a_moments_connection(_access_of(reply)):
         found = _looked_up(reply.pk)
         try:
             return (
@@ -235,8 +234,8 @@ def _still_writing(reply: Message) -> bool:
             return True
 
 
-def _reach_of(reply: Message) -> Reach:
-    return reach_of(reply.conversation.palace)
+def _access_of(reply: Message) -> Access:
+    return access_to(reply.conversation.palace)
 
 
 def _looked_up(reply_id: int) -> Message | None:
@@ -246,14 +245,14 @@ def _looked_up(reply_id: int) -> Message | None:
 
 
 @contextmanager
-def a_moments_connection(at: Reach) -> Iterator[None]:
+def a_moments_connection(at: Access) -> Iterator[None]:
     """A stream may stay open for minutes; a connection may not. And many streams that wake at
     the same moment must not take all there are.
 
     Args:
-        at: The reach of the statements: a stream may outlive the request that opened it.
+        at: The rows its statements may access: a stream may outlive the request that opened it.
     """
-    with _connections, reach.within(at):
+    with _connections, row_access.use(at):
         try:
             yield
         finally:

@@ -9,17 +9,17 @@ from decimal import Decimal
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Count, F, Func, IntegerField, Q, Sum
+from django.db.models import Count, F, Func, IntegerField, Sum
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from chat.reply_writer import CONTEXT_TOKENS
 from llm import embedding, providers, usage
 from llm.providers import Endpoint
-from palace.models import Drawer
+from palace.models import Drawer, DrawerQuerySet, Room
+from settings_app.model_uses_form import UsesForm
 from settings_app.models import MemorySettings, ModelUse, settings_for_update, settings_of
 from settings_app.pages import PageRequest, signed_in_form
-from settings_app.uses_form import UsesForm
 
 TEMPLATE = "chat/model_uses.html"
 # Bytes of text per token: about right for prose in most languages.
@@ -156,19 +156,28 @@ def _known_price(endpoint: Endpoint | None) -> tuple[Decimal, Decimal] | None:
 
 
 def held_by(owner_id: int) -> Held:
-    """One query over all palaces of the account; what is in the trash is not sent."""
-    length = Func(F("text"), function="octet_length", output_field=IntegerField())
-    unfiled, unread = Q(mined_at=None), Q(facts_read_at=None)
-    kept = Drawer.objects.kept().filter(palace__owner=owner_id)
-    counts = kept.aggregate(
-        messages=Count("pk"),
-        text_bytes=Sum(length, default=0),
-        unfiled=Count("pk", filter=unfiled),
-        unfiled_bytes=Sum(length, filter=unfiled, default=0),
-        unread=Count("pk", filter=unread),
-        unread_bytes=Sum(length, filter=unread, default=0),
+    """Over all palaces of the account; what is in the trash is not sent."""
+    kept = Room.objects.filter(palace__owner=owner_id).aggregate(
+        messages=Sum("kept_count", default=0), text_bytes=Sum("kept_bytes", default=0)
     )
-    return Held(**counts)
+    drawers = Drawer.objects.kept().filter(palace__owner=owner_id)
+    unfiled, unfiled_bytes = _size_of(drawers.filter(mined_at=None))
+    unread, unread_bytes = _size_of(drawers.filter(facts_read_at=None))
+    return Held(
+        kept["messages"],
+        int(kept["text_bytes"]),
+        unfiled,
+        unfiled_bytes,
+        unread,
+        unread_bytes,
+    )
+
+
+def _size_of(drawers: DrawerQuerySet) -> tuple[int, int]:
+    """Their number, and the bytes of their texts."""
+    length = Func(F("text"), function="octet_length", output_field=IntegerField())
+    counts = drawers.aggregate(n=Count("pk"), size=Sum(length, default=0))
+    return counts["n"], counts["size"]
 
 
 def rows_of(

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 
 from chat.models import Agent, Conversation
+from language.english.second_person import to_second_person
 from llm.models import Usage
 from llm.sent import INSTRUCTIONS
 from llm.usage import CANCELLED, OK, SENT_FOR
@@ -195,7 +196,8 @@ class _Found:
         links: dict[str, Link] = {}
         for fact in rows.select_related("palace").order_by("pk"):
             address = "" if fact.palace.subject else fact.get_absolute_url()
-            links[str(fact.pk)] = links[str(fact.memory)] = Link(address, fact.text)
+            link = Link(address, to_second_person(fact.text))
+            links[str(fact.pk)] = links[str(fact.memory)] = link
         return links
 
     def _named(

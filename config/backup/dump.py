@@ -18,7 +18,7 @@ from psycopg import sql
 
 from config.backup.archive import DUMP, IMPORTS, SECRET_KEY, ArchiveWriter, writing
 from config.backup.tools import BackupError, Server, find_tool, output_of, server_of
-from isolation import reach
+from isolation import row_access
 from isolation.policies import RowsHidden, is_filtered
 from palace.models import ImportJob
 from palace.transfer.import_jobs.spools import spool_folder
@@ -226,7 +226,7 @@ def back_up_before_migrating(say: Callable[[str], None]) -> Path | None:
         OSError: As `back_up`.
     """
     # Before the first migration there is no role to run as.
-    with reach.maintenance():
+    with row_access.maintenance():
         if not _has_accounts() or not _is_behind():
             return None
     say("The tables are about to change; saving everything first ...")

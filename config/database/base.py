@@ -1,4 +1,4 @@
-"""The engine: applies the current reach to each statement, and pools connections of web processes.
+"""The engine: applies the current row access to each statement, and pools web connections.
 
 By default, a pool without a server retries with growing pauses, for minutes, while requests wait.
 This one is closed as soon as it has no connection left: waiting requests fail, and the next
@@ -14,7 +14,7 @@ import psycopg
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
 
-from isolation import reach
+from isolation import row_access
 
 if TYPE_CHECKING:
     ClientCursor = psycopg.ClientCursor[Any]
@@ -65,18 +65,18 @@ def give_up(pool: ConnectionPool[Any]) -> None:
 
 
 class Cursor(ClientCursor):
-    """Before a statement is sent, the session is made to reach what the statement may."""
+    """Before a statement is sent, the session gets the access that the statement needs."""
 
     def execute(self, *args: Any, **kwargs: Any) -> Any:
-        reach.apply(self.connection)
+        row_access.apply(self.connection)
         return super().execute(*args, **kwargs)
 
     def executemany(self, *args: Any, **kwargs: Any) -> Any:
-        reach.apply(self.connection)
+        row_access.apply(self.connection)
         return super().executemany(*args, **kwargs)
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
-        reach.apply(self.connection)
+        row_access.apply(self.connection)
         return super().copy(*args, **kwargs)
 
 
@@ -87,7 +87,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def create_cursor(self, name: str | None = None) -> Any:
         if name:
             # One of the server's own, of another class than ours.
-            reach.apply(self.connection)
+            row_access.apply(self.connection)
         return super().create_cursor(name)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> psycopg.Connection[Any]:
@@ -106,29 +106,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         """With the session's own account: which roles there are is not known yet."""
-        with reach.maintenance():
+        with row_access.maintenance():
             return bool(super()._configure_connection(connection))  # type: ignore[misc]
 
     def _commit(self) -> None:
         try:
             super()._commit()  # type: ignore[misc]
         except BaseException:
-            reach.forget(self.connection)
+            row_access.forget(self.connection)
             raise
 
     def _rollback(self) -> None:
-        reach.forget(self.connection)
+        row_access.forget(self.connection)
         super()._rollback()  # type: ignore[misc]
 
     def _savepoint_rollback(self, sid: str) -> None:
         # Of a transaction that has failed, no other statement is taken before this one.
-        with reach.unchanged():
+        with row_access.unchanged():
             super()._savepoint_rollback(sid)  # type: ignore[misc]
-        reach.forget(self.connection)
+        row_access.forget(self.connection)
 
     def _close(self) -> None:
         # Whoever is given a shared connection next starts from nothing that is known of it.
-        reach.forget(self.connection)
+        row_access.forget(self.connection)
         super()._close()  # type: ignore[misc]
 
 

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 from llm import providers
 from llm.models import CachedEmbedding
 
@@ -82,7 +82,7 @@ def keep(vectors: Mapping[UUID, bytes]) -> None:
     size = len(vectors[ordered[0]])
     sent = b"".join(key.bytes for key in ordered), b"".join(vectors[key] for key in ordered)
     connection.ensure_connection()
-    reach.apply(connection.connection)
+    row_access.apply(connection.connection)
     with psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(
             f"INSERT INTO {_TABLE} (key, vector, used_on) "  # noqa: S608

@@ -1,1 +1,41 @@
-"""Audit: checks that prove a palace whole. They read only."""
+"""Audit: checks that prove a palace whole, all on one snapshot of the database. They read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+
+from palace.audit import drawers, facts, references
+from palace.audit.finding import Check, Finding
+from palace.audit.references import Named, check_ledgers
+from palace.models import Palace
+
+CHECKS: tuple[Check, ...] = (
+    *drawers.CHECKS,
+    *facts.CHECKS,
+    *references.CHECKS,
+)
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Inside the block every query sees the database at one moment, and nothing can be written."""
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def audit_palace(
+    palace: Palace, named: Named | None = None, more: Sequence[Check] = ()
+) -> list[Finding]:
+    """The findings of all checks, in their order.
+
+    Args:
+        named: What the palace's ledgers name; None where Redis could not be asked.
+        more: Checks of rooms above this one.
+    """
+    found = [check(palace) for check in (*more, *CHECKS)]
+    return found if named is None else [*found, check_ledgers(palace, named)]

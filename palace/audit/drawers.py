@@ -1,11 +1,23 @@
-"""Each accepted message is one drawer, in one place, with vectors in the active space."""
+"""Each accepted message is one drawer, in one place, with vectors and postings as they should be.
+
+The postings say what a rebuild from the drawers would say. Both sides are summed up as a
+fingerprint for each term, so that a large palace is compared in the memory that its vocabulary
+takes.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
 from django.db import connection
 
+from language.analyzer import analyze
 from palace.audit.finding import Check, Finding, finding, rows_breaking
-from palace.models import Palace
+from palace.models import Drawer, Palace, Posting
+from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
 # Passages without a vector, and unmined drawers, are the queue that the worker reads.
 _WITHOUT_PASSAGE = """
@@ -16,6 +28,15 @@ WHERE d.palace_id = %s AND d.trashed_at IS NULL AND d.mined_at IS NOT NULL
     WHERE p.palace_id = d.palace_id AND p.drawer_id = d.id)
 ORDER BY d.id
 """
+BATCH = 500
+
+Numbers = npt.NDArray[np.uint64]
+# By term: how many entries it has, and the sum of their hashes modulo 2^64, whatever their order.
+Fingerprints = dict[str, tuple[int, int]]
+
+# SplitMix64, by Guy Steele, Doug Lea and Christine Flood (2014).
+_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+_MASK = 2**64 - 1
 
 
 def drawers_are_embedded(palace: Palace) -> Finding:
@@ -39,6 +60,69 @@ def _dimensions(table: str, key: str, what: str) -> Check:
         " ON s.id = v.space_id WHERE v.palace_id = %(palace)s"
         " AND vector_dims(v.embedding) <> s.dimensions",
     )
+
+
+def postings_equal_a_rebuild(palace: Palace) -> Finding:
+    there, rebuilt = _stored(palace), _rebuilt(palace)
+    wrong = sorted(
+        term for term in there.keys() | rebuilt.keys() if there.get(term) != rebuilt.get(term)
+    )
+    return finding(
+        "postings",
+        "The postings of each term are those of a rebuild.",
+        [term or "(every drawer)" for term in wrong],
+    )
+
+
+def lengths_are_right(palace: Palace) -> Finding:
+    wrong = [
+        drawer.uuid for drawer in _mined(palace) if drawer.terms != analyze(drawer.text).total()
+    ]
+    return finding("drawer-terms", "A drawer's length in terms is that of its text.", wrong)
+
+
+def _mined(palace: Palace) -> Iterator[Drawer]:
+    mined = Drawer.objects.within(palace).exclude(mined_at=None).order_by("pk")
+    return mined.only("pk", "uuid", "text", "terms").iterator(chunk_size=BATCH)
+
+
+def _rebuilt(palace: Palace) -> Fingerprints:
+    sums: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for drawer in _mined(palace):
+        terms = analyze(drawer.text)
+        counts = {EVERY: 1, **terms}
+        values = _hashes(
+            np.full(len(counts), drawer.pk, np.uint64),
+            np.minimum(list(counts.values()), MAX_COUNT).astype(np.uint64),
+            np.full(len(counts), min(terms.total(), MAX_COUNT), np.uint64),
+        )
+        for term, value in zip(counts, values.tolist(), strict=True):
+            number, total = sums[term]
+            sums[term] = number + 1, (total + value) & _MASK
+    return dict(sums)
+
+
+def _stored(palace: Palace) -> Fingerprints:
+    sums: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    segments = Posting.objects.filter(palace=palace).order_by()
+    for term, *columns in segments.values_list("term", "drawers", "counts", "lengths").iterator():
+        values = _hashes(*(column.astype(np.uint64) for column in columns))
+        number, total = sums[term]
+        sums[term] = number + len(values), (total + int(values.sum())) & _MASK
+    return dict(sums)
+
+
+def _hashes(drawers: Numbers, counts: Numbers, lengths: Numbers) -> Numbers:
+    """One number for each entry; entries that differ have different ones, but for 1 in 2^64."""
+    mixed = _mix(drawers)
+    return _mix(mixed ^ (counts << np.uint64(16)) ^ lengths)
+
+
+def _mix(numbers: Numbers) -> Numbers:
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in _STEPS:
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)), np.uint64)
 
 
 CHECKS = (
@@ -72,6 +156,23 @@ CHECKS = (
         " WHERE r.palace_id = %(palace)s AND w.id IS NULL",
     ),
     rows_breaking(
+        "room-counts",
+        "A room counts its drawers, their bytes, and of both those outside the trash.",
+        "SELECT r.uuid FROM palace_room r LEFT JOIN palace_drawer d"
+        " ON d.palace_id = r.palace_id AND d.room_id = r.id WHERE r.palace_id = %(palace)s"
+        " GROUP BY r.id HAVING (r.stored_count, r.stored_bytes, r.kept_count, r.kept_bytes) <>"
+        " (count(d.id), coalesce(sum(octet_length(d.text)), 0),"
+        " count(d.id) FILTER (WHERE d.trashed_at IS NULL),"
+        " coalesce(sum(octet_length(d.text)) FILTER (WHERE d.trashed_at IS NULL), 0))",
+    ),
+    rows_breaking(
+        "room-span",
+        "The messages of a room were said between its beginning and its end.",
+        "SELECT r.uuid FROM palace_room r WHERE r.palace_id = %(palace)s AND EXISTS ("
+        "SELECT FROM palace_drawer d WHERE d.palace_id = r.palace_id AND d.room_id = r.id"
+        " AND d.said_at NOT BETWEEN r.started_at AND r.ended_at)",
+    ),
+    rows_breaking(
         "mention-span",
         "A mention names an entity of the palace, in characters that the drawer has.",
         "SELECT m.id FROM palace_mention m"
@@ -99,4 +200,6 @@ CHECKS = (
     _dimensions("passage", "drawer_id", "passage"),
     _dimensions("factvector", "fact_id", "fact"),
     _dimensions("episodevector", "episode_id", "episode"),
+    postings_equal_a_rebuild,
+    lengths_are_right,
 )

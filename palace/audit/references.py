@@ -1,7 +1,8 @@
-"""Traces and ledgers name drawers and facts of their palace, or purged ones.
+"""References and orphans: whatever names a row finds it, and no row is left that nothing names.
 
-A purge removes the words of a trace and leaves the ids. An id without a row is therefore valid in a
-palace that has purged, and never valid if it belongs to another palace.
+Traces and ledgers name drawers and facts of their palace, or purged ones. A purge removes the words
+of a trace and leaves the ids. An id without a row is therefore valid in a palace that has purged,
+and never valid if it belongs to another palace.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from django.db.models import IntegerField, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 
-from palace.audit.finding import Finding, finding
-from palace.models import Activity, Palace
+from palace.audit.finding import Finding, finding, rows_breaking
+from palace.models import Activity, ImportJob, Palace
+from palace.transfer.import_jobs.spools import old_spools, spool_path
 from palace.working.ledger import all_items
 
 KINDS = ("drawer", "fact")
@@ -91,9 +93,6 @@ def _named(palace: Palace, field: str) -> set[UUID]:
         return {UUID(name) for (name,) in cursor.fetchall()}
 
 
-CHECKS = (traces_name_what_there_was, candidates_are_of_the_palace)
-
-
 def read_ledgers(palace: Palace) -> Named:
     """Call it before the snapshot: whatever a ledger names by then, the snapshot has or had.
 
@@ -123,3 +122,52 @@ def _uuid(name: str) -> UUID | None:
         return UUID(name)
     except ValueError:
         return None
+
+
+def imports_have_their_files(palace: Palace) -> Finding:
+    jobs = ImportJob.objects.filter(palace=palace, status__in=ImportJob.UNFINISHED).order_by("pk")
+    wrong = [job.uuid for job in jobs if not spool_path(job).is_file()]
+    return finding(
+        "import-file", "The prepared file of an import that is not finished is there.", wrong
+    )
+
+
+def files_have_their_imports() -> Finding:
+    """Of the installation: a file does not say whose it is."""
+    wrong = sorted(path.name for path in old_spools())
+    return finding("import-orphans", "No prepared file is left without its import.", wrong)
+
+
+CHECKS = (
+    traces_name_what_there_was,
+    candidates_are_of_the_palace,
+    rows_breaking(
+        "empty-closet",
+        "A closet holds drawers.",
+        "SELECT c.uuid FROM palace_closet c WHERE c.palace_id = %(palace)s AND NOT EXISTS ("
+        "SELECT FROM palace_drawer d WHERE d.palace_id = c.palace_id AND d.closet_id = c.id)",
+    ),
+    rows_breaking(
+        "empty-room",
+        "A room holds drawers.",
+        "SELECT r.uuid FROM palace_room r WHERE r.palace_id = %(palace)s AND NOT EXISTS ("
+        "SELECT FROM palace_drawer d WHERE d.palace_id = r.palace_id AND d.room_id = r.id)",
+    ),
+    rows_breaking(
+        "empty-wing",
+        "A wing, but for the unsorted one, holds rooms.",
+        "SELECT w.uuid FROM palace_wing w WHERE w.palace_id = %(palace)s AND w.number > 0"
+        " AND NOT EXISTS (SELECT FROM palace_room r"
+        " WHERE r.palace_id = w.palace_id AND r.wing_id = w.id)",
+    ),
+    rows_breaking(
+        "unknown-entity",
+        "An entity is mentioned, or a fact is about it.",
+        "SELECT e.uuid FROM palace_entity e WHERE e.palace_id = %(palace)s"
+        " AND NOT EXISTS (SELECT FROM palace_mention m"
+        " WHERE m.palace_id = e.palace_id AND m.entity_id = e.id)"
+        " AND NOT EXISTS (SELECT FROM palace_fact f WHERE f.palace_id = e.palace_id"
+        " AND (f.subject_id = e.id OR f.object_entity_id = e.id))",
+    ),
+    imports_have_their_files,
+)

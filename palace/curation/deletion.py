@@ -16,10 +16,16 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from isolation import reach
+from isolation import row_access
 from llm.embedding import forget
-from palace import retry_backoff
-from palace.curation.purge import PURGE_IN_REQUEST_S, Purge, forget_vectors, purge_expired
+from palace.curation.purge import (
+    PURGE_IN_REQUEST_S,
+    Purge,
+    Removed,
+    forget_vectors,
+    purge_expired,
+    remove_sample,
+)
 from palace.curation.trash import (
     Restored,
     batch_of,
@@ -28,6 +34,7 @@ from palace.curation.trash import (
     trash_drawers,
 )
 from palace.errors import WorkingMemoryAway
+from palace.knowledge.episodes import delete_stored_episodes
 from palace.knowledge.facts import Scope, fact_edits, forget_model_answers
 from palace.models import (
     Drawer,
@@ -46,6 +53,7 @@ from palace.models import (
 from palace.models.locks import held_if_free
 from palace.storage.indexing.fact_vectors import fill_missing, index_in_use
 from palace.storage.indexing.spaces import active_space, model_of
+from palace.working import retry_backoff
 from settings_app import account_closure
 from settings_app.account_closure import Receipt
 
@@ -53,6 +61,7 @@ __all__ = [
     "PURGE_IN_REQUEST_S",
     "Forgotten",
     "Purge",
+    "Removed",
     "close_account",
     "delete_account",
     "delete_closed_accounts",
@@ -60,10 +69,12 @@ __all__ = [
     "delete_fact",
     "delete_facts",
     "delete_palace",
+    "delete_session",
     "delete_unused_palace",
     "only_sources_of",
     "purge_expired",
     "purge_words",
+    "remove_sample",
     "restore_fact",
 ]
 
@@ -89,6 +100,21 @@ def delete_drawers(palace: Palace, drawers: DrawerQuerySet) -> int:
     return purge.count
 
 
+def delete_session(palace: Palace, drawers: DrawerQuerySet, conversation: str) -> None:
+    """Purge a conversation's drawers; without any left, its stored summaries, too.
+
+    Args:
+        drawers: Those of the conversation that came from programs.
+        conversation: Its id, as stored.
+    """
+    delete_drawers(palace, drawers)
+    with transaction.atomic():
+        palace.lock()
+        if delete_stored_episodes(palace, conversation):
+            # Stored API responses may contain these texts.
+            IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
+
+
 def delete_palace(palace: Palace) -> None:
     """Delete a palace with everything derived from it, in one transaction."""
     with transaction.atomic():
@@ -109,7 +135,7 @@ def delete_unused_palace(palace: Palace) -> None:
 
 def close_account(user: User) -> Receipt:
     """Disable the account; call `delete_account` next."""
-    with reach.open_person(user.pk):
+    with row_access.open_account(user.pk):
         return account_closure.close(user, but=[Palace])
 
 
@@ -119,7 +145,7 @@ def delete_account(user_id: int) -> bool:
     Each palace is one transaction, so a repeated call continues. Does nothing while another
     process is deleting the account.
     """
-    with held_if_free(f"leaving {user_id}") as ours, reach.open_person(user_id):
+    with held_if_free(f"leaving {user_id}") as ours, row_access.open_account(user_id):
         while ours and account_closure.closed().filter(pk=user_id).exists():
             for palace in Palace.objects.filter(owner=user_id).order_by("pk"):
                 delete_palace(palace)

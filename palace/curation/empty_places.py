@@ -144,7 +144,7 @@ def _rewrite_activities(room: Room) -> None:
 
 
 def _forget_activities(palace: Palace, about: str, gone: Sequence[Room] | Sequence[Wing]) -> None:
-    """Replace summaries that name deleted places; figures are kept."""
+    """Replace summaries that name deleted places; figures are kept, but no name to undo with."""
     if not gone:
         return
     activities = Activity.objects.filter(
@@ -152,6 +152,9 @@ def _forget_activities(palace: Palace, about: str, gone: Sequence[Room] | Sequen
     )
     for kind, sentence in FORGOTTEN.items():
         activities.filter(kind=kind).update(summary=sentence)
+    for merge in activities.filter(kind=Activity.Kind.WINGS_MERGED, detail__has_key="undo"):
+        merge.detail.pop("undo")
+        merge.save(update_fields=["detail"])
 
 
 def forget_names(room: Room, purged: Sequence[str]) -> bool:

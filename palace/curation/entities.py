@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from language.facts import USER
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.entity_rows import Moved, join, split_rows, undo_merge, undo_split
@@ -110,6 +111,39 @@ def split_entity(
     summary = f"“{_short(new.name)}” was split off “{_short(entity.name)}”."
     activity = _note(palace, _SPLIT, summary, (entity, new), {**record, "aliases": taken})
     return EntityChange(new, activity)
+
+
+@transaction.atomic
+def rename_entity(palace: Palace, entity: Entity, name: str, *, keeps_old: bool = True) -> str:
+    """Give an entity another name; returns the one before.
+
+    Args:
+        keeps_old: The old name becomes an alias, so that mining and facts still find it by both.
+
+    Raises:
+        BadEntity: it does not exist, is the user, or the name is empty, too long or taken.
+    """
+    palace.lock()
+    entity = _present(palace, entity)
+    if entity.name == USER:
+        raise BadEntity("You are called You here. This name stays.")
+    is_long, name = len(name) > LABEL_LENGTH, storable_label(" ".join(name.split()))
+    if is_long or not name:
+        raise BadEntity(f"Write a name of at most {LABEL_LENGTH} characters.")
+    before = entity.name
+    # One of two with the same name has a numbered slug, which stays with the name.
+    slug = entity.slug if slug_of(name) == slug_of(before) else slug_of(name)
+    others = Entity.objects.filter(palace=palace, kind=entity.kind, slug=slug)
+    if others.exclude(pk=entity.pk).exists():
+        raise BadEntity(
+            f"Another {entity.kind} has the name “{_short(name)}”. Choose another name, or merge "
+            "the two."
+        )
+    names = [*entity.aliases, *([before] if keeps_old else [])]
+    entity.aliases = [one for one in dict.fromkeys(names) if one != name]
+    entity.name, entity.slug = name, slug
+    entity.save(update_fields=["name", "slug", "aliases"])
+    return before
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Purge: permanently deletes trashed drawers and everything derived from their text."""
+"""Purge: permanently deletes trashed drawers, or the sample, with all that is derived from them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 from llm.embedding import forget, max_passage_chars
 from palace.curation.empty_places import remove_emptied
-from palace.curation.trash import expired
+from palace.curation.trash import expired, trash_drawers
 from palace.knowledge.episodes import delete_episodes_of
 from palace.knowledge.facts import delete_supported_by
 from palace.models import (
@@ -24,15 +26,19 @@ from palace.models import (
     DrawerQuerySet,
     EmbeddingSpace,
     ExpectedDrawer,
+    Fact,
     IdempotentWrite,
+    ImportJob,
     Mention,
     Palace,
     Passage,
     Pointer,
     RecallCase,
     RecollectionTrace,
+    Room,
+    Wing,
+    open_palace,
 )
-from palace.models.opening import open_palace
 from palace.recall import normalize_query, remove_hits
 from palace.storage import split_text
 from palace.storage.indexing import postings
@@ -113,7 +119,7 @@ def purge_expired(*, seconds: float) -> bool:
     """
     deadline = time.monotonic() + seconds
     due = expired(timezone.now())
-    with reach.sweep("trash"):
+    with row_access.sweep("trash"):
         palaces = list(Palace.objects.filter(pk__in=due.values("palace")).order_by("?"))
     for palace in palaces:
         left = deadline - time.monotonic()
@@ -231,3 +237,53 @@ def _passages(palace: Palace, drawers: Sequence[Drawer]) -> dict[int, list[tuple
     for key, start, end in rows.values_list("drawer_id", "start", "end"):
         spans[key].append((start, end))
     return spans
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What the removal has deleted; `facts` counts active ones."""
+
+    conversations: int
+    messages: int
+    facts: int
+
+
+@transaction.atomic
+def remove_sample(palace: Palace) -> Removed:
+    """Delete the sample's messages, and the places, facts and entities that rest on them alone.
+
+    All or nothing; the user's own messages, and what rests on them, stay. A load that is running
+    ends, because its job is deleted too. Its spool file is left to the periodic task.
+    """
+    palace.lock()
+    drawers = Drawer.objects.filter(palace=palace, source=ImportJob.SAMPLE)
+    jobs = ImportJob.objects.filter(palace=palace, format=ImportJob.SAMPLE)
+    rooms = list(drawers.order_by().values_list("room__uuid", flat=True).distinct())
+    conversations = drawers.order_by().values("conversation").distinct().count()
+    facts = Fact.objects.within(palace).active()
+    active = facts.count()
+    earlier = list(Activity.objects.filter(palace=palace).values_list("pk", flat=True))
+    trash_drawers(palace, drawers)
+    purge = Purge(palace)
+    purge.run(drawers)
+    _forget_activities(palace, rooms, list(jobs.values_list("uuid", flat=True)), earlier)
+    jobs.delete()
+    if not Room.objects.within(palace).exists():
+        Wing.objects.filter(palace=palace, number=Wing.UNSORTED).delete()
+    return Removed(conversations, purge.count, active - facts.count())
+
+
+def _forget_activities(
+    palace: Palace, rooms: list[UUID], jobs: list[UUID], earlier: list[int]
+) -> None:
+    """Delete the activities of the sample's rooms and loads, and those of its removal.
+
+    Args:
+        earlier: Keys of the activities from before the removal.
+    """
+    remaining = Room.objects.filter(palace=palace, uuid__in=rooms)
+    gone = set(rooms) - set(remaining.values_list("uuid", flat=True))
+    of_sample = Q(detail__room__in=[str(key) for key in gone])
+    of_sample |= Q(detail__job__in=[str(key) for key in jobs])
+    activities = Activity.objects.filter(palace=palace)
+    activities.filter(of_sample | ~Q(pk__in=earlier)).delete()

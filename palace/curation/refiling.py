@@ -7,17 +7,20 @@ room stay valid. Drawers that move alone get a new pointer, and the old one beco
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F, Max, Min
+from django.db.models import Case, F, IntegerField, Max, Min, Value, When
 from django.db.models.functions import Greatest
 
+from language.storable import LABEL_LENGTH, storable_label
 from palace.curation.empty_places import remove_empty_closets, remove_empty_wings
 from palace.errors import PalaceError
 from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
 from palace.storage import next_room_number
 
+_NUMBER = IntegerField()
 UNSORTED = (
     "Nothing can be moved to the unsorted wing: conversations wait there until they are mined. "
     "Choose another wing."
@@ -127,6 +130,55 @@ def join_rooms(room: Room, other: Room) -> None:
         )
 
 
+def separate_room(other: Room, wing: Wing, joined: Mapping[str, Any]) -> None:
+    """Undo `join_rooms` with a record from `described`; drawers that moved on since stay there.
+
+    The caller locks the palace.
+    """
+    numbers = {int(key): number for key, number in joined["drawers"].items()}
+    drawers = Drawer.objects.within(other.palace).filter(room=other, pk__in=numbers)
+    keys = list(drawers.values_list("pk", flat=True))
+    if not keys:
+        return
+    room = _new_room(other, wing, joined["number"], id=joined["id"], uuid=joined["uuid"])
+    # Above all old numbers first, so that none is there twice.
+    room.highest_drawer = max(numbers.values())
+    room.save(update_fields=["highest_drawer"])
+    _split_off(other, keys, room)
+    moved = Drawer.objects.within(other.palace).filter(pk__in=keys)
+    moved.update(
+        number=Case(*(When(pk=key, then=Value(numbers[key])) for key in keys), output_field=_NUMBER)
+    )
+
+
+def described(room: Room) -> dict[str, Any]:
+    """What `separate_room` needs, without words: the number of each drawer by its key."""
+    drawers = Drawer.objects.within(room.palace).filter(room=room)
+    numbers = dict(drawers.order_by().values_list("pk", "number"))
+    return {"id": room.pk, "uuid": str(room.uuid), "number": room.number, "drawers": numbers}
+
+
+@transaction.atomic
+def rename(place: Room | Closet, title: str) -> str:
+    """Give a room or closet another title; returns the one before.
+
+    Mining keeps the titles of filed rooms, and finds a closet by its slug, which stays.
+
+    Raises:
+        BadMove: the title is empty or too long.
+    """
+    place.palace.lock()
+    if len(title) > LABEL_LENGTH:
+        raise BadMove(f"This title is too long. Write at most {LABEL_LENGTH} characters.")
+    title = storable_label(" ".join(title.split()))
+    if not title:
+        raise BadMove(f"A {place._meta.verbose_name} needs a title. Write one.")
+    before = place.title
+    place.title = title
+    place.save(update_fields=["title"])
+    return before
+
+
 def _note(palace: Palace, drawers: int, where: dict[str, str]) -> None:
     """Record the activity with ids instead of names, which a purge would have to remove."""
     if drawers:
@@ -189,12 +241,13 @@ def _set_span(room: Room) -> None:
     Room.objects.within(room.palace).filter(pk=room.pk).update(**span)
 
 
-def _new_room(room: Room, wing: Wing) -> Room:
+def _new_room(room: Room, wing: Wing, number: int | None = None, **values: Any) -> Room:
     """A room for another part of the same conversation."""
     return Room.objects.create(
         palace=room.palace,
         wing=wing,
-        number=next_room_number(room.palace),
+        number=number or next_room_number(room.palace),
+        **values,
         source=room.source,
         external_id=room.external_id,
         agent=room.agent,

@@ -78,6 +78,34 @@ class Restored:
     unmined: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a deletion removes.
+
+    Attributes:
+        conversations: Those of which nothing outside the trash stays.
+        facts: Active facts without another source.
+    """
+
+    conversations: int
+    messages: int
+    facts: int
+
+
+def contents_of(palace: Palace, drawers: DrawerQuerySet) -> Contents:
+    """What goes when these drawers do; those in the trash do not count."""
+    going = drawers.within(palace).kept().order_by()
+    elsewhere = (
+        Drawer.objects.within(palace)
+        .kept()
+        .filter(source=OuterRef("source"), conversation=OuterRef("conversation"))
+        .exclude(pk__in=going.values("pk"))
+    )
+    whole = going.exclude(Exists(elsewhere)).values("source", "conversation").distinct()
+    facts = facts_supported_only_by(palace, going)
+    return Contents(whole.count(), going.count(), facts.count())
+
+
 def batch_key(at: datetime) -> int:
     return (at - _EPOCH) // _MICROSECOND
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models.functions import Greatest
@@ -11,11 +12,37 @@ from django.db.models.functions import Greatest
 from language.extraction import WingFound
 from language.slugs import slug_of
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.refiling import join_rooms
+from palace.curation.refiling import described, join_rooms, separate_room
+from palace.curation.retention import (
+    BadKeeping,
+    Keeping,
+    apply_keeping,
+    preview_keeping,
+    set_keeping,
+    with_rules,
+)
 from palace.curation.trash import drawers_in
 from palace.errors import PalaceError
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Palace, Room, Wing, WingAlias
+
+__all__ = [
+    "RESERVED",
+    "BadKeeping",
+    "BadWing",
+    "Keeping",
+    "Merged",
+    "NameTaken",
+    "apply_keeping",
+    "change_wing",
+    "merge_wings",
+    "preview_keeping",
+    "preview_merge",
+    "set_keeping",
+    "undo_merge_wings",
+    "wing_called",
+    "with_rules",
+]
 
 # The slug of the wing for unmined rooms, reserved also before it exists.
 RESERVED = "unsorted"
@@ -51,12 +78,14 @@ class Merged:
         rooms: Number of moved rooms with drawers outside the trash.
         drawers: Number of moved drawers outside the trash.
         trashed: Number of moved drawers in the trash.
+        activity: The argument for `undo_merge_wings`; None before it is done.
     """
 
     into: Wing
     rooms: int
     drawers: int
     trashed: int
+    activity: Activity | None = field(default=None, compare=False)
 
 
 @transaction.atomic
@@ -140,21 +169,95 @@ def merge_wings(wing: Wing, into: Wing) -> Merged:
     palace = _locked(wing)
     wing, into = _present(wing), _present(into)
     merged = preview_merge(wing, into)
-    _join_rooms(wing, into)
+    record = _record(wing)
+    record["joined"] = _join_rooms(wing, into)
     Room.objects.filter(palace=palace, wing=wing).update(wing=into)
     WingAlias.objects.filter(palace=palace, wing=wing).update(wing=into)
     _add_aliases(into, [wing.slug])
     _remove(wing)
     rooms = "1 room" if merged.rooms == 1 else f"{merged.rooms:,} rooms"
     drawers = "1 drawer" if merged.drawers == 1 else f"{merged.drawers:,} drawers"
-    Activity.objects.create(
+    activity = Activity.objects.create(
         palace=palace,
         kind=Activity.Kind.WINGS_MERGED,
         summary=f"“{_short(wing.name)}” is part of “{_short(into.name)}” now: "
         f"{rooms} with {drawers} moved.",
-        detail={"wing": str(into.uuid), "rooms": merged.rooms, "drawers": merged.drawers},
+        detail={
+            "wing": str(into.uuid),
+            "rooms": merged.rooms,
+            "drawers": merged.drawers,
+            "undo": record,
+        },
     )
-    return merged
+    return replace(merged, activity=activity)
+
+
+@transaction.atomic
+def undo_merge_wings(palace: Palace, activity: Activity) -> Wing | None:
+    """Undo a merge: its rooms and names go back to the wing that was merged.
+
+    Rooms that were moved elsewhere since stay there; rooms of both wings are taken apart again.
+
+    Returns:
+        The wing; None if this was undone before.
+
+    Raises:
+        BadWing: the wing it became part of is gone, or nothing of it is left.
+    """
+    palace.lock()
+    present = Activity.objects.get(palace=palace, pk=activity.pk)
+    if present.detail.get("undone"):
+        return None
+    record = present.detail.get("undo")
+    into = Wing.objects.within(palace).filter(uuid=present.detail.get("wing")).first()
+    if record is None or into is None:
+        raise BadWing(
+            "The wing it became part of no longer exists. If that was merged too, undo that first."
+        )
+    wing = _restored(palace, into, record)
+    present.detail = {name: of for name, of in present.detail.items() if name != "undo"}
+    present.detail["undone"] = True
+    present.save(update_fields=["detail"])
+    Activity.objects.create(
+        palace=palace,
+        kind=Activity.Kind.WING_CHANGED,
+        summary=f"“{_short(wing.name)}” is a wing of its own again."[:300],
+        detail={"wing": str(wing.uuid)},
+    )
+    return wing
+
+
+def _record(wing: Wing) -> dict[str, Any]:
+    """What undoing the merge of a wing needs."""
+    rooms = Room.objects.filter(palace=wing.palace_id, wing=wing)
+    names = WingAlias.objects.filter(palace=wing.palace_id, wing=wing)
+    columns = ("id", "number", "slug", "name", "kind", "kept_months", "never")
+    return {
+        "wing": {name: getattr(wing, name) for name in columns} | {"uuid": str(wing.uuid)},
+        "rooms": list(rooms.order_by("pk").values_list("pk", flat=True)),
+        "aliases": list(names.order_by("pk").values_list("slug", flat=True)),
+    }
+
+
+def _restored(palace: Palace, into: Wing, record: dict[str, Any]) -> Wing:
+    rooms = Room.objects.within(palace).filter(wing=into)
+    moved = rooms.filter(pk__in=record["rooms"])
+    joined = [(rooms.filter(pk=each["into"]).first(), each) for each in record["joined"]]
+    if not moved.exists() and not any(room for room, _ in joined):
+        raise BadWing("Nothing of what was merged is left here, so there is nothing to undo.")
+    if Wing.objects.within(palace).filter(slug=record["wing"]["slug"]).exists():
+        raise BadWing(
+            f"Another wing is called “{record['wing']['name']}” now. Rename that one first."
+        )
+    wing = Wing(palace=palace, **record["wing"])
+    wing.save(force_insert=True)
+    moved.update(wing=wing)
+    for room, each in joined:
+        if room is not None:
+            separate_room(room, wing, each)
+    names = WingAlias.objects.filter(palace=palace, wing=into)
+    names.filter(slug__in=[*record["aliases"], wing.slug]).update(wing=wing)
+    return wing
 
 
 def _locked(wing: Wing) -> Palace:
@@ -244,14 +347,17 @@ def _short(name: str) -> str:
     return name if len(name) <= 100 else f"{name[:99]}…"
 
 
-def _join_rooms(wing: Wing, into: Wing) -> None:
-    """Join rooms of conversations that have a room in both wings."""
+def _join_rooms(wing: Wing, into: Wing) -> list[dict[str, Any]]:
+    """Join rooms of conversations that have a room in both wings; returns what undoing needs."""
     existing = Room.objects.filter(palace=wing.palace_id, wing=into)
     there = {(room.source, room.external_id): room for room in existing}
+    joined = []
     for room in Room.objects.filter(palace=wing.palace_id, wing=wing):
         other = there.get((room.source, room.external_id))
         if other is not None:
+            joined.append({**described(room), "into": other.pk})
             join_rooms(room, other)
+    return joined
 
 
 def _remove(wing: Wing) -> None:

@@ -10,17 +10,17 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
-from isolation import reach
-from isolation.reach import Reach
+from isolation import row_access
+from isolation.row_access import Access
 from palace.models import Palace
 from settings_app.users import find_owner
 
 
 class PalaceCommand(BaseCommand):
-    """A command about one palace: nothing else is within its reach."""
+    """A command about one palace, without access to any other."""
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        with reach.nobody():
+        with row_access.deny_all():
             return super().execute(*args, **options)
 
 
@@ -53,7 +53,7 @@ def palace_of(name: str, subject: str = "") -> Palace:
         CommandError: there is no such user, or no such palace.
     """
     user = user_of(name)
-    reach.enter(Reach(owner=user.pk))
+    row_access.enter(Access(owner=user.pk))
     if not subject:
         return Palace.objects.own(user)
     palace = Palace.objects.filter(owner=user, subject=subject).first()

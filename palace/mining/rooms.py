@@ -1,32 +1,41 @@
-"""Mining of rooms: topics, tags, passages and postings of unmined drawers, and a report of it."""
+"""Rooms: mine each, window by window, and write and index what mining found.
+
+Mining sets the closet and writes the passages in one transaction. An unmined drawer with a closet
+was mined in another palace, so it is indexed without extraction.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
-from django.db import transaction
+from django.db import connection, transaction
 
+from language.analyzer import analyze
+from language.english.message_traits import read_traits
 from language.facts import Candidate
 from llm import deadline
 from llm.commits import commit_without_waiting
 from llm.deadline import DeadlinePassed
 from llm.providers import Endpoint
 from palace.mining.batches import Part, batches
-from palace.mining.placement import index_placed, write_mined
 from palace.mining.room_linker import Landed, link
 from palace.mining.window_reader import Reading, WindowReader
-from palace.models import Activity, Drawer, Palace, Room
+from palace.models import Activity, Drawer, DrawerQuerySet, Palace, Room
 from palace.models.locks import held_where_free
-from palace.storage import EmbeddedPassages
+from palace.storage import EmbeddedPassages, store_passages
+from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import active_space, stays_active
 
 # Messages mined together: a full embedder batch.
 GROUP = 192
 # Within a deadline, a batch has about this many characters, which are embedded in about a second.
 SHORT_CHARS = 20_000
+# Drawers per embedder call.
+BATCH = 384
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,10 @@ class Report:
             room: With its title and wing from mining.
         """
         self.made.update(landed.made)
+        if self._activity.pk:
+            # What follows mining may have added notes since.
+            self._activity.refresh_from_db(fields=["detail"])
+            self.notes.update(dict.fromkeys(self._activity.detail["notes"]))
         self.notes.update(dict.fromkeys(landed.notes))
         self._activity.summary = summary_of(self.made["drawers"], room)
         self._activity.detail = {
@@ -230,3 +243,76 @@ def summary_of(count: int, room: Room) -> str:
     """The sentence of an activity on the messages mined in a room."""
     messages = "message" if count == 1 else "messages"
     return f"Remembered {count} {messages} of “{room.title}” in {room.wing.name}."[:300]
+
+
+def placed(palace: Palace) -> DrawerQuerySet:
+    """Drawers with a closet that are not indexed yet, also in the trash."""
+    drawers = Drawer.objects.within(palace)
+    return drawers.filter(mined_at=None, closet__isnull=False)
+
+
+def index_placed(rooms: Sequence[Room]) -> None:
+    """Write passages and postings of the placed drawers in rooms of one palace.
+
+    The caller holds the rooms' locks. Safe to kill and repeat.
+    """
+    if not rooms:
+        return
+    palace = rooms[0].palace
+    waiting = placed(palace).filter(room__in=rooms).order_by("room_id", "position", "pk")
+    while drawers := list(waiting[:BATCH]):
+        _index(palace, drawers)
+
+
+def _index(palace: Palace, drawers: Sequence[Drawer]) -> None:
+    space = active_space()
+    embedded = EmbeddedPassages(palace, space, drawers)
+    with transaction.atomic():
+        # A power failure loses the rows together with their `mined_at`, so the work is repeated.
+        commit_without_waiting()
+        palace.lock()
+        locked = placed(palace).filter(pk__in=[drawer.pk for drawer in drawers]).order_by("pk")
+        keys = set(locked.select_for_update().values_list("pk", flat=True))
+        if stays_active(space):
+            write_mined(palace, drawers, embedded, [each for each in drawers if each.pk in keys])
+
+
+def write_mined(
+    palace: Palace, drawers: Sequence[Drawer], embedded: EmbeddedPassages, written: Sequence[Drawer]
+) -> None:
+    """Write mined drawers. Call it in a transaction that locks the palace and the drawers.
+
+    Args:
+        drawers: The embedded drawers, in the order of `embedded`.
+        written: The subset to write, with closets, tags and preferences set.
+    """
+    terms = {drawer.pk: analyze(drawer.text) for drawer in written}
+    store_passages(palace, [drawer.pk for drawer in drawers], embedded, only=terms)
+    postings.append(palace, terms)
+    for drawer in written:
+        drawer.terms = terms[drawer.pk].total()
+        drawer.traits = int(read_traits(drawer.text))
+    mark_mined(palace, written)
+
+
+def mark_mined(palace: Palace, drawers: Sequence[Drawer]) -> None:
+    """Update all in one statement: `bulk_update` would send a CASE with an arm per drawer."""
+    columns = zip(
+        *(
+            (d.pk, d.closet_id, json.dumps(d.tags), d.preference, d.terms, d.traits)
+            for d in drawers
+        ),
+        strict=True,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE palace_drawer d
+            SET closet_id = n.closet, tags = n.tags, preference = n.preference,
+                terms = n.terms, traits = n.traits, mined_at = now()
+            FROM unnest(%s::bigint[], %s::bigint[], %s::jsonb[], %s::float8[], %s::int[],
+                %s::smallint[]) AS n (id, closet, tags, preference, terms, traits)
+            WHERE d.palace_id = %s AND d.id = n.id
+            """,
+            [*map(list, columns), palace.pk],
+        )

@@ -31,7 +31,15 @@ from palace.models.hierarchy import (
     WingAlias,
     format_tags,
 )
-from palace.models.palace import InPalace, InPalaceQuerySet, Palace, PalaceQuerySet
+from palace.models.palace import (
+    InPalace,
+    InPalaceQuerySet,
+    Palace,
+    PalaceQuerySet,
+    access_to,
+    open_palace,
+    opens_palace,
+)
 from palace.models.recall_records import ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.models.receipts import (
     WRITES_KEPT_FOR,
@@ -92,8 +100,11 @@ __all__ = [
     "Wing",
     "WingAlias",
     "about_any",
+    "access_to",
     "at_moment",
     "forget_old_writes",
     "format_tags",
+    "open_palace",
+    "opens_palace",
     "requires_permission",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -42,6 +43,15 @@ class Wing(InPalace):
     slug = models.SlugField(max_length=LABEL_LENGTH, allow_unicode=True, db_index=False)
     name = models.CharField(max_length=LABEL_LENGTH)
     kind = models.CharField(max_length=10, choices=Kind.choices)
+    kept_months = models.PositiveIntegerField(
+        null=True, help_text="Older messages go to the trash; null: they stay."
+    )
+    never = ArrayField(
+        models.CharField(max_length=LABEL_LENGTH),
+        default=list,
+        db_default=[],
+        help_text="Names of people and topics; messages about them go to the trash.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = InPalaceQuerySet["Wing"].as_manager()
@@ -110,7 +120,23 @@ class Room(InPalace):
     slot = models.PositiveIntegerField(
         null=True, help_text="Its place along the wing's corridor; null until it is drawn."
     )
+    reviewed_at = models.DateTimeField(
+        null=True, help_text="When its owner said to keep it although it is never recalled."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+    # The database keeps these with the drawers; nothing else writes them.
+    stored_count = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Drawers, those in the trash too."
+    )
+    stored_bytes = models.PositiveBigIntegerField(
+        default=0, db_default=0, editable=False, help_text="Of their texts, as UTF-8."
+    )
+    kept_count = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Drawers outside the trash."
+    )
+    kept_bytes = models.PositiveBigIntegerField(
+        default=0, db_default=0, editable=False, help_text="Of their texts, as UTF-8."
+    )
     episode_due_at = models.DateTimeField(
         null=True, help_text="Since when its conversation's episode is to be made, or made anew."
     )

@@ -1,18 +1,29 @@
-"""The palace: the tenant, and the root of everything remembered about one person."""
+"""Palace: the table, the rows that belong to one, and opening one.
+
+While a palace is open, the database shows no row of any other.
+"""
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Self, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 from django.conf import settings
 from django.db import models
+
+from isolation import row_access
+from isolation.row_access import PALACE, Access
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
 Row = TypeVar("Row", bound=models.Model)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class PalaceQuerySet(models.QuerySet["Palace"]):
@@ -77,3 +88,27 @@ class InPalace(models.Model):
 
     class Meta:
         abstract = True
+
+
+def access_to(palace: Palace) -> Access:
+    return Access(PALACE, palace=palace.pk, owner=palace.owner_id)
+
+
+@contextmanager
+def open_palace(palace: Palace) -> Iterator[None]:
+    """What runs inside the block sees one palace, and its owner's account."""
+    with row_access.use(access_to(palace)):
+        yield
+
+
+def opens_palace(
+    function: Callable[Concatenate[Palace, P], R],
+) -> Callable[Concatenate[Palace, P], R]:
+    """A function of a palace, which is open while it runs."""
+
+    @wraps(function)
+    def opened(palace: Palace, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with open_palace(palace):
+            return function(palace, *args, **kwargs)
+
+    return opened

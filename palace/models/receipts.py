@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from palace.models.palace import InPalace
+from palace.models.hierarchy import Room
+from palace.models.palace import InPalace, InPalaceQuerySet
 
 WRITES_KEPT_FOR = timedelta(hours=24)
+
+
+class ActivityQuerySet(InPalaceQuerySet["Activity"]):
+    def note_degraded(self, room: Room, notes: Sequence[str]) -> None:
+        """Add sentences to the latest activity about mining the room, each once.
+
+        For work that follows mining. Call it outside of a transaction.
+
+        Raises:
+            Palace.DoesNotExist: the palace was deleted meanwhile.
+        """
+        if not notes:
+            return
+        with transaction.atomic():
+            room.palace.lock()
+            mined = self.within(room.palace).filter(kind=Activity.Kind.MEMORY_MINED)
+            activity = mined.filter(detail__room=str(room.uuid)).order_by("-pk").first()
+            activity = activity or Activity(
+                palace=room.palace,
+                kind=Activity.Kind.MEMORY_MINED,
+                summary=f"Read “{room.title}” again."[:300],
+                detail={"room": str(room.uuid)},
+            )
+            there = activity.detail.get("notes", [])
+            activity.detail["notes"] = list(dict.fromkeys([*there, *notes]))
+            activity.save()
 
 
 class Activity(InPalace):
@@ -36,6 +64,8 @@ class Activity(InPalace):
     detail = models.JSONField(default=dict, help_text="Its figures, and what it was about.")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = ActivityQuerySet.as_manager()
+
     class Meta:
         verbose_name_plural = "activities"
         ordering = ["-created_at", "-pk"]
@@ -59,6 +89,8 @@ class ImportJob(InPalace):
         FAILED = "failed", "stopped by an error"
 
     UNFINISHED = (Status.READY, Status.RUNNING)
+    # The format of the sample palace, and the source of its drawers.
+    SAMPLE = "sample"
 
     file_name = models.CharField(max_length=255)
     file_sha256 = models.CharField(max_length=64)
@@ -77,6 +109,12 @@ class ImportJob(InPalace):
     messages_skipped = models.JSONField(default=dict, help_text="How many, by reason.")
     error = models.TextField(blank=True)
     progress_at = models.DateTimeField(null=True, help_text="When it was started or last went on.")
+    measured_from = models.DateTimeField(
+        null=True, help_text="Since when its speed is measured; restarted after a pause."
+    )
+    measured_done = models.PositiveIntegerField(
+        default=0, help_text="Messages that were done when the measuring began."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

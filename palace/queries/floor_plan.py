@@ -17,7 +17,8 @@ from operator import or_
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Case, Count, F, IntegerField, Max, OuterRef, Q, Subquery, When
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from palace.models import Drawer, Entity, Evidence, Mention, Palace, Room
@@ -202,12 +203,11 @@ def _floor(
 
 
 def _kept(palace: Palace) -> Any:
-    drawers = Drawer.objects.kept().filter(palace=OuterRef("palace"), room=OuterRef("pk"))
-    return Room.objects.within(palace).filter(Exists(drawers.order_by()))
+    return Room.objects.within(palace).filter(kept_count__gt=0)
 
 
 def _rooms(palace: Palace, floors: Mapping[int, int], moment: datetime) -> list[Room]:
-    """The rooms on these floors, each with `drawer_count` and `by_then`."""
+    """The rooms on these floors, each with `by_then`, the drawers said until that moment."""
     if not floors:
         return []
     on_floor = (
@@ -215,12 +215,15 @@ def _rooms(palace: Palace, floors: Mapping[int, int], moment: datetime) -> list[
         for wing, floor in floors.items()
     )
     rooms = _kept(palace).filter(reduce(or_, on_floor)).select_related("wing")
-    kept = Q(drawers__palace=palace, drawers__trashed_at=None)
-    counted = rooms.annotate(
-        drawer_count=Count("drawers", filter=kept),
-        by_then=Count("drawers", filter=kept & Q(drawers__said_at__lte=moment)),
+    said = Drawer.objects.kept().filter(
+        palace=OuterRef("palace"), room=OuterRef("pk"), said_at__lte=moment
     )
-    return list(counted.order_by("wing", "slot"))
+    counted = said.order_by().values("room").annotate(n=Count("pk")).values("n")
+    by_then = Case(
+        When(ended_at__lte=moment, then=F("kept_count")),
+        default=Coalesce(Subquery(counted, output_field=IntegerField()), 0),
+    )
+    return list(rooms.annotate(by_then=by_then).order_by("wing", "slot"))
 
 
 def _by_wing(rooms: Iterable[Room]) -> dict[int, list[Room]]:
@@ -289,10 +292,10 @@ class _Drawing:
         )
 
     def _room(self, room: Any, corridor: float) -> PlanRoom:
-        depth = _depth(room, room.by_then or room.drawer_count)
+        depth = _depth(room, room.by_then or room.kept_count)
         return PlanRoom(
             room=room,
-            drawers=room.by_then or room.drawer_count,
+            drawers=room.by_then or room.kept_count,
             facts=self.facts.get(room.pk, 0),
             x=MARGIN + _column(room) * CELL,
             y=round(corridor + CORRIDOR if _is_below(room) else corridor - depth, 1),
@@ -332,7 +335,7 @@ def _is_below(room: Room) -> bool:
 
 def _depth(room: Any, drawers: int | None = None) -> float:
     """By default with all of its drawers, which is the most."""
-    grown = LEAST_DEPTH + DEPTH_A_DRAWER * sqrt((drawers or room.drawer_count) - 1)
+    grown = LEAST_DEPTH + DEPTH_A_DRAWER * sqrt((drawers or room.kept_count) - 1)
     return round(min(grown, MOST_DEPTH), 1)
 
 

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Exists, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Left
 
-from palace.models import Closet, Drawer, Palace, Pointer, Room, Wing
+from palace.models import Closet, Drawer, Palace, Passage, Pointer, Room, Wing
 
 PREVIEW_LENGTH = 300
 
-# Drawers are counted by room first: joined to their rooms one by one it takes three times as long.
 _WINGS = """
-SELECT r.wing_id, count(*), sum(d.drawers)::bigint
+SELECT wing_id, count(*), sum(kept_count)::bigint FROM palace_room
+WHERE palace_id = %s AND kept_count > 0 GROUP BY wing_id
+"""
+# The latest recalls tell which rooms are of use.
+_RECALLED = """
+SELECT DISTINCT d.room_id
 FROM (
-    SELECT room_id, count(*) AS drawers FROM palace_drawer
-    WHERE palace_id = %s AND trashed_at IS NULL GROUP BY room_id
-) d
-JOIN palace_room r ON r.palace_id = %s AND r.id = d.room_id
-GROUP BY r.wing_id
+    SELECT DISTINCT (hit->>'drawer')::uuid AS uuid
+    FROM (
+        SELECT hits FROM palace_recollectiontrace
+        WHERE palace_id = %s ORDER BY created_at DESC LIMIT 2000
+    ) t, jsonb_array_elements(t.hits) hit
+) h
+JOIN palace_drawer d ON d.palace_id = %s AND d.uuid = h.uuid
 """
 
 
@@ -45,23 +52,87 @@ def wing_rows(palace: Palace) -> list[WingRow]:
 def wing_counts(palace: Palace) -> dict[int, tuple[int, int]]:
     """Rooms and drawers of each wing that is not empty, by its key."""
     with connection.cursor() as cursor:
-        cursor.execute(_WINGS, [palace.pk, palace.pk])
+        cursor.execute(_WINGS, [palace.pk])
         return {wing: (rooms, drawers) for wing, rooms, drawers in cursor.fetchall()}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a palace or a wing.
+
+    Attributes:
+        rooms: Also those of which all is in the trash.
+        stored: Drawers, those in the trash too; `kept` is the number of the others.
+    """
+
+    rooms: int
+    stored: int
+    kept: int
+
+
+def size_of(place: Palace | Wing) -> Size:
+    """The sums of what its rooms count."""
+    if isinstance(place, Palace):
+        rooms = Room.objects.within(place)
+    else:
+        rooms = Room.objects.filter(palace=place.palace_id, wing=place)
+    sums = rooms.aggregate(
+        rooms=Count("pk"), stored=Sum("stored_count", default=0), kept=Sum("kept_count", default=0)
+    )
+    return Size(**sums)
 
 
 def rooms_of(wing: Wing) -> QuerySet[Room]:
     """Newest first, each with `drawer_count` and `closet_count`."""
     kept = _kept_where(room=OuterRef("pk"))
     rooms: QuerySet[Room] = (
-        Room.objects.filter(palace=wing.palace_id)
-        .filter(Exists(kept), wing=wing)
+        Room.objects.filter(palace=wing.palace_id, wing=wing, kept_count__gt=0)
         .annotate(
-            drawer_count=_count(kept, "room"),
+            drawer_count=F("kept_count"),
             closet_count=_count(kept.exclude(closet=None), "room", of="closet"),
         )
         .order_by("-started_at", "-number")
     )
     return rooms
+
+
+def unfiled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
+    """Rooms that wait in the unsorted wing since before a moment, the oldest first."""
+    kept = _kept_where(room=OuterRef("pk"))
+    waiting = Exists(kept.filter(filed_at__lt=before))
+    rooms = Room.objects.within(palace).filter(waiting, wing__number=Wing.UNSORTED)
+    return _counted(rooms, kept)
+
+
+def unembedded_rooms(palace: Palace) -> QuerySet[Room]:
+    """Rooms with messages that could not be embedded, each with the number of these."""
+    missing = Passage.objects.filter(
+        palace=palace, space__active=True, embedding=None, drawer__trashed_at=None
+    )
+    keys = Drawer.objects.within(palace).kept().filter(pk__in=missing.values("drawer"))
+    rooms = Room.objects.within(palace).filter(pk__in=keys.values("room"))
+    return _counted(rooms, keys.filter(room=OuterRef("pk")).order_by())
+
+
+def unrecalled_rooms(palace: Palace, before: datetime) -> QuerySet[Room]:
+    """Rooms from before a moment of which no recall brought anything, unless they are to stay.
+
+    None where nothing was recalled lately: then it says nothing about a room.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_RECALLED, [palace.pk, palace.pk])
+        recalled = [key for (key,) in cursor.fetchall()]
+    rooms = Room.objects.within(palace).filter(created_at__lt=before, reviewed_at=None)
+    if not recalled:
+        return rooms.none()
+    rooms = rooms.exclude(pk__in=recalled).exclude(wing__number=Wing.UNSORTED)
+    kept = _kept_where(room=OuterRef("pk"))
+    return _counted(rooms.filter(Exists(kept)), kept)
+
+
+def _counted(rooms: QuerySet[Room], drawers: QuerySet[Drawer]) -> QuerySet[Room]:
+    counted: QuerySet[Room] = rooms.annotate(drawer_count=_count(drawers, "room"))
+    return counted.select_related("wing").order_by("started_at", "number")
 
 
 def closets_of(room: Room) -> QuerySet[Closet]:

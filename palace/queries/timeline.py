@@ -9,11 +9,21 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from django.db import connection
-from django.db.models import Count, DateField, F, Min, QuerySet, TextField, Value
+from django.db.models import (
+    Count,
+    DateField,
+    Exists,
+    F,
+    Min,
+    OuterRef,
+    QuerySet,
+    TextField,
+    Value,
+)
 from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
-from palace.models import Entity, Fact, FactQuerySet, Mention, Palace
+from palace.models import Drawer, DrawerQuerySet, Entity, Fact, FactQuerySet, Mention, Palace
 from palace.queries.facts import EVER_TRUE, about_entity
 
 # What counts of a day: the words said by then, or what was so then as known today.
@@ -29,15 +39,23 @@ RECENT = timedelta(days=90)
 # No earlier day has a `RECENT` before it.
 EARLIEST = datetime.min.replace(tzinfo=UTC) + RECENT
 
-# An index holds the times of all drawers, those in the trash too: these are few, and subtracted.
+# A room of one month has counted its messages; of the few others each message is looked at.
 _MONTHS = """
+WITH rooms AS MATERIALIZED (
+    SELECT id, kept_count,
+        date_trunc('month', started_at AT TIME ZONE %(zone)s)::date AS month,
+        date_trunc('month', ended_at AT TIME ZONE %(zone)s)::date AS last
+    FROM palace_room WHERE palace_id = %(palace)s AND kept_count > 0
+)
 SELECT month, sum(messages)::bigint FROM (
-    SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s)::date AS month, count(*) AS messages
-    FROM palace_drawer WHERE palace_id = %(palace)s GROUP BY 1
+    SELECT month, sum(kept_count) AS messages FROM rooms WHERE month = last GROUP BY 1
     UNION ALL
-    SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s)::date, -count(*)
-    FROM palace_drawer WHERE palace_id = %(palace)s AND trashed_at IS NOT NULL GROUP BY 1
-) counted GROUP BY month HAVING sum(messages) > 0 ORDER BY month
+    SELECT date_trunc('month', said_at AT TIME ZONE %(zone)s)::date, count(*)
+    FROM palace_drawer
+    WHERE palace_id = %(palace)s AND trashed_at IS NULL
+        AND room_id = ANY(ARRAY(SELECT id FROM rooms WHERE month <> last))
+    GROUP BY 1
+) counted GROUP BY month ORDER BY month
 """
 
 
@@ -93,12 +111,18 @@ def messages_by_month(palace: Palace) -> list[tuple[date, int]]:
 
 def mentions_by_month(entity: Entity) -> list[tuple[date, int]]:
     """First day of each month in which messages name the entity, and how many they are."""
+    month = TruncMonth("said_at", output_field=DateField())
+    counts = drawers_naming(entity).order_by().annotate(month=month).values_list("month")
+    return sorted(counts.annotate(messages=Count("pk")))
+
+
+def drawers_naming(entity: Entity) -> DrawerQuerySet:
+    """The drawers outside the trash that mention the entity."""
     named = Mention.objects.filter(
-        palace=entity.palace_id, entity=entity, drawer__trashed_at=None
+        palace=entity.palace_id, entity=entity, drawer=OuterRef("pk")
     ).order_by()
-    month = TruncMonth("drawer__said_at", output_field=DateField())
-    counts = named.annotate(month=month).values_list("month")
-    return sorted(counts.annotate(messages=Count("drawer", distinct=True)))
+    kept: DrawerQuerySet = Drawer.objects.kept().filter(palace=entity.palace_id)
+    return kept.filter(Exists(named))
 
 
 def _bars(

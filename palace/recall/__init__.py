@@ -8,6 +8,7 @@ from palace.recall.carried_context import DRAWER_ITEM, FACT_ITEM, Carried, load_
 from palace.recall.context_builder import ASK_FIRST, Citation, PackableTurn, remove_hits
 from palace.recall.context_escaping import on_one_line, quoted
 from palace.recall.deduplication import ConversationState
+from palace.recall.evaluation import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 from palace.recall.facts import RecalledFact, fact_floor, facts_for
 from palace.recall.graph import named_entities, walk
 from palace.recall.narrowing import Narrowing
@@ -31,7 +32,6 @@ from palace.recall.request import (
 from palace.recall.rerank import describe_move
 from palace.recall.retrieval import Found, candidate_features, recall, search
 from palace.recall.scoring import ranking
-from palace.recall.standing import NOT_CHOSEN_FROM, NOT_SEARCHABLE, Standing, standing_of
 
 __all__ = [
     "ASK_FIRST",

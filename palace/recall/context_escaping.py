@@ -7,10 +7,15 @@ or before the block's tag becomes a parenthesis, and each further line of a mess
 
 from __future__ import annotations
 
-import html
+import html.entities
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+_Else = TypeVar("_Else")
 
 # Two joiners shape emoji and Persian; three marks only set the direction of adjacent text.
 _KEPT_FORMATS = frozenset("\u200c\u200d\u200e\u200f\u061c")
@@ -96,22 +101,33 @@ _CLEAN, _FOLD = _Clean(), _Fold()
 # A character encoded as an HTML entity, a string escape or a URL escape.
 _ESCAPE = r"\\{1,16}+"
 _AMPERSAND = rf"(?:&|{_ESCAPE}(?:u0026|x26))(?:amp;){{0,8}}+"
-_CODED = (
-    rf"{_AMPERSAND}(?:#x0{{0,16}}+[0-9a-f]{{0,6}}|#0{{0,16}}+[0-9]{{0,7}}|[a-z]{{2,12}});?"
-    rf"|{_ESCAPE}(?:u\{{[0-9a-f]{{1,6}}\}}|u[0-9a-f]{{4}}|x[0-9a-f]{{2}}|[0-7]{{2,3}}|[nrtvf])"
-    r"|%(?:25){0,8}+[0-9a-f]{2}"
+# Names of HTML entities in lower case; a name that has lower case of its own comes last and wins.
+_ENTITIES = {
+    name.rstrip(";").lower(): char
+    for name, char in sorted(html.entities.html5.items(), key=lambda entity: entity[0].islower())
+}
+_UNENDED = "|".join(
+    sorted({name.lower() for name in html.entities.html5 if name[-1] != ";"}, key=len)[::-1]
 )
-_NAME = re.compile(rf"memory(?:{_CODED}|[\W_]){{0,4}}context(?![a-z0-9_])")
-_CODED_LAST = re.compile(rf"(?:{_CODED})\Z")
-_ENTITY = re.compile(rf"{_AMPERSAND}(?=[#a-z])")
-_LONGEST_CODE = 40
+_CODED = re.compile(
+    rf"{_AMPERSAND}(?:#x0{{0,16}}+(?P<hex>[0-9a-f]{{1,6}});?|#0{{0,16}}+(?P<dec>[0-9]{{1,7}});?"
+    rf"|(?P<name>[a-z][a-z0-9]{{1,31}});|(?P<unended>{_UNENDED}))"
+    rf"|{_ESCAPE}(?:u\{{(?P<braced>[0-9a-f]{{1,6}})\}}|u(?P<u>[0-9a-f]{{4}})|x(?P<x>[0-9a-f]{{2}})"
+    r"|(?P<octal>[0-7]{2,3})|(?P<control>[nrtvf]))"
+    r"|%(?:25){0,8}+(?P<url>[0-9a-f]{2})"
+)
+# A text may be encoded several times.
+_MOST_LAYERS = 4
+_BETWEEN_LETTERS = r"[\W_]{0,3}"
+_NAME = re.compile(
+    rf"{_BETWEEN_LETTERS.join('memory')}[\W_]{{0,4}}{_BETWEEN_LETTERS.join('context')}(?![a-z0-9_])"
+)
 # Allowed between the angle bracket and the name, as in closing tags, comments and declarations.
 _BETWEEN = frozenset(" \t\n/\\!?-")
-_BRACKET = re.compile(rf"\[|{_CODED}")
-# Bounded, so that many encoded brackets in a row do not cause quadratic time.
-_TO_POINTER = re.compile(rf"(?>[ \t\n*~`|§_\"'^#:]++|</?[a-z]{{1,6}}>|[<>]|{_CODED}){{0,12}}+")
+# Bounded, so that many brackets in a row do not cause quadratic time.
+_TO_POINTER = re.compile(r"(?>[ \t\n*~`|§_\"'^#:]++|</?[a-z]{1,6}>|[<>]){0,12}+")
 _POINTER = re.compile(r"w\W{0,3}\d++\W{0,4}r\W{0,3}\d")
-_SUSPICIOUS = re.compile(rf"{_NAME.pattern}|§|&sect|167;|a7|{_POINTER.pattern}")
+_SUSPICIOUS = re.compile(rf"{_NAME.pattern}|§|{_POINTER.pattern}")
 _COLON, _MARKS = re.compile("[:：﹕︓∶꞉ː׃܃᛬]"), frozenset(("", " ", "-", ">", "*", "+", "#", "["))
 _CLOSING, _POINTER_CHARS = re.compile(r"[\[\]\n]"), 80
 
@@ -141,13 +157,30 @@ def label(text: str) -> str:
 def _harmless(text: str) -> str:
     text = text.replace("\r\n", "\n").translate(_CLEAN)
     folded = text.lower() if text.isascii() else text.translate(_FOLD)
-    if not _SUSPICIOUS.search(folded):
+    if not _is_suspicious(folded):
         return text
-    view = _Folded(text)
-    return _rewritten(text, sorted((*_tags(view), *_pointers(view))))
+    changes: list[_Change] = []
+    view: _View | None = _View.of(text)
+    for _ in range(_MOST_LAYERS):
+        if view is None:
+            break
+        changes += (*_tags(view), *_pointers(view))
+        view = view.decoded()
+    return _rewritten(text, sorted(changes))
 
 
-def _rewritten(text: str, changes: list[tuple[int, int, str]]) -> str:
+def _is_suspicious(folded: str) -> bool:
+    for _ in range(_MOST_LAYERS):
+        if _SUSPICIOUS.search(folded):
+            return True
+        decoded = _CODED.sub(lambda code: _decoded(code, code[0]), folded)
+        if decoded == folded:
+            return False
+        folded = decoded
+    return False
+
+
+def _rewritten(text: str, changes: list[_Change]) -> str:
     parts, end = [], 0
     for start, stop, instead in changes:
         if start >= end:
@@ -160,75 +193,91 @@ def _rewritten(text: str, changes: list[tuple[int, int, str]]) -> str:
 _Change = tuple[int, int, str]
 
 
-class _Folded:
-    """The folded text, with a map from its positions to those of the original."""
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The text as a lenient reader sees it.
 
-    def __init__(self, text: str) -> None:
-        pieces = [_FOLD[ord(char)] for char in text]
-        self.text = "".join(pieces)
-        self._places = [place for place, piece in enumerate(pieces) for _ in piece]
+    Attributes:
+        starts: Where each character of `text` begins in the original.
+        ends: Where it ends there.
+    """
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, original: str) -> _View:
+        """The folded text."""
+        pieces = [_FOLD[ord(char)] for char in original]
+        starts = [place for place, piece in enumerate(pieces) for _ in piece]
+        return cls("".join(pieces), starts, [place + 1 for place in starts])
+
+    def decoded(self) -> _View | None:
+        """The view with one layer of encoding undone; None if nothing is encoded."""
+        pieces: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        end = 0
+        for code in _CODED.finditer(self.text):
+            char = _decoded(code, None)
+            if char is None:
+                continue
+            pieces += (self.text[end : code.start()], char)
+            starts += self.starts[end : code.start()]
+            ends += self.ends[end : code.start()]
+            end = code.end()
+            starts += [self.starts[code.start()]] * len(char)
+            ends += [self.ends[end - 1]] * len(char)
+        if not end:
+            return None
+        pieces.append(self.text[end:])
+        return _View("".join(pieces), starts + self.starts[end:], ends + self.ends[end:])
 
     def change(self, start: int, stop: int, instead: str) -> _Change:
-        return self._places[start], self._places[stop - 1] + 1, instead
+        return self.starts[start], self.ends[stop - 1], instead
 
 
-def _tags(folded: _Folded) -> Iterator[_Change]:
-    """Replace angle brackets before the block's name, in any encoding of either."""
-    for name in _NAME.finditer(folded.text):
-        place = name.start()
-        while place > 0:
-            start, char = _last_char(folded.text, place)
-            if char == "<":
-                yield folded.change(start, place, "(")
-            if char not in _BETWEEN and char:
-                break
-            place = start
-
-
-def _last_char(folded: str, end: int) -> tuple[int, str]:
-    """Start and value of the character that ends at `end`, decoded if it is encoded."""
-    last = folded[end - 1]
-    may_be_code = last.isalnum() or last in ";}"
-    code = _CODED_LAST.search(folded, max(0, end - _LONGEST_CODE), end) if may_be_code else None
-    if code is None:
-        return end - 1, last
-    return code.start(), _decoded(code[0])
-
-
-def _decoded(code: str) -> str:
-    """The folded character of an encoding; empty if it is invisible."""
-    entity = _ENTITY.match(code)
-    if entity is not None:
-        name = code[entity.end() :].rstrip(";")
-        return html.unescape(f"&{name};").translate(_FOLD)[:1]
-    if code.startswith("%"):
-        return chr(int(code[-2:], 16)).translate(_FOLD)
-    escape = code.lstrip("\\")
-    if escape in "nrtvf":
+def _decoded(code: re.Match[str], otherwise: _Else) -> str | _Else:
+    """The folded characters of an encoding, `otherwise` if it encodes none."""
+    name = code["name"] or code["unended"]
+    if name:
+        char = _ENTITIES.get(name)
+        return otherwise if char is None else char.translate(_FOLD)
+    if code["control"]:
         return "\n"
-    if escape[0] in "ux":
-        point = int(escape.strip("ux{}"), 16)
-        return chr(point).translate(_FOLD) if point <= 0x10FFFF else "?"
-    return chr(int(escape, 8)).translate(_FOLD)
+    if code["octal"]:
+        return chr(int(code["octal"], 8)).translate(_FOLD)
+    if code["dec"]:
+        point = int(code["dec"])
+    else:
+        point = int(code["hex"] or code["braced"] or code["u"] or code["x"] or code["url"], 16)
+    return chr(point).translate(_FOLD) if point <= sys.maxunicode else otherwise
 
 
-def _pointers(folded: _Folded) -> Iterator[_Change]:
+def _tags(view: _View) -> Iterator[_Change]:
+    """Replace angle brackets before the block's name."""
+    for name in _NAME.finditer(view.text):
+        place = name.start() - 1
+        while place >= 0 and view.text[place] in _BETWEEN:
+            place -= 1
+        if place >= 0 and view.text[place] == "<":
+            yield view.change(place, place + 1, "(")
+
+
+def _pointers(view: _View) -> Iterator[_Change]:
     """Replace brackets around text that reads as a pointer."""
-    for bracket in _BRACKET.finditer(folded.text):
-        if bracket[0] != "[" and _decoded(bracket[0]) != "[":
-            continue
-        gap = _TO_POINTER.match(folded.text, bracket.end())
-        before, after = (gap[0], gap.end()) if gap else ("", bracket.end())
-        if _has_section_sign(before) or _POINTER.match(folded.text, after):
-            yield folded.change(bracket.start(), bracket.end(), "(")
-            yield from _closing(folded, after)
+    start = view.text.find("[")
+    while start >= 0:
+        gap = _TO_POINTER.match(view.text, start + 1)
+        before, after = (gap[0], gap.end()) if gap else ("", start + 1)
+        if "§" in before or _POINTER.match(view.text, after):
+            yield view.change(start, start + 1, "(")
+            yield from _closing(view, after)
+        start = view.text.find("[", start + 1)
 
 
-def _has_section_sign(text: str) -> bool:
-    return "§" in text or any(_decoded(code) == "§" for code in re.findall(_CODED, text))
-
-
-def _closing(folded: _Folded, place: int) -> Iterator[_Change]:
-    found = _CLOSING.search(folded.text, place, place + _POINTER_CHARS)
+def _closing(view: _View, place: int) -> Iterator[_Change]:
+    found = _CLOSING.search(view.text, place, place + _POINTER_CHARS)
     if found and found[0] == "]":
-        yield folded.change(found.start(), found.end(), ")")
+        yield view.change(found.start(), found.end(), ")")

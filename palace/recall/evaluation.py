@@ -1,6 +1,7 @@
 """Evaluation: the owner's questions with the drawers expected, tried and scored.
 
-A trial runs recall as of the question's time, without a trace.
+A trial runs recall as of the question's time, without a trace. The standing of one drawer for a
+question is its rank and score, or why it could not be a hit.
 """
 
 from __future__ import annotations
@@ -8,19 +9,28 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+import numpy as np
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from palace.errors import PalaceError
-from palace.models import Drawer, ExpectedDrawer, Palace, RecallCase, RecollectionTrace
+from palace.models import (
+    Drawer,
+    ExpectedDrawer,
+    Palace,
+    RecallCase,
+    RecollectionTrace,
+    opens_palace,
+)
 from palace.recall.recipes import RECIPES, Recipe
-from palace.recall.request import RecallRequest
-from palace.recall.retrieval import recall
+from palace.recall.request import Hit, RecallRequest, read_request_context
+from palace.recall.retrieval import recall, search
+from palace.recall.trace import TOO_FAR
 from settings_app.models import settings_of
 from settings_app.time_zone import zone_named
 
@@ -31,6 +41,9 @@ DRAWER_GONE = "This drawer was deleted for good."
 # Hits per trial; a drawer below this rank counts as not found.
 DEPTH = 20
 Key = TypeVar("Key", bound=Hashable)
+# The filters of the recall do not permit the drawer, or it is not searchable yet.
+NOT_CHOSEN_FROM = "left out by the filters"
+NOT_SEARCHABLE = "not mined yet"
 
 
 class NotACase(PalaceError):
@@ -257,3 +270,47 @@ MEASURES = {
     "recall@10": lambda found, wanted: recall_at(found, wanted, 10),
     "mrr": reciprocal_rank,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """
+    Attributes:
+        place: Its rank by score, from 1; None for one that could not be a hit.
+        why: Why it could not be a hit: `TOO_FAR`, `NOT_CHOSEN_FROM` or `NOT_SEARCHABLE`; else
+            empty.
+        score: Of this drawer; 0 where it was not scored, and `signals` is empty then.
+        hits: What the recall finds, best first, by score.
+    """
+
+    place: int | None
+    why: str
+    score: float
+    signals: Mapping[str, float]
+    hits: tuple[Hit, ...]
+
+    @property
+    def is_hit(self) -> bool:
+        return self.place is not None and self.place <= len(self.hits)
+
+
+@opens_palace
+def standing_of(palace: Palace, request: RecallRequest, drawer: Drawer) -> Standing:
+    """Score a drawer for the request, however far it is from the question.
+
+    No model reranks: scores are compared, and those of one recall only compare with each other.
+
+    Raises:
+        EmptyQuery: the query is blank.
+        UnknownRecipe: no recipe has that name.
+    """
+    request = replace(request, judge=drawer.pk, rerank=False, store_trace=False)
+    found = search(palace, request, read_request_context(palace, request))
+    scored = found.scored
+    at = next(iter(np.flatnonzero(scored.candidates.drawers == drawer.pk).tolist()), None)
+    if at is None:
+        why = NOT_SEARCHABLE if drawer.mined_at is None else NOT_CHOSEN_FROM
+        return Standing(None, why, 0.0, {}, found.hits)
+    place = scored.order.index(at) + 1 if at in scored.order else None
+    why = "" if place else TOO_FAR
+    return Standing(place, why, float(scored.scores[at]), scored.signals(at), found.hits)

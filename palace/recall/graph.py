@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import F, Q
+from django.db.models import F
 
 from language.analyzer import analyze
 from language.slugs import slug_of
@@ -64,14 +64,6 @@ class Walk:
     hops: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An entity and its shortest distance in facts; 1 if one fact connects both."""
-
-    entity: Entity
-    hops: int
-
-
 def expand(seeds: Mapping[int, float], edges: Iterable[Edge], *, hops: int = HOPS) -> Expanded:
     """Score what seeds lead to; if several seeds lead there, the best score counts. Pure.
 
@@ -123,49 +115,6 @@ def _edges(facts: FactQuerySet, entities: Collection[int]) -> Iterable[tuple[int
     edges = facts.filter(about_any(entities), object_entity__isnull=False)
     rows = edges.exclude(subject=F("object_entity")).order_by("-recorded_at", "-pk")
     return rows.values_list("pk", "subject_id", "object_entity_id")[:MAX_EDGES]
-
-
-def relations(
-    palace: Palace,
-    entity: Entity,
-    *,
-    true_at: datetime | None = None,
-    known_at: datetime | None = None,
-) -> list[Fact]:
-    """The edges of an entity with both ends loaded, ordered by start of validity.
-
-    Args:
-        true_at: Valid time; default: active facts, unless `known_at` is given.
-        known_at: Transaction time: as recorded at this moment.
-    """
-    edges = (
-        Fact.objects.within(palace)
-        .as_of(true_at=true_at, known_at=known_at)
-        .filter(Q(subject=entity) | Q(object_entity=entity), object_entity__isnull=False)
-    )
-    return list(edges.select_related("subject", "object_entity").in_order())
-
-
-def neighbours(
-    palace: Palace,
-    entities: Collection[Entity],
-    *,
-    hops: int = 1,
-    true_at: datetime | None = None,
-    known_at: datetime | None = None,
-) -> list[Neighbour]:
-    """The entities connected to these entities, nearest first, then by name.
-
-    Args:
-        hops: Maximum distance in facts, 1 to 3; larger values are cut to 3.
-        true_at: As in `relations`; likewise `known_at`.
-    """
-    own = Entity.objects.filter(palace=palace, pk__in=[entity.pk for entity in entities])
-    facts = Fact.objects.within(palace).as_of(true_at=true_at, known_at=known_at)
-    reached = walk(facts, set(own.values_list("pk", flat=True)), hops=min(hops, HOPS)).hops
-    others = Entity.objects.filter(palace=palace).in_bulk([key for key in reached if reached[key]])
-    found = [Neighbour(entity, reached[key]) for key, entity in others.items()]
-    return sorted(found, key=lambda one: (one.hops, one.entity.name, one.entity.pk))
 
 
 def named_entities(palace: Palace, question: str) -> list[int]:

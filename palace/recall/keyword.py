@@ -7,6 +7,7 @@ common for another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,25 +118,14 @@ def by_words(
         Term(name, ids, counts, _idf_of(ids, number, uninformative))
         for name, (ids, counts, _) in postings.items()
     )
-    lengths = [column for _, _, column in postings.values()]
-    keys, order, starts = _merge([term.drawers for term in found])
-    scores = _sum_by_drawer(
-        [
-            _saturate(term.counts, column / mean_length) * term.idf
-            for term, column in zip(found, lengths, strict=True)
-        ],
-        order,
-        starts,
-    ).astype(np.float32)
-    covered = _sum_by_drawer(
-        [np.full(len(term.drawers), term.idf) for term in found], order, starts
-    )
-    informative = ~isin_few(keys[starts], uninformative)
+    lengths = [column / mean_length for _, _, column in postings.values()]
+    drawers, scores, covered = _scored(found, lengths)
+    informative = ~isin_few(drawers, uninformative)
     missing = _idf(0, number)
     whole = sum(term.idf for term in found) + (len(terms) - len(found)) * missing
     mean, spread = _statistics(scores[informative], number)
     return Words(
-        drawers=keys[starts],
+        drawers=drawers,
         scores=scores,
         terms=found,
         mean=mean,
@@ -145,6 +135,24 @@ def by_words(
         weight=float(whole),
         missing=missing,
     )
+
+
+def _scored(
+    terms: Sequence[Term], lengths: Sequence[Scores]
+) -> tuple[Ids, Scores, npt.NDArray[np.float64]]:
+    """The drawers that contain any of the terms, their BM25, and the idf of the terms in each.
+
+    Args:
+        lengths: For each term, of its drawers, in mean lengths.
+    """
+    keys, order, starts = _merge([term.drawers for term in terms])
+    shares = [
+        _saturate(term.counts, column) * term.idf
+        for term, column in zip(terms, lengths, strict=True)
+    ]
+    covered = [np.full(len(term.drawers), term.idf) for term in terms]
+    scores = _sum_by_drawer(shares, order, starts).astype(np.float32)
+    return keys[starts], scores, _sum_by_drawer(covered, order, starts)
 
 
 def _sum_by_drawer(parts: list[npt.NDArray[Any]], order: Ids, starts: Ids) -> npt.NDArray[Any]:

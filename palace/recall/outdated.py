@@ -23,11 +23,17 @@ class Outdated:
 
     Attributes:
         since: When the last of it ended.
-        note: The same in words, such as "no longer so since March 2025: User lives in Porto".
+        facts: Of the first of these facts, how and when it ended, and its text: "no longer so since
+            March 2025", "User lives in Porto".
     """
 
     since: datetime
-    note: str
+    facts: tuple[tuple[str, str], ...]
+
+    @property
+    def note(self) -> str:
+        """Such as "no longer so since March 2025: User lives in Porto"."""
+        return "; ".join(f"{ended}: {text}" for ended, text in self.facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +121,15 @@ def _meaning(fact: Fact) -> tuple[object, ...]:
 
 def _outdated(facts: Sequence[Fact], scope: Scope) -> Outdated:
     ends = [_end_of(fact) for fact in facts]
-    notes = [
-        f"{'corrected in' if fact.fate == Fact.Fate.CORRECTED else 'no longer so since'} "
-        f"{month_of(end, scope.now)}: {fact.text}"
-        for fact, end in zip(facts, ends, strict=True)
-    ]
-    return Outdated(max(ends), "; ".join(notes[:MOST_NAMED]))
+    told = tuple(
+        (
+            f"{'corrected in' if fact.fate == Fact.Fate.CORRECTED else 'no longer so since'} "
+            f"{month_of(end, scope.now)}",
+            fact.text,
+        )
+        for fact, end in zip(facts[:MOST_NAMED], ends, strict=False)
+    )
+    return Outdated(max(ends), told)
 
 
 def _end_of(fact: Fact) -> datetime:

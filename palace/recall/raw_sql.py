@@ -10,7 +10,7 @@ import numpy.typing as npt
 import psycopg
 from django.db import connection, models
 
-from isolation import reach
+from isolation import row_access
 
 # The NumPy names of smallint, integer, bigint, real and double precision.
 Kind = Literal["i2", "i4", "i8", "f4", "f8"]
@@ -22,7 +22,7 @@ def fetch_rows(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[
     """Fetch all rows of a query in binary format."""
     connection.ensure_connection()
     # Django's cursors bind parameters on the client, which excludes the binary format.
-    reach.apply(connection.connection)
+    row_access.apply(connection.connection)
     with psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(sql, parameters, binary=True)
         rows: list[tuple[Any, ...]] = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""Recipes: named configurations of recall, as data."""
+"""Recipes: named configurations of recall, as data; and their signals, by names for people."""
 
 from __future__ import annotations
 
@@ -15,13 +15,29 @@ from palace.recall.query import LEARNT_FOLDER
 Weights = Mapping[str, float]
 # The feature of messages that only ask or quote.
 UNINFORMATIVE = "statement.silent"
+# A signal's name, and what a large share of it says.
+SIGNALS = {
+    "meaning": ("Meaning", "its sense is close to the question’s"),
+    "words": ("Words", "it shares rare words with the question"),
+    "exchange": ("Exchange", "the messages just before and after it fit too"),
+    "agreement": ("Agreement", "what it changes that sense and words both point to it"),
+    "room": ("Room", "its whole conversation is about this"),
+    "speaker": ("Speaker", "the one who said it is the one asked about"),
+    "time": ("Time", "it was said when the question points to"),
+    "preference": ("Preference", "it states a lasting wish or taste"),
+    "statement": ("Statement", "it says the kind of thing that such a question wants"),
+    "length": ("Length", "it has enough words to say something"),
+}
+REST = "other"
+# A smaller rest is a rounding error of the stored shares.
+SMALLEST_REST = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """
     Attributes:
-        weights: By feature (see `signals.py`); a missing feature has weight 0.
+        weights: By feature (see `scoring.py`); a missing feature has weight 0.
         more: Added to the weights, by kind of question (see `Query.kinds`).
         by_meaning: Whether the question is embedded and compared with the passages.
         best_each: Number of candidates from each of the semantic and keyword rankings.
@@ -114,3 +130,13 @@ def recipe_named(name: str) -> Recipe:
         raise UnknownRecipe(
             f"There is no recipe {name!r}; choose one of {', '.join(RECIPES)}."
         ) from None
+
+
+def label_of(signal: str) -> str:
+    return SIGNALS[signal][0] if signal in SIGNALS else signal.replace("_", " ").capitalize()
+
+
+def all_shares(score: float, signals: Mapping[str, float]) -> dict[str, float]:
+    """The signals' shares, and the rest if there is one: together they are the score."""
+    rest = score - sum(signals.values())
+    return {**signals, REST: round(rest, 4)} if abs(rest) >= SMALLEST_REST else dict(signals)

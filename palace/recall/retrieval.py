@@ -18,8 +18,7 @@ from django.db import connection, models
 
 from language.english.questions import is_plain, subject_of
 from language.storable import storable_id
-from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing
-from palace.models.opening import in_its_palace
+from palace.models import Closet, Drawer, EmbeddingSpace, Palace, Room, Wing, opens_palace
 from palace.recall.candidates import Candidates, allowed_drawers, find_candidates
 from palace.recall.deduplication import (
     Composed,
@@ -63,7 +62,7 @@ _TABLES: tuple[tuple[str, type[models.Model]], ...] = (
 )
 
 
-@in_its_palace
+@opens_palace
 def recall(palace: Palace, request: RecallRequest) -> Recollection:
     """Find the drawers that answer the question best, with the contribution of each signal.
 
@@ -89,19 +88,10 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
     uninformative = frozenset(place for place, hit in enumerate(hits) if not hit.is_informative)
     shares, budget = context.recipe.shares, request.budget_tokens
     block = compose(palace, ledger, hits, known, budget, request.session, shares, uninformative)
-    recollection = Recollection(
-        uuid=uuid.uuid4(),
-        query=found.question.text,
-        hits=hits,
-        facts=tuple(known[place] for place in block.packed.facts),
-        context=block.packed.context,
-        context_tokens=block.packed.tokens,
-        citations=block.packed.citations,
-        carried=block.carried,
-        injection=block.injection,
+    notes = tuple(_notes(found, ledger, block, hits, is_opening=is_opening))
+    recollection = replace(
+        _recollection(found.question, hits, known, block, notes, started),
         is_opening=is_opening and bool(hits),
-        notes=tuple(_notes(found, ledger, block, hits, is_opening=is_opening)),
-        duration_ms=(time.perf_counter() - started) * 1000,
     )
     if request.store_trace:
         keep_trace(
@@ -115,6 +105,30 @@ def recall(palace: Palace, request: RecallRequest) -> Recollection:
             request.narrowing,
         )
     return recollection
+
+
+def _recollection(
+    question: Query,
+    hits: tuple[Hit, ...],
+    known: Sequence[RecalledFact],
+    block: Composed,
+    notes: tuple[str, ...],
+    started: float,
+) -> Recollection:
+    """The hits, and what of them and of the known facts is in the block."""
+    return Recollection(
+        uuid=uuid.uuid4(),
+        query=question.text,
+        hits=hits,
+        facts=tuple(known[place] for place in block.packed.facts),
+        context=block.packed.context,
+        context_tokens=block.packed.tokens,
+        citations=block.packed.citations,
+        carried=block.carried,
+        injection=block.injection,
+        notes=notes,
+        duration_ms=(time.perf_counter() - started) * 1000,
+    )
 
 
 def _known(

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from isolation import reach
-from isolation.reach import Reach
+from isolation import row_access
+from isolation.row_access import Access
 from palace.knowledge.episodes import episodes_of_conversation, search_episodes_of, store_episode
 from palace.models import Episode, Palace
 from palace.sdk import arguments
@@ -31,7 +31,7 @@ class EpisodicMemory:
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
         self._serves_all = user_id is None and bound_to is None
-        self.reach = Reach(owner=owner_id, subject=self._scope.user)
+        self.row_access = Access(owner=owner_id, subject=self._scope.user)
 
     @a_call
     def store(
@@ -90,7 +90,7 @@ class EpisodicMemory:
         agent, most = _agent(agent_id), arguments.limit_of(limit)
         moment, query = arguments.moment_of("as_of", as_of), arguments.query_of(query)
         if self._serves_all and agent:
-            with reach.within(Reach(owner=self._owner_id)):
+            with row_access.use(Access(owner=self._owner_id)):
                 palaces = list(Palace.objects.filter(owner=self._owner_id))
                 return _found(palaces, query, agent, most, moment)
         palace = self._scope.palace(self._owner_id)

@@ -13,8 +13,8 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import InterfaceError, OperationalError, connection
 
-from isolation import reach
-from isolation.reach import Reach
+from isolation import row_access
+from isolation.row_access import Access
 from llm.errors import LLMError as ModelFailed
 from palace.errors import (
     BadFilter,
@@ -25,6 +25,7 @@ from palace.errors import (
     NoSuchFact,
     NotItsOwn,
     PalaceError,
+    QuotaExceeded,
     TooMuch,
     WorkingMemoryAway,
     is_disk_full,
@@ -44,6 +45,7 @@ __all__ = [
     "NotFoundError",
     "NotItsOwn",
     "PalaceError",
+    "QuotaExceeded",
     "ScopeError",
     "SetupError",
     "TooMuch",
@@ -104,13 +106,13 @@ class SetupError(PalaceError):
 
 class OfAPalace(Protocol):
     @property
-    def reach(self) -> Reach: ...
+    def row_access(self) -> Access: ...
 
 
 def a_call(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
     @wraps(method)
     def called(memory: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with translate_errors(), reach.within(memory.reach):
+        with translate_errors(), row_access.use(memory.row_access):
             return method(memory, *args, **kwargs)
 
     return called

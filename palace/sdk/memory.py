@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from isolation import reach
+from isolation import row_access
 from palace.curation.deletion import delete_facts, purge_words
 from palace.errors import EmptyQuery
 from palace.knowledge.facts import fact_edits
@@ -42,7 +42,7 @@ def _a_call(method: Callable[Concatenate[Memory, P], R]) -> Callable[Concatenate
 
     @wraps(method)
     def called(memory: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        opened = reach.open_person(memory.owner.pk, memory.subject)
+        opened = row_access.open_account(memory.owner.pk, memory.subject)
         with using(memory.vector_index), translate_errors(), opened:
             return method(memory, *args, **kwargs)
 

@@ -21,7 +21,7 @@ from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from config import embedded
-from isolation import reach
+from isolation import row_access
 from palace.sdk.errors import SetupError
 
 
@@ -96,7 +96,7 @@ def bring_tables_up_to_date() -> None:
     Raises:
         SetupError: the database is external; its operator must migrate it.
     """
-    with reach.maintenance():
+    with row_access.maintenance():
         if not _outdated():
             return
     if not settings.USES_EMBEDDED_SERVICES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from isolation.reach import Reach
+from isolation.row_access import Access
 from palace.sdk import arguments
 from palace.sdk.errors import a_call
 from palace.sdk.results import EntryItem
@@ -47,7 +47,7 @@ class WorkingMemory:
             BadInput: the namespace is invalid; ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
-        self.reach = Reach(owner=owner_id, subject=self._scope.user)
+        self.row_access = Access(owner=owner_id, subject=self._scope.user)
         self.namespace = Namespace.read(namespace)
 
     @a_call
@@ -173,7 +173,7 @@ class ConversationMemory:
             BadInput: the id is invalid; ScopeError: the user_id is invalid; WrongPalace.
         """
         self._owner_id, self._scope = owner_id, scope_of(user_id, bound_to)
-        self.reach = Reach(owner=owner_id, subject=self._scope.user)
+        self.row_access = Access(owner=owner_id, subject=self._scope.user)
         self.conversation_id = name_of("A conversation", conversation_id)
 
     @a_call

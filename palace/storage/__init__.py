@@ -3,6 +3,7 @@
 Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and `episode_vectors`.
 """
 
+from palace.storage.bulk_insert import insert_rows
 from palace.storage.indexing.passages import EmbeddedPassages, split_text, store_passages
 from palace.storage.indexing.rebuild import (
     build_space,
@@ -12,7 +13,6 @@ from palace.storage.indexing.rebuild import (
     rebuild_postings,
     switch_to_space,
 )
-from palace.storage.insertion import insert_rows
 from palace.storage.own_output import (
     BLOCK_END,
     BLOCK_START,

@@ -1,6 +1,7 @@
 """Quota: how many messages, and how much text, a palace may hold; off by default.
 
-Messages in the trash count: they are still stored. What is derived of messages does not count.
+A summary that a caller stored counts as a message, with its lists as text. What is in the trash
+counts: it is still stored. What is derived of messages does not count.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Count, F, Func, IntegerField, Sum
+from django.db.models import Count, Func, IntegerField, Sum, TextField
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast
 
 from palace.errors import QuotaExceeded
-from palace.models import Drawer, Palace
+from palace.models import Episode, Palace, Room
 
 MB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of one palace: its messages, and the bytes of their text as UTF-8."""
+    """Of one palace: its messages and stored summaries, and the bytes of their text as UTF-8."""
 
     messages: int
     text_bytes: int
@@ -44,14 +47,22 @@ def palace_quota() -> Quota:
 
 
 def usage_of(palace: Palace) -> Usage:
-    # Lengths are known without reading the texts.
-    length = Func(F("text"), function="octet_length", output_field=IntegerField())
-    used = Drawer.objects.within(palace).aggregate(messages=Count("pk"), text=Sum(length))
-    return Usage(used["messages"], used["text"] or 0)
+    lists = (Cast(name, TextField()) for name in ("key_decisions", "entities", "tools"))
+    summary = sum(map(_bytes, lists), _bytes("summary"))
+    summaries = Episode.objects.within(palace).stored()
+    stored = summaries.aggregate(rows=Count("pk"), text=Sum(summary))
+    rooms = Room.objects.within(palace)
+    said = rooms.aggregate(rows=Sum("stored_count", default=0), text=Sum("stored_bytes", default=0))
+    return Usage(said["rows"] + stored["rows"], int(said["text"]) + (stored["text"] or 0))
+
+
+def _bytes(text: str | Cast) -> Combinable:
+    """The length as UTF-8, which is known without reading the text."""
+    return Func(text, function="octet_length", output_field=IntegerField())
 
 
 def check_quota(palace: Palace, texts: Sequence[str]) -> None:
-    """Check that these messages fit beside what the palace holds.
+    """Check that these messages, or this summary, fit beside what the palace holds.
 
     Call it with the palace locked, or two writers can exceed the quota together.
 

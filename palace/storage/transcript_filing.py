@@ -23,9 +23,8 @@ from language.storable import (
     storable_time,
 )
 from language.transcripts import Transcript, Turn
-from palace.models import Drawer, Palace, Room, Wing
-from palace.models.opening import in_its_palace
-from palace.storage.insertion import insert_rows
+from palace.models import Drawer, Palace, Room, Wing, opens_palace
+from palace.storage.bulk_insert import insert_rows
 from palace.storage.own_output import loci_answers, without_injected_memory
 from palace.storage.quota import check_quota
 
@@ -90,7 +89,7 @@ def file_transcript(palace: Palace, transcript: Transcript, *, beyond_quota: boo
 
 
 @transaction.atomic
-@in_its_palace
+@opens_palace
 def file_transcripts(
     palace: Palace, transcripts: Sequence[Transcript], *, beyond_quota: bool = False
 ) -> list[Filed]:

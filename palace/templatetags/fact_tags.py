@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
+from language.english.second_person import to_second_person
 from palace.models import Entity, Fact, FactEvent
 from palace.queries.facts import display_name
 
@@ -48,6 +49,12 @@ CHANGES = {
 def in_words(name: str) -> str:
     """`lives_in` as people write it."""
     return name.replace("_", " ")
+
+
+@register.filter
+def second_person(sentence: str) -> str:
+    """A fact's text for its reader: "You live in Porto"."""
+    return to_second_person(sentence)
 
 
 @register.filter

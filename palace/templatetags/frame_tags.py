@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Exists, OuterRef, Subquery
+from django.http import HttpRequest
 from django.urls import reverse
 
-from palace.models import Proposal
+from palace.models import Drawer, ImportJob, Palace, Proposal
+from palace.templatetags.palace_tags import counted
+from palace.transfer import import_jobs
 
 register = template.Library()
 
@@ -74,8 +79,11 @@ def rail(context: template.RequestContext) -> dict[str, Any]:
     """The links of the rail and of the account menu."""
     request = context["request"]
     here = _nearest(request.path)
-    waiting = _waiting(request.user.pk)
+    seen = _glance(request)
+    waiting = len(seen.waiting)
+    job = ImportJob.objects.filter(palace=seen.palace, pk=seen.job).first() if seen.job else None
     return {
+        "shown": ImportNow(job) if job and job.get_absolute_url() != request.path else None,
         "main": [_link(each, request.path, here, waiting) for each in MAIN],
         "account": [_link(each, request.path, here) for each in ACCOUNT],
         "user": request.user,
@@ -117,10 +125,104 @@ def _link(entry: tuple[str, str, str, str], path: str, here: str, waiting: int =
     return Link(address, label, icon, key, current, count)
 
 
-def _waiting(owner_id: int) -> int:
-    """How many proposals of the account's own palace wait, counted no further than needed."""
-    waiting = Proposal.objects.filter(palace__owner=owner_id, palace__subject="").waiting()
-    return waiting.order_by()[: MOST_COUNTED + 1].count()
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What every page says of the account's own palace.
+
+    Attributes:
+        palace: Its key; 0 before it is created.
+        waiting: Keys of proposals that wait, no more than the badge counts.
+        has_sample: Whether the sample palace is in it.
+        job: Key of the import that runs.
+    """
+
+    palace: int = 0
+    waiting: tuple[int, ...] = ()
+    has_sample: bool = False
+    job: int | None = None
+
+
+def _glance(request: HttpRequest) -> Glance:
+    """In one query a request."""
+    found: Glance | None = getattr(request, "_glance", None)
+    if found is None:
+        row = _glances(request.user.pk).first()
+        found = Glance(*row) if row else Glance()
+        request._glance = found  # type: ignore[attr-defined]
+    return found
+
+
+def _glances(owner_id: int | None) -> Any:
+    own = OuterRef("pk")
+    waiting = Proposal.objects.filter(palace=own).waiting().order_by().values("pk")
+    sample = Drawer.objects.filter(palace=own, source=ImportJob.SAMPLE)
+    running = ImportJob.objects.filter(palace=own, status=ImportJob.Status.RUNNING)
+    return Palace.objects.filter(owner=owner_id, subject="").values_list(
+        "pk",
+        ArraySubquery(waiting[: MOST_COUNTED + 1]),
+        Exists(sample),
+        Subquery(running.order_by("-pk").values("pk")[:1]),
+    )
+
+
+class ImportNow:
+    """An import as every page shows it while it runs, and once more when it has ended."""
+
+    def __init__(self, job: ImportJob) -> None:
+        self.job = job
+        self.progress = import_jobs.progress(job)
+        self.is_running = job.status == ImportJob.Status.RUNNING
+
+    @property
+    def said(self) -> str:
+        """For screen readers: changes with the state and each quarter, not with each message."""
+        name = self.job.file_name
+        match self.job.status:
+            case ImportJob.Status.RUNNING:
+                quarters = ("", "a quarter", "half", "three quarters")
+                done = quarters[min(self.progress.percent // 25, 3)]
+                return f"{name}: {done} is imported." if done else f"{name} is being imported."
+            case ImportJob.Status.DONE:
+                stored = counted(self.job.messages_stored, "new message")
+                return f"{name} is imported: {stored}."
+            case ImportJob.Status.FAILED:
+                return f"The import of {name} has stopped by an error."
+        return f"The import of {name} is paused."
+
+
+@register.inclusion_tag("palace/_sample_banner.html", takes_context=True)
+def sample_banner(context: template.RequestContext) -> dict[str, Any]:
+    """Says on every page that the sample palace is in it, with questions to try and a way out."""
+    seen = _glance(context["request"])
+    return {
+        "has_sample": seen.has_sample,
+        "questions": import_jobs.SAMPLE_QUESTIONS,
+        "csrf_token": context.get("csrf_token"),
+    }
+
+
+@register.simple_tag(takes_context=True)
+def being_read(context: template.RequestContext) -> int:
+    """How many messages of the account's own palace are yet to be mined or read for facts."""
+    palace = _glance(context["request"]).palace
+    return Drawer.objects.filter(palace=palace, trashed_at=None, facts_read_at=None).count()
+
+
+@register.simple_tag(takes_context=True)
+def is_palace_empty(context: template.RequestContext) -> bool:
+    palace = _glance(context["request"]).palace
+    return not Drawer.objects.filter(palace=palace, trashed_at=None).exists()
+
+
+@register.filter
+def time_left(seconds: float) -> str:
+    """`less than a minute`, `about 3 minutes`, `about 2 hours`: an estimate, so in round words."""
+    minutes = round(seconds / 60)
+    if seconds < 55:
+        return "less than a minute"
+    if minutes < 90:
+        return f"about {counted(max(minutes, 1), 'minute')}"
+    return f"about {counted(round(seconds / 3600), 'hour')}"
 
 
 def _in_figures(count: int) -> str:

@@ -9,6 +9,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timezone import localtime
 
+from palace.curation.trash import Contents
 from palace.models import TAGS, Closet, Drawer, Room, Wing, format_tags
 
 register = template.Library()
@@ -24,6 +25,7 @@ SOURCES = {
     "loci": "another Loci",
     "markdown": "Markdown",
     "plain": "a plain file",
+    "sample": "the sample palace",
     "slack": "Slack",
 }
 
@@ -63,6 +65,17 @@ def excerpt(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 room`, `1,204 rooms`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@register.filter
+def listed(contents: Contents) -> str:
+    """`3 conversations, 214 messages, 12 facts`; without what there is none of."""
+    numbers = (
+        (contents.conversations, "conversation"),
+        (contents.messages, "message"),
+        (contents.facts, "fact"),
+    )
+    return ", ".join(counted(number, noun) for number, noun in numbers if number)
 
 
 @register.filter

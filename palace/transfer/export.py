@@ -19,10 +19,9 @@ from django.db import connection, transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 from language.slugs import slug_of
-from palace.models import Drawer, DrawerQuerySet, Palace, Room
-from palace.models.opening import reach_of
+from palace.models import Drawer, DrawerQuerySet, Palace, Room, access_to
 from palace.transfer import export_records
 from palace.transfer.export_records import CHUNK, LONG_CHUNK
 from palace.transfer.importers.loci import DATA, FILES, FORMAT, MANIFEST, PALACE, VERSION, file_of
@@ -208,8 +207,8 @@ def download(request: HttpRequest, palace: Palace) -> StreamingHttpResponse:
     """The zip as an attachment. Generation stops when the client disconnects."""
     # Django would collect a sync iterator completely under ASGI.
     is_async = isinstance(request, ASGIRequest)
-    # The response goes on when the request, and its reach, is over.
-    made = reach.carried(cast(Generator[bytes], stream(palace)), reach_of(palace))
+    # The response goes on after the request and its access have ended.
+    made = row_access.iterate_with(cast(Generator[bytes], stream(palace)), access_to(palace))
     response = StreamingHttpResponse(_pieces(made) if is_async else made, content_type=MEDIA_TYPE)
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name()}"'
     response.headers["Cache-Control"] = "no-store"

@@ -86,6 +86,8 @@ def wings(palace: Palace) -> Iterator[Record]:
             "name": wing.name,
             "kind": wing.kind,
             "aliases": [slug for slug in wing.other_names if slug],
+            "kept_months": wing.kept_months,
+            "never": wing.never,
             "created_at": _time(wing.created_at),
         }
 
@@ -106,6 +108,7 @@ def rooms(palace: Palace) -> Iterator[Record]:
             "highest_drawer": room.highest_drawer,
             "created_at": _time(room.created_at),
             "episode_due_at": _time(room.episode_due_at),
+            "reviewed_at": _time(room.reviewed_at),
         }
 
 

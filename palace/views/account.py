@@ -13,10 +13,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError as QueueAway
 
-from isolation import reach
+from isolation import row_access
 from palace import tasks
 from palace.curation import deletion
-from palace.models import Drawer, Entity, Episode, Fact, Palace, Room
+from palace.models import Drawer, Entity, Episode, Fact, Palace
+from palace.queries.places import size_of
 from palace.storage import palace_quota, usage_of
 from palace.transfer.export import download
 from settings_app.account_closure import Receipt, rows_of
@@ -48,7 +49,7 @@ def delete_account(request: PageRequest) -> HttpResponse:
     form = LeavingForm(request, request.user, request.POST)
     if not form.is_valid():
         return _page(request, form, status=429 if too_many_attempts(form) else 400)
-    with reach.open_person(request.user.pk):
+    with row_access.open_account(request.user.pk):
         few = Drawer.objects.filter(palace__owner=request.user)[: AT_ONCE + 1].count() <= AT_ONCE
     receipt = deletion.close_account(request.user)
     logout(request)
@@ -77,7 +78,7 @@ def account_deleted(request: HttpRequest, receipt: str) -> HttpResponse:
 
 
 def _page(request: PageRequest, form: LeavingForm, *, status: int = 200) -> HttpResponse:
-    with reach.open_person(request.user.pk):
+    with row_access.open_account(request.user.pk):
         context = {"form": form, "rows": _by_number(rows_of([request.user]))}
     response = render(request, "settings_app/account_delete.html", context, status=status)
     if status == 429:
@@ -112,16 +113,16 @@ def _by_number(rows: dict[str, int]) -> list[tuple[str, int]]:
 @signed_in_page
 def data_settings(request: PageRequest) -> HttpResponse:
     palace = Palace.objects.own(request.user)
-    drawers = Drawer.objects.within(palace)
+    size = size_of(palace)
     counts = {
-        "rooms": Room.objects.within(palace).count(),
-        "drawers": drawers.count(),
-        "trashed": drawers.trashed().count(),
+        "rooms": size.rooms,
+        "drawers": size.stored,
+        "trashed": size.stored - size.kept,
         "entities": Entity.objects.filter(palace=palace).count(),
         "facts": Fact.objects.within(palace).active().count(),
         "episodes": Episode.objects.within(palace).count(),
     }
-    with reach.open_person(request.user.pk):
+    with row_access.open_account(request.user.pk):
         palaces = list(Palace.objects.filter(owner=request.user).order_by("subject")[:MOST_LISTED])
         used = [(each.subject, usage_of(each)) for each in palaces]
     context = {"counts": counts, "used": used, "quota": palace_quota()}

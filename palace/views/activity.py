@@ -36,6 +36,13 @@ FIGURES = {
 }
 
 
+UNDOES = {
+    Activity.Kind.WINGS_MERGED: "wing_merge_undo",
+    Activity.Kind.ENTITIES_MERGED: "entity_undo",
+    Activity.Kind.ENTITY_SPLIT: "entity_undo",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ActivityRow:
     """
@@ -49,6 +56,13 @@ class ActivityRow:
     figures: tuple[tuple[str, str], ...]
     place: tuple[str, str] | None
     notes: tuple[str, ...]
+
+    @property
+    def undo(self) -> str:
+        """The address that undoes it; empty if nothing does."""
+        name = UNDOES.get(Activity.Kind(self.activity.kind), "")
+        can = name and "undo" in self.activity.detail
+        return reverse(name, args=[self.activity.uuid]) if can else ""
 
 
 @signed_in_page

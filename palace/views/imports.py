@@ -14,20 +14,28 @@ from django.contrib import messages
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Count
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django_htmx.http import HttpResponseClientRedirect, reswap, retarget
+from django_htmx.http import (
+    HttpResponseClientRedirect,
+    reswap,
+    retarget,
+    trigger_client_event,
+)
 from kombu.exceptions import OperationalError
 
 from llm.providers import Endpoint
 from palace import tasks
+from palace.curation.deletion import remove_sample
 from palace.errors import BadImport
-from palace.mining.rooms import GROUP
 from palace.models import ImportJob, Palace, Wing
+from palace.pipeline import GROUP
+from palace.templatetags.frame_tags import ImportNow
 from palace.templatetags.palace_tags import counted
 from palace.transfer import import_jobs
 from palace.transfer.import_jobs.spools import largest_file, largest_request
 from palace.views.shared.pagination import CountedPage
+from palace.views.shared.query_params import find_by_uuid
 from settings_app.models import ModelUse, settings_of
 from settings_app.pages import (
     PageRequest,
@@ -52,6 +60,8 @@ PREVIEW, PAUSED, WORKING, WAITING, DONE, FAILED = (
     "done",
     "failed",
 )
+# Tells the pages that show the palace that there is more of it.
+GREW = "palace-grew"
 _QUARTERS = ("", "A quarter is imported.", "Half is imported.", "Three quarters are imported.")
 
 
@@ -109,6 +119,53 @@ def import_discard(request: PageRequest, uuid: UUID) -> HttpResponse:
     filed = "What it had filed stays in your palace." if job.messages_stored else ""
     messages.success(request, f"{job.file_name} is discarded. {filed or 'Nothing was imported.'}")
     return redirect("imports")
+
+
+@signed_in_page
+def import_now(request: PageRequest) -> HttpResponse:
+    """The import in the rail, which asks for itself while it runs; empty if there is none."""
+    palace = Palace.objects.own(request.user)
+    job = find_by_uuid(ImportJob.objects.filter(palace=palace), request.GET.get("job", ""))
+    shown = ImportNow(job) if job else None
+    was_said = request.GET.get("said")
+    context = {"shown": shown, "is_new": shown and shown.said != was_said}
+    response = render(request, "palace/_import_now.html", context)
+    if shown and str(shown.progress.done) != request.GET.get("done"):
+        trigger_client_event(response, GREW)
+    return response
+
+
+@signed_in_action
+def sample_load(request: PageRequest) -> HttpResponse:
+    """Load the sample palace; where a model would read it, which may cost money, preview it."""
+    palace = Palace.objects.own(request.user)
+    try:
+        job = import_jobs.sample_job(palace)
+    except BadImport as error:
+        messages.error(request, str(error))
+        return redirect("memory")
+    if job.status == ImportJob.Status.READY and JobProgress(job).reader:
+        return redirect(job)
+    if import_jobs.start(job):
+        _queue(request, job)
+    return redirect("memory")
+
+
+@signed_in_action
+def sample_remove(request: PageRequest) -> HttpResponse:
+    removed = remove_sample(Palace.objects.own(request.user))
+    if not removed.messages:
+        messages.info(request, "There was no sample to remove.")
+        return redirect("memory")
+    gone = [
+        counted(removed.conversations, "conversation"),
+        counted(removed.messages, "message"),
+        counted(removed.facts, "fact"),
+    ]
+    messages.success(
+        request, f"The sample is gone: {', '.join(gone)}. What you added yourself is still here."
+    )
+    return redirect("memory")
 
 
 def _own_job(request: PageRequest, uuid: UUID) -> ImportJob:
@@ -226,36 +283,17 @@ class JobProgress:
         return self._since_progress > TOO_LONG
 
     @cached_property
+    def progress(self) -> import_jobs.Progress:
+        return import_jobs.progress(self.job)
+
+    @property
     def restoring(self) -> import_jobs.RestoreProgress | None:
         """How far the restore of a whole palace is, while it runs."""
-        is_running = self.is_moving and import_jobs.is_whole(self.job)
-        return import_jobs.restore_progress(self.job) if is_running else None
-
-    @property
-    def counted_in(self) -> str:
-        """The unit of the progress bar; an export may have conversations without messages."""
-        if self.restoring:
-            return "row"
-        return "message" if self.receipt["in"] else "conversation"
-
-    @property
-    def done(self) -> int:
-        if self.restoring:
-            return self.restoring.done
-        if self.receipt["in"]:
-            return int(self.receipt["in"] - self.receipt["waiting"])
-        return self.job.conversations_done
-
-    @property
-    def total(self) -> int:
-        if self.restoring:
-            return self.restoring.total
-        return int(self.receipt["in"]) or self.job.conversations_total
+        return self.progress.restoring
 
     @property
     def percent(self) -> int:
-        """0 to 100; 100 only when nothing waits."""
-        return self.done * 100 // self.total if self.total else 0
+        return self.progress.percent
 
     @cached_property
     def unmined(self) -> int:

@@ -40,6 +40,8 @@ FROM numbered GROUP BY others, mined ORDER BY others, mined LIMIT %s
 """
 # The elements that ask for results alone: the box while one types, and the filters.
 LIVE = ("q", "filters")
+# While an import runs, the plan of a palace with fewer drawers is drawn again as it grows.
+GROWS_UNTIL = 2000
 # The palace as a list in place of the floor plan.
 AS_LIST = "list"
 
@@ -103,6 +105,7 @@ def show_memory(request: PageRequest, palace: Palace, **search: Any) -> HttpResp
     context = {
         **search,
         "wings": wings,
+        "grows": not request.GET and sum(row.drawers for row in wings) < GROWS_UNTIL,
         "view": AS_LIST if request.GET.get("view") == AS_LIST else "",
         "recent": recent_activity(palace),
     }

@@ -16,11 +16,22 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
 
-from palace.curation.trash import days_left, drawers_in
-from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
+from language.english.second_person import to_second_person
+from palace.curation.trash import days_left
+from palace.curation.wings import (
+    BadWing,
+    NameTaken,
+    change_wing,
+    merge_wings,
+    preview_merge,
+    undo_merge_wings,
+)
 from palace.errors import BadPointer
 from palace.models import (
+    Activity,
     Closet,
     Drawer,
     Entity,
@@ -41,6 +52,7 @@ from palace.queries.places import (
     find_by_pointer,
     loose_drawers_of,
     rooms_of,
+    size_of,
     with_preview,
 )
 from palace.templatetags.palace_tags import counted
@@ -49,7 +61,13 @@ from palace.views.floor_plan import wing_plan
 from palace.views.memory import show_memory
 from palace.views.shared.pagination import PAGE_SIZE, CountedPage
 from palace.views.shared.query_params import get_by_uuid
-from settings_app.pages import PageRequest, render_page_or_part, signed_in_form, signed_in_page
+from settings_app.pages import (
+    PageRequest,
+    render_page_or_part,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+)
 
 # The number of recent recalls searched, and of those shown that had the drawer.
 TRACES_SEARCHED = 200
@@ -64,7 +82,7 @@ def wing_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     palace = Palace.objects.own(request.user)
     wing = get_object_or_404(Wing.objects.within(palace), uuid=uuid)
     rooms = CountedPage(rooms_of(wing), request.GET.get("page"))
-    drawers = drawers_in(wing).kept().count()
+    drawers = size_of(wing).kept
     context = {"wing": wing, "rooms": rooms, "drawers_total": drawers}
     if not request.htmx:  # A branch of the tree has no place for it.
         row = WingRow(wing, rooms.total, drawers)
@@ -85,7 +103,7 @@ def room_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
         "closets": closets,
         "rows": rows,
         "loose": loose,
-        "drawers_total": drawers_in(room).kept().count(),
+        "drawers_total": room.kept_count,
         # A branch of the tree has no place for them.
         "episodes": [] if request.htmx else episodes_of(palace, room),
     }
@@ -143,8 +161,32 @@ def wing_merge(request: PageRequest, uuid: UUID) -> HttpResponse:
     except BadWing as error:
         return _show_form(request, wing, name=wing.name, kind=wing.kind, merge_error=str(error))
     rooms, drawers = counted(merged.rooms, "room"), counted(merged.drawers, "drawer")
-    messages.success(request, f"“{wing.name}” is part of this wing now: {rooms}, {drawers} moved.")
+    said = f"“{wing.name}” is part of this wing now: {rooms}, {drawers} moved."
+    if merged.activity:
+        context = {
+            "said": said,
+            "address": reverse("wing_merge_undo", args=[merged.activity.uuid]),
+        }
+        # Rendering has escaped the names and marked the text as safe.
+        said = render_to_string("palace/_undo_rename.html", context, request)
+    messages.success(request, said)
     return redirect(merged.into)
+
+
+@signed_in_action
+def wing_merge_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Undo a merge of wings; `uuid` is the activity's."""
+    palace = Palace.objects.own(request.user)
+    merges = Activity.objects.filter(palace=palace, kind=Activity.Kind.WINGS_MERGED)
+    activity = get_object_or_404(merges, uuid=uuid)
+    try:
+        wing = undo_merge_wings(palace, activity)
+    except BadWing as error:
+        messages.error(request, str(error))
+        return redirect("activities")
+    said = "Undone. It is as it was before." if wing else "There was nothing to undo."
+    messages.success(request, said)
+    return redirect(wing or "activities")
 
 
 def _own_wing(request: PageRequest, uuid: UUID | str) -> Wing:
@@ -282,7 +324,7 @@ def _link(quotes: Sequence[Evidence], span: tuple[int, int]) -> tuple[str, str]:
     """URL and title of the facts that these characters support; both empty without facts."""
     facts = _once_each(one.fact for one in quotes if one.start <= span[0] and span[1] <= one.end)
     url = facts[0].get_absolute_url() if len(facts) == 1 else "#facts" if facts else ""
-    return url, "; ".join(fact.text for fact in facts[:3])
+    return url, "; ".join(to_second_person(fact.text) for fact in facts[:3])
 
 
 def _piece(text: str, span: tuple[int, int], passage: tuple[int, int]) -> Piece:

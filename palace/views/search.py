@@ -20,8 +20,8 @@ from palace.errors import PalaceError
 from palace.models import Drawer, Entity, Palace, Room, Wing
 from palace.queries.facts import display_name, stored_name
 from palace.queries.places import WingRow
-from palace.queries.signals import SIGNALS, label_of
 from palace.recall import Hit, Narrowing, RecallRequest, describe_move
+from palace.recall.recipes import SIGNALS, label_of
 from palace.templatetags.palace_tags import ROLES, excerpt, source_name
 from palace.views.shared.query_params import (
     BadDay,
@@ -311,12 +311,14 @@ def hit_rows(hits: Sequence[Hit], query: str, *, is_like: bool = False) -> list[
     names = () if is_like else read_intent(query).names
     shares = [0.0, *chain.from_iterable(hit.signals.values() for hit in hits)]
     low, high = min(shares), max(shares)
+    by_time = sum(hit.signals.get("time", 0) >= SMALLEST_SHARE for hit in hits)
+    is_time_telling = by_time < max(len(hits), 2)
     return [
         HitRow(
             hit,
             place,
             snippet_of(hit.drawer.text, _stretch(hit, terms), terms, LINE_LENGTH),
-            reason_of(hit, set() if is_like else terms, names),
+            reason_of(hit, set() if is_like else terms, names, is_time_telling=is_time_telling),
             _bars(hit.signals, low, high),
         )
         for place, hit in enumerate(hits, start=1)
@@ -332,15 +334,16 @@ def _stretch(hit: Hit, terms: set[str]) -> tuple[int, int]:
     return 0, min(len(text), SEARCHED_LENGTH)
 
 
-def reason_of(hit: Hit, terms: set[str], names: Sequence[str]) -> str:
+def reason_of(hit: Hit, terms: set[str], names: Sequence[str], *, is_time_telling: bool) -> str:
     """The plainest true reason for a hit, in one sentence.
 
     Args:
         terms: Of the question; none if it was another message.
         names: The names in the question.
+        is_time_telling: Not all hits are from the time that is asked about, or there is only one.
     """
     text = hit.drawer.text
-    if hit.signals.get("time", 0) >= SMALLEST_SHARE:
+    if is_time_telling and hit.signals.get("time", 0) >= SMALLEST_SHARE:
         return "From the time you asked about"
     if named := [name for name in names if name.casefold() in text.casefold()]:
         return f"Names {named[0]}"

@@ -10,21 +10,22 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
-from django.utils.http import url_has_allowed_host_and_scheme
 from kombu.exceptions import OperationalError
 
 from palace import tasks
 from palace.curation.deletion import PURGE_IN_REQUEST_S, Purge
 from palace.curation.trash import (
     Batch,
+    Contents,
     Place,
     Restored,
     batch_key,
     batch_of,
+    contents_of,
     days_left,
     drawers_in,
     moment_of,
@@ -33,12 +34,13 @@ from palace.curation.trash import (
     up_to,
     was_batch,
 )
-from palace.models import Activity, Closet, Drawer, Fact, Palace, Room, Wing
+from palace.models import Activity, Closet, Drawer, DrawerQuerySet, Fact, Palace, Room, Wing
 from palace.queries.facts import facts_supported_only_by, latest_versions
 from palace.queries.places import with_preview
 from palace.templatetags.palace_tags import counted
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.place_counts import counts_beside
+from palace.views.shared.query_params import way_back
 from settings_app.pages import (
     PageRequest,
     render_page_or_part,
@@ -95,7 +97,7 @@ def trash_place(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
         _offer_undo(request, batch, place)
     else:
         messages.info(request, "There was nothing to move: it is in the trash already.")
-    return redirect(_way_back(request) or _nearest(place))
+    return redirect(way_back(request) or _nearest(place))
 
 
 @signed_in_action
@@ -115,7 +117,7 @@ def restore_batch(request: PageRequest, key: int) -> HttpResponse:
         _say_restored(request, restored)
     else:
         messages.info(request, NOTHING_TO_UNDO)
-    return redirect(_way_back(request) or "trash")
+    return redirect(way_back(request) or "trash")
 
 
 @signed_in_action
@@ -127,7 +129,7 @@ def restore_drawer(request: PageRequest, uuid: UUID) -> HttpResponse:
         _say_restored(request, restored)
     else:
         messages.info(request, "There was nothing to restore: it is in its place already.")
-    return redirect(_way_back(request) or drawer)
+    return redirect(way_back(request) or drawer)
 
 
 @signed_in_action
@@ -162,13 +164,24 @@ def empty_trash(request: PageRequest, key: int) -> HttpResponse:
         messages.info(request, "There is nothing of that left in the trash.")
         return redirect("trash")
     if request.method != "POST":
-        return render(request, "palace/trash_empty.html", {"count": count})
+        return render(request, "palace/trash_empty.html", {"going": _in_trash(palace, drawers)})
     run = Purge(palace)
     if run.run(drawers, seconds=PURGE_IN_REQUEST_S):
         messages.success(request, f"{_drawers_are(run.count)} deleted for good.")
     else:
         _queue_the_rest(request, palace, key)
     return redirect("trash")
+
+
+def _in_trash(palace: Palace, drawers: DrawerQuerySet) -> Contents:
+    """What is deleted for good with these drawers of the trash."""
+    drawers = drawers.order_by()
+    rest = Drawer.objects.within(palace).exclude(pk__in=drawers.values("pk"))
+    stays = rest.filter(source=OuterRef("source"), conversation=OuterRef("conversation"))
+    whole = drawers.exclude(Exists(stays)).values("source", "conversation").distinct().count()
+    batches = drawers.values_list("trashed_at", flat=True).distinct()
+    lost = facts_lost(palace, [batch_key(at) for at in batches if at])
+    return Contents(whole, drawers.count(), sum(facts.total for facts in lost.values()))
 
 
 def _shown(palace: Palace) -> QuerySet[Drawer]:
@@ -215,11 +228,11 @@ def _own_drawer(request: PageRequest, uuid: UUID) -> Drawer:
 
 
 def _ask(request: PageRequest, kind: str, place: Place) -> HttpResponse:
-    count = drawers_in(place).kept().count()
-    if not count:
+    going = contents_of(place.palace, drawers_in(place))
+    if not going.messages:
         messages.info(request, f"There is nothing in this {kind} to move to the trash.")
         return redirect(_nearest(place))
-    context = {"kind": kind, "place": place, "count": count, "lost": facts_to_lose(place)}
+    context = {"kind": kind, "place": place, "going": going, "lost": facts_to_lose(place)}
     return render(request, "palace/trash_place.html", context)
 
 
@@ -236,7 +249,7 @@ def _leaf_is_back(request: PageRequest, drawer: Drawer | None, restored: Restore
 
 
 def _offer_undo(request: PageRequest, batch: Batch, place: Place) -> None:
-    context = {"batch": batch, "next": _way_back(request) or place.get_absolute_url()}
+    context = {"batch": batch, "next": way_back(request) or place.get_absolute_url()}
     # Rendering has marked the text as safe; it has figures and addresses only.
     messages.success(request, render_to_string("palace/_undo.html", context, request))
 
@@ -262,13 +275,6 @@ def _queue_the_rest(request: PageRequest, palace: Palace, key: int) -> None:
         messages.success(
             request, "The trash is being emptied. There is much in it: this takes a few minutes."
         )
-
-
-def _way_back(request: PageRequest) -> str:
-    """The page to return to, from the form; empty unless it is on this site."""
-    address = request.POST.get("next", "")
-    ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
-    return address if ours and address.startswith("/") else ""
 
 
 def _nearest(place: Place) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
 
-from isolation import reach
+from isolation import row_access
 from palace.errors import BadInput
 from palace.models import Webhook
 from palace.tasks import deliver_webhooks
@@ -51,7 +51,7 @@ def webhook_detail(request: PageRequest, uuid: UUID) -> HttpResponse:
     webhook = _one(request, uuid)
     deliveries = webhook.deliveries.select_related("palace").order_by("-pk")
     # They tell of all palaces of its owner.
-    with reach.open_person(request.user.pk):
+    with row_access.open_account(request.user.pk):
         latest = list(deliveries[:LATEST])
     context = {
         "webhook": webhook,

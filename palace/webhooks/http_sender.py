@@ -1,8 +1,8 @@
 """Sign requests and send them to webhooks, with time limits and checks of their URLs.
 
 A webhook may have a public URL by HTTPS, or a private one if allowed. As for users' own models
-(`llm.guard`), private networks are closed unless LOCI_PRIVATE_PROVIDERS opens them. A form checks
-what it can without resolving; each delivery resolves the name and checks its addresses.
+(`llm.allowed_addresses`), private networks are closed unless LOCI_PRIVATE_PROVIDERS opens them. A
+form checks what it can without resolving; each delivery resolves the name and checks its addresses.
 
 Signatures are those of Standard Webhooks (version 1, symmetric): HMAC-SHA256 of `id.seconds.body`
 under the secret's bytes; the secret is written as `whsec_` and these bytes in base64.
@@ -24,7 +24,7 @@ import httpx2
 from django.conf import settings
 
 from language.storable import is_storable
-from llm import guard
+from llm import allowed_addresses
 from llm.deadline import within
 from llm.errors import ModelRefused
 from llm.transport import AddressRefused, GuardedTransport
@@ -170,7 +170,7 @@ def check_url(url: str) -> None:
     if parts.scheme == "http" and _is_public_number(parts.hostname or ""):
         raise BadInput(f"url: {NOT_PLAIN}")
     try:
-        guard.check_address(url)
+        allowed_addresses.check_address(url)
     except ModelRefused:
         raise BadInput(f"url: {not_allowed(parts.hostname or '')}") from None
 
@@ -178,8 +178,8 @@ def check_url(url: str) -> None:
 def allowed_for(url: str) -> Callable[[str], bool]:
     """A check of IP addresses: unencrypted http is only for private networks."""
     if urlsplit(url).scheme == "http":
-        return lambda address: not guard.is_public(address)
-    return (lambda _address: True) if settings.PRIVATE_PROVIDERS else guard.is_public
+        return lambda address: not allowed_addresses.is_public(address)
+    return (lambda _address: True) if settings.PRIVATE_PROVIDERS else allowed_addresses.is_public
 
 
 def not_allowed(host: str) -> str:
@@ -213,4 +213,4 @@ def _is_public_number(host: str) -> bool:
         ip_address(host)
     except ValueError:
         return False
-    return guard.is_public(host)
+    return allowed_addresses.is_public(host)

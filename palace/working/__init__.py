@@ -1,6 +1,7 @@
 """Working memory: entries and fields in Redis, short-lived, which expire by themselves.
 
-Others import from here what entries and fields need; `ledger` and `redis_store` stand alone.
+Others import from here what entries and fields need; `ledger`, `redis_store` and `retry_backoff`
+stand alone.
 """
 
 from palace.working.entries import (

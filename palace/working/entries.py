@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from llm.tokens import count_tokens
 from palace.errors import NamespaceFull, NotItsOwn
 from palace.models import Palace
 from palace.working.names import (
@@ -39,6 +41,7 @@ PATROLS = (
 SUBAGENTS = (
     "Subagent research in working memory (use get_from_working_memory with the full key to read):"
 )
+LEFT_OUT = "- {count} older {entries} not listed here; search_working_memory finds them."
 # The suffix of outline keys, which lead a session to the other entries.
 INDEX = "-index"
 # Common to all scripts: KEYS are the namespace's entries, their expiry times, and the palace's
@@ -233,10 +236,14 @@ def _entry(space: Namespace, row: Row) -> Entry:
     )
 
 
-def inventory(palace: Palace, own: Namespace) -> str:
+def inventory(palace: Palace, own: Namespace, *, max_tokens: float = math.inf) -> str:
     """A line for each own entry; for a session also patrols' entries and subagents' outlines.
 
     Empty if there are none.
+
+    Args:
+        max_tokens: The most that the entries' lines take. Each part has an equal share, and what
+            the parts before it left. The oldest entries are left out, and a line counts them.
 
     Raises:
         WorkingMemoryAway: Redis does not respond.
@@ -245,16 +252,37 @@ def inventory(palace: Palace, own: Namespace) -> str:
     if own.kind == "session":
         outlines = [each for each in entries_under(palace, "subagent") if is_outline(each)]
         parts += [(PATROLS, entries_under(palace, "patrol")), (SUBAGENTS, outlines)]
-    now = timezone.now()
-    return "\n\n".join(_part(title, entries, now) for title, entries in parts if entries)
+    parts = [(title, entries) for title, entries in parts if entries]
+    now, written = timezone.now(), []
+    for place, (title, entries) in enumerate(parts):
+        lines, tokens = _latest_lines(entries, now, max_tokens / (len(parts) - place))
+        max_tokens -= tokens
+        written.append("\n".join([title, *lines]))
+    return "\n\n".join(written)
 
 
 def is_outline(entry: Entry) -> bool:
     return entry.path.key.endswith(INDEX)
 
 
-def _part(title: str, entries: Sequence[Entry], now: datetime) -> str:
-    return "\n".join([title, *(_line(entry, now) for entry in entries)])
+def _latest_lines(
+    entries: Sequence[Entry], now: datetime, max_tokens: float
+) -> tuple[list[str], int]:
+    """Lines of the latest entries that fit, in the order of `entries`; and their tokens."""
+    fitting: dict[Path, str] = {}
+    used = 0
+    for entry in sorted(entries, key=lambda each: each.stored_at, reverse=True):
+        line = _line(entry, now)
+        tokens = count_tokens(line)
+        if used + tokens > max_tokens:
+            break
+        fitting[entry.path] = line
+        used += tokens
+    lines = [fitting[entry.path] for entry in entries if entry.path in fitting]
+    if left_out := len(entries) - len(lines):
+        noun = "entry" if left_out == 1 else "entries"
+        lines.append(LEFT_OUT.format(count=left_out, entries=noun))
+    return lines, used
 
 
 def _line(entry: Entry, now: datetime) -> str:

@@ -24,8 +24,6 @@ from palace.models import Palace
 
 logger = logging.getLogger(__name__)
 
-# Seconds for one Redis call.
-TIMEOUT_S = 3
 ANY_UUID = "-".join("?" * length for length in (8, 4, 4, 4, 12))
 # Keys deleted at once.
 BATCH = 500
@@ -58,7 +56,7 @@ def now_ms(client: redis.Redis) -> int:
 
 @lru_cache(maxsize=4)
 def _client(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, decode_responses=True, socket_timeout=TIMEOUT_S)
+    return redis.Redis.from_url(url, decode_responses=True, socket_timeout=settings.REDIS_TIMEOUT_S)
 
 
 def forget_with_palaces() -> None:

@@ -9,21 +9,23 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import InternalError, connection, transaction
+from django.db.models import Sum
 from django.utils import timezone
 
-from chat.audit import CHECKS as CHAT_CHECKS
 from chat.mining_queue import remember
 from chat.models import Conversation, Message
-from isolation import reach
+from config.audit import CHAT_CHECKS
+from isolation import row_access
 from isolation.policies import protect
-from palace.audit.orphans import files_have_their_imports
-from palace.audit.references import check_ledgers, read_ledgers
-from palace.audit.run import audit_palace, snapshot
+from palace.audit import audit_palace, snapshot
+from palace.audit.references import check_ledgers, files_have_their_imports, read_ledgers
 from palace.curation.purge import Purge
-from palace.curation.trash import trash_drawers
+from palace.curation.refiling import move_drawers
+from palace.curation.trash import restore, trash_drawers
+from palace.curation.wings import wing_called
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
-from palace.models import Drawer, Fact, ImportJob, Palace, Passage
+from palace.models import Drawer, Fact, ImportJob, Palace, Passage, Room
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
@@ -112,6 +114,10 @@ DAMAGES = {
     "drawer-place": "UPDATE palace_drawer SET room_id = 0 WHERE palace_id = %(palace)s"
     f" AND id = {ONE_DRAWER}",
     "room-place": "UPDATE palace_room SET wing_id = 0 WHERE palace_id = %(palace)s",
+    "room-counts": "UPDATE palace_room SET kept_count = kept_count + 1"
+    " WHERE palace_id = %(palace)s",
+    "room-span": "UPDATE palace_room SET ended_at = started_at - interval '1 day'"
+    " WHERE palace_id = %(palace)s",
     "mention-span": 'UPDATE palace_mention SET "end" = 100000 WHERE palace_id = %(palace)s',
     "drawer-embedded": "DELETE FROM palace_passage WHERE palace_id = %(palace)s"
     f" AND drawer_id = {ONE_DRAWER}",
@@ -269,7 +275,7 @@ def test_it_sees_all_palaces_where_nothing_is_open(alice, bob, capsys):
     for person in (alice, bob):
         mine(Palace.objects.own(person), transcript("My sister Mia plays the cello.", id="mia"))
     Passage.objects.all().delete()
-    with reach.nobody():
+    with row_access.deny_all():
         code, said = audit(capsys, "--all")
     assert code == 1
     assert said.count("drawer-embedded: 1 wrong.") == 2
@@ -316,3 +322,23 @@ def test_a_prepared_file_without_its_import_is_found():
 def test_one_user_or_all(db):
     with pytest.raises(CommandError, match="--all is everybody"):
         call_command("audit", "--all", "--user", "alice")
+
+
+def test_rooms_count_on_whatever_happens_to_drawers(chatted):
+    drawers = Drawer.objects.within(chatted)
+    room = drawers.filter(source="chat").earliest("pk").room
+    wing = wing_called(chatted, "Bee keeping")
+    move_drawers(chatted, drawers.filter(room=room, position=0), wing)
+    assert failed(chatted) == {}
+    first = trash_drawers(chatted, drawers.filter(room__wing=wing))
+    assert first
+    trash_drawers(chatted, drawers.filter(pk=drawers.kept().earliest("pk").pk))
+    assert failed(chatted) == {}
+    restore(chatted, drawers.trashed())
+    assert failed(chatted) == {}
+    Purge(chatted).run(drawers.filter(room__wing=wing))
+    assert failed(chatted) == {}
+    sums = Room.objects.within(chatted).aggregate(Sum("stored_count"), Sum("stored_bytes"))
+    texts = list(drawers.values_list("text", flat=True))
+    written = sum(len(text.encode()) for text in texts)
+    assert sums == {"stored_count__sum": len(texts), "stored_bytes__sum": written}

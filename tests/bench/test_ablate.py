@@ -9,8 +9,7 @@ from django.core.management import CommandError, call_command
 
 from bench.runs import drop_schema, schemas
 from palace.models import Drawer
-from palace.queries.signals import SIGNALS
-from palace.recall.recipes import RECIPES
+from palace.recall.recipes import RECIPES, SIGNALS
 from tests.bench.conversations import LOCOMO
 
 METRICS = {

@@ -70,14 +70,14 @@ def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, sc
     page.goto(one_time_link(alice))
     page.goto(drawer.get_absolute_url())
     page.get_by_role("button", name="Move to the trash").click()
-    expect(page.get_by_text("Moved a drawer to the trash.")).to_be_visible()
+    expect(page.get_by_text("Moved 1 message to the trash.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("1 drawer is back in place.")).to_be_visible()
 
     page.goto(drawer.room.get_absolute_url())
-    page.get_by_role("link", name="Move its 4 drawers to the trash").click()
-    page.get_by_role("button", name="Move 4 drawers to the trash").click()
-    expect(page.get_by_text("Moved 4 drawers to the trash.")).to_be_visible()
+    page.get_by_role("link", name="Move to the trash").click()
+    page.get_by_role("button", name="Move 4 messages to the trash").click()
+    expect(page.get_by_text("Moved 4 messages to the trash.")).to_be_visible()
     page.goto(reverse("memory"))
     search(page, QUESTION)
     expect(page.get_by_text(OVERHEATED)).to_have_count(0)
@@ -92,7 +92,7 @@ def test_delete_undo_restore_and_delete_for_good(open_context, drawer, alice, sc
     leaf.get_by_role("button", name=re.compile("for good now")).click()
     expect(page.get_by_text("The drawer is deleted for good.")).to_be_visible()
     page.get_by_role("link", name="Empty the trash").click()
-    page.get_by_role("button", name="Delete all 2 drawers for good").click()
+    page.get_by_role("button", name="Delete all 2 messages for good").click()
     expect(page.get_by_text("2 drawers are deleted for good.")).to_be_visible()
     assert Drawer.objects.filter(room=drawer.room).get() == drawer
 
@@ -115,3 +115,25 @@ def test_a_wing_is_renamed_and_merged_without_javascript(open_context, drawer, a
     page.goto(reverse("activities"))
     expect(page.get_by_role("listitem").filter(has_text="is part of")).to_be_visible()
     assert not Wing.objects.filter(pk=wing.pk).exists()
+
+
+def test_rows_are_selected_by_keys_and_go_and_come_back(signed_in, drawer):
+    page = signed_in()
+    page.goto(drawer.room.get_absolute_url())
+    boxes = page.locator(".pick:visible")
+    total = boxes.count()
+    page.locator(".leaf-link").first.focus()
+    page.keyboard.press("x")
+    expect(page.locator("#selected-count")).to_have_text("1 selected")
+    for _ in range(total - 1):
+        page.keyboard.press("j")
+    page.keyboard.press("Shift+X")
+    expect(page.locator("#selected-count")).to_have_text(f"{total} selected")
+    page.keyboard.press("#")
+    expect(page.get_by_text(f"Moved {total} messages to the trash.")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text(f"{total} drawers are back in place.")).to_be_visible()
+    page.goto(drawer.closet.get_absolute_url())
+    page.locator(".pick").first.check()
+    page.keyboard.press("e")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Move to another wing")

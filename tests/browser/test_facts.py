@@ -100,15 +100,16 @@ def test_a_fact_is_followed_to_its_words_changed_deleted_and_restored(
     words.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(fact.text)
 
-    page.get_by_text("Edit fact").click()
+    page.get_by_role("link", name="Edit", exact=True).click()
     page.get_by_label("What it should say").fill("Robin works at Wireworks as a welder")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Fact updated.")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text(
         "Robin works at Wireworks as a welder"
     )
-    page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("Fact deleted.")).to_be_visible()
+    page.get_by_role("link", name="Forget", exact=True).click()
+    page.get_by_role("button", name="Forget the fact only").click()
+    expect(page.get_by_text("Fact forgotten.")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Fact restored.")).to_be_visible()
     assert Fact.objects.active().filter(memory=fact.memory).count() == 1

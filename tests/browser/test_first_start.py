@@ -111,7 +111,7 @@ def test_from_the_first_start_to_the_settings(
     reply.locator(".prose").get_by_role("link", name=str(drawer.pointer)).click()
     expect(page.locator("#text")).to_have_text(OVERHEATED)
     page.get_by_role("button", name="Move to the trash").click()
-    expect(page.get_by_text("Moved a drawer to the trash.")).to_be_visible()
+    expect(page.get_by_text("Moved 1 message to the trash.")).to_be_visible()
     other_tab = page.context.new_page()
     other_tab.goto(f"{reverse('memory')}?q={QUESTION}")
     expect(other_tab.locator(".hits")).not_to_contain_text(OVERHEATED)

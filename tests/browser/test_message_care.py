@@ -65,9 +65,9 @@ def test_what_was_learnt_appears_by_itself_and_is_undone(signed_in, furnished, m
     begin(page, MOVED)
     loci_worker.finish()
     chip = page.locator(".said-by-user .learnt summary").first
-    expect(chip).to_have_text(re.compile("Memory updated: User lives in Porto"))
+    expect(chip).to_have_text(re.compile("Memory updated: You live in Porto"))
     chip.click()
-    page.get_by_role("button", name="Undo: User lives in Porto").click()
+    page.get_by_role("button", name="Undo: You live in Porto").click()
     expect(page.locator(".learnt")).to_contain_text(["Memory update undone"])
     page.get_by_role("button", name="Learn it again").click()
     expect(chip).to_contain_text("Memory updated")
@@ -93,6 +93,21 @@ def test_a_draft_stays_with_its_conversation_until_it_is_sent(signed_in, furnish
     expect(box).to_have_value("")
 
 
+def test_chosen_files_are_named_and_taken_away(signed_in, furnished):
+    page = signed_in(at="/chat/")
+    named, remove = (
+        page.locator(".attach-help"),
+        page.get_by_role("button", name="Remove the files"),
+    )
+    expect(remove).to_be_hidden()
+    page.get_by_label("Attach text files").set_input_files(FILE)
+    expect(named).to_have_text("bread.md")
+    remove.click()
+    expect(named).to_contain_text("or drop them here")
+    expect(remove).to_be_hidden()
+    assert page.locator("#files").evaluate("input => input.files.length") == 0
+
+
 def test_files_are_dropped_in(signed_in, furnished, model):
     page = signed_in(at="/chat/")
     page.get_by_label("A new conversation").fill("What is it called?")
@@ -104,6 +119,7 @@ def test_files_are_dropped_in(signed_in, furnished, model):
             new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
         }"""
     )
+    expect(page.locator(".attach-help")).to_have_text("bread.md")
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".attachment-name")).to_have_text("bread.md")
     expect(page.locator(".said-by-agent .prose")).to_have_text("OK.")

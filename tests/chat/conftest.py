@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from chat import live, replies
+from chat import live_reply, replies
 from chat.mining_queue import remember_if_due
 from chat.models import Conversation, Message
 from language.transcripts import Transcript, Turn
@@ -72,7 +72,7 @@ def furnished(palace):
 @pytest.fixture
 def gone_writer():
     """The id of a process that writes no more. That is believed once Redis has run for a while."""
-    while live._redis().info("server")["uptime_in_seconds"] < live.GONE_S:
+    while live_reply._redis().info("server")["uptime_in_seconds"] < live_reply.GONE_S:
         time.sleep(0.1)
     return uuid.uuid4()
 
@@ -83,12 +83,12 @@ def own_redis(settings):
     server = OwnRedis(folder)
     server.start()
     usual, settings.REDIS_URL = settings.REDIS_URL, server.url
-    live._redis.cache_clear()
+    live_reply._redis.cache_clear()
     yield server
     let_threads_end()
     settings.REDIS_URL = usual
-    live._redis().close()
-    live._redis.cache_clear()
+    live_reply._redis().close()
+    live_reply._redis.cache_clear()
     server.kill()
     shutil.rmtree(folder)
 

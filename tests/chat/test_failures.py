@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from django.urls import reverse
 
-from chat import live, replies, reply_ending, tasks
+from chat import live_reply, replies, reply_ending, tasks
 from chat.models import Agent, Message
 from chat.replies import NothingToRetry, StillWriting, TooManyReplies
 from chat.reply_writer import BROKEN
@@ -90,7 +90,7 @@ def test_redis_may_go_away_in_mid_reply(palace, model, own_redis):
     model.answer(STORY)
     conversation = start(palace, "Tell me a story.")
     reply = current(conversation).last()
-    until(lambda: live.text_so_far(reply.uuid))
+    until(lambda: live_reply.text_so_far(reply.uuid))
     own_redis.kill()
     reply = finished(conversation)
     assert (reply.status, reply.text) == ("done", STORY.text)
@@ -100,12 +100,12 @@ def test_redis_may_come_back_without_its_memory(palace, model, own_redis):
     model.answer(STORY)
     conversation = start(palace, "Tell me a story.")
     reply = current(conversation).last()
-    until(lambda: live.text_so_far(reply.uuid))
+    until(lambda: live_reply.text_so_far(reply.uuid))
     own_redis.kill()
     own_redis.start()
     # Nobody takes its writer for gone, and what it has written can be seen again, from the start.
     assert not reply_ending.end_if_abandoned(reply)
-    until(lambda: (text := live.text_so_far(reply.uuid)) and STORY.text.startswith(text))
+    until(lambda: (text := live_reply.text_so_far(reply.uuid)) and STORY.text.startswith(text))
     reply_ending.stop(reply)
     assert STORY.text.startswith(finished(conversation).text)
     assert finished(conversation).text
@@ -140,7 +140,7 @@ def test_who_deletes_a_conversation_stops_its_reply(client, alice, palace, model
     model.answer(Text("word " * 2000, pause_s=0.01))
     conversation = start(palace, "Tell me a story.")
     reply = current(conversation).last()
-    until(lambda: live.text_so_far(reply.uuid))
+    until(lambda: live_reply.text_so_far(reply.uuid))
     client.post(reverse("delete_conversation", args=[conversation.uuid]))
     let_threads_end()
     assert Usage.objects.get(purpose="chat").outcome == "cancelled"

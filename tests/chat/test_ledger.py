@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 
 from chat import replies, reply_ending
-from chat.views.conversations import LEDGER_AWAY
+from chat.views.ledger import LEDGER_AWAY
 from language.transcripts import Transcript, Turn
 from palace.curation.trash import move_to_trash
 from palace.knowledge.facts.fact_edits import rewrite

@@ -128,14 +128,14 @@ def test_what_was_learnt_is_undone_learnt_again_and_edited(alices, moved, palace
     [fact] = memory_of(moved).facts
     assert fact.text == "User lives in Porto"
     page = alices.get(moved.conversation.get_absolute_url()).text
-    assert "Memory updated: User lives in Porto" in page
+    assert "Memory updated: You live in Porto" in page
     undone = alices.post(fact_address(moved, fact), {"do": "undo"}, headers=HTMX).text
     assert "Memory update undone" in undone
     assert not Fact.objects.active().exists()
     assert memory_of(moved).state == State.KEPT
     again = alices.post(fact_address(moved, fact), {"do": "redo"}, headers=HTMX).text
-    assert "Memory updated: User lives in Porto" in again
-    sent = {"do": "edit", "text": "User lives in Braga"}
+    assert "Memory updated: You live in Porto" in again
+    sent = {"do": "edit", "text": "You live in Braga"}
     response = alices.post(fact_address(moved, fact), sent)
     assert response.url.endswith(f"#{moved.anchor}")
     assert [f.text for f in Fact.objects.active()] == ["User lives in Braga"]
@@ -159,7 +159,7 @@ def test_a_message_is_remembered_at_once(alices, model, palace, choices):
     finished(conversation)
     question, reply = current(conversation)
     text = do(alices, question, "remember", **HTMX).text
-    assert "Memory updated: User lives in Porto" in text
+    assert "Memory updated: You live in Porto" in text
     assert "Kept" in text
     do(alices, question, "remember")
     assert [drawer.text for drawer in Drawer.objects.all()] == [MOVED]

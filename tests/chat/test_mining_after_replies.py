@@ -12,7 +12,7 @@ from chat import tasks
 from chat.mining_queue import keep_waiting, remember, remember_if_due
 from chat.models import Agent, Conversation, Message
 from language.transcripts import Transcript, Turn
-from palace.models import Activity, Drawer
+from palace.models import Activity, Drawer, Room
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
@@ -123,6 +123,21 @@ def test_what_comes_later_is_added_to_the_same_room(palace, model):
     drawers = Drawer.objects.filter(palace=palace).in_order()
     assert [drawer.text for drawer in drawers] == ["Hello", "OK.", "Again", "OK."]
     assert drawers.values("room").distinct().count() == 1
+
+
+def test_the_title_becomes_the_rooms_unless_it_was_renamed(palace, model):
+    words = "hm, so my sourdough starter does not rise any more, what could be wrong with it?"
+    named, renamed = start(palace, words), start(palace, words)
+    Conversation.objects.filter(pk=renamed.pk).update(title="Bread")
+    for conversation in (named, renamed):
+        finished(conversation)
+        rest(conversation)
+    titles = {room.external_id: room.title for room in Room.objects.within(palace)}
+    assert "sourdough" in titles[str(named.uuid)].lower()
+    named.refresh_from_db()
+    renamed.refresh_from_db()
+    assert named.title == titles[str(named.uuid)] != words[: len(named.title)]
+    assert renamed.title == "Bread"
 
 
 def test_quotes_from_the_palace_do_not_become_memories(furnished):

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chat import live
+from chat import live_reply
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
 from chat.views.message_rows import PAGE_SIZE
@@ -210,7 +210,10 @@ def test_deleting_keeps_the_memories_unless_told_otherwise(alices, model, palace
     for conversation in (kept, dropped):
         finished(conversation)
         remember(conversation)
-        assert "2 drawers" in alices.get(address("delete_conversation", conversation)).text
+        asked = alices.get(address("delete_conversation", conversation)).text
+        assert "<strong>1 conversation, 2 messages" in asked
+        assert "Delete the chat, keep the memory" in asked
+        assert "Delete and forget it too" in asked
     alices.post(address("delete_conversation", kept))
     alices.post(address("delete_conversation", dropped), {"drawers": "1"})
     assert not Message.objects.exists()
@@ -254,7 +257,9 @@ def test_stopping_and_retrying_by_plain_forms(alices, model, palace):
 def test_without_scripts_a_page_with_a_growing_reply_loads_itself_anew(alices, palace):
     conversation = long_conversation(palace, 2)
     assert "http-equiv" not in alices.get(conversation.get_absolute_url()).text
-    Message.objects.filter(position=1).update(status="writing", writer=live.writer().sign_on())
+    Message.objects.filter(position=1).update(
+        status="writing", writer=live_reply.writer().sign_on()
+    )
     page = alices.get(conversation.get_absolute_url()).text
     address = rf"{conversation.get_absolute_url()}\?at=\d+#{conversation.messages.first().anchor}"
     anew = rf'<noscript><meta [^>]*content="2; url={address}">'

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection
 
-from chat import live, replies, reply_ending
+from chat import live_reply, replies, reply_ending
 from chat.mining_queue import remember
 from chat.models import Agent, Conversation, Message
 from chat.prompt import NO_MODEL, NOTED_HERE
@@ -152,7 +152,7 @@ def test_a_reply_is_stopped_as_far_as_it_came(palace, model):
     model.answer(Text("word " * 400, pause_s=0.02))
     conversation = start(palace, "Tell me a story.")
     reply = current(conversation).last()
-    while len(live.text_so_far(reply.uuid)) < 20:
+    while len(live_reply.text_so_far(reply.uuid)) < 20:
         time.sleep(0.01)
     assert reply_ending.stop(reply)
     stopped = finished(conversation)
@@ -212,7 +212,7 @@ MOVED = "I just moved to Porto with my *dog*, near the aquarium."
 def test_without_a_model_what_was_noted_is_acknowledged(furnished):
     conversation = start(furnished, MOVED)
     reply = finished(conversation)
-    assert reply.text == f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- User lives in Porto"
+    assert reply.text == f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto"
     remember(conversation)
     learn_unread(furnished)
     assert Fact.objects.active().filter(text="User lives in Porto").exists()
@@ -220,7 +220,7 @@ def test_without_a_model_what_was_noted_is_acknowledged(furnished):
 
 def test_without_a_model_a_message_that_tells_and_asks_gets_both(furnished):
     reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
-    noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- User lives in Porto\n\nClosest are:\n\n> "
+    noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto\n\nClosest are:\n\n>"
     assert reply.text.startswith(noted)
     assert "aquarium" in reply.text
 
@@ -232,7 +232,7 @@ def test_without_a_model_it_says_so_once_and_keeps_quiet_unless_asked(furnished)
     quiet = finished(conversation)
     assert (quiet.text, quiet.status, quiet.is_quiet) == ("", "done", True)
     say(conversation, MOVED)
-    assert finished(conversation).text == f"{NOTED_HERE}\n\n- User lives in Porto"
+    assert finished(conversation).text == f"{NOTED_HERE}\n\n- You live in Porto"
     say(conversation, QUESTION)
     answer = finished(conversation).text
     assert answer.startswith("Closest are:")
@@ -285,7 +285,7 @@ def test_a_reply_whose_writer_is_gone_is_ended_with_what_there_is(palace, model,
     model.answer(Slow(30))
     conversation = start(palace, "Hello")
     reply = current(conversation).last()
-    live.publish_text(reply.uuid, "So far ", 0)
+    live_reply.publish_text(reply.uuid, "So far ", 0)
     assert not reply_ending.end_if_abandoned(reply)
     reply.writer = gone_writer
     assert reply_ending.end_if_abandoned(reply)
@@ -302,7 +302,7 @@ def test_half_a_reply_is_stored_and_outlives_its_writer_and_redis(palace, model,
     until(lambda: current(conversation).last().text)
     stored = current(conversation).last().text
     assert "Half of it, and then a long silence".startswith(stored)
-    live.forget(reply.uuid)
+    live_reply.forget(reply.uuid)
     reply.writer = gone_writer
     assert reply_ending.end_if_abandoned(reply)
     ended = finished(conversation)

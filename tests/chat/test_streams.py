@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from chat import live, reply_ending
+from chat import live_reply, reply_ending
 from chat.models import Message
 from tests.asgi_server import AsgiServer
 from tests.browser.conftest import database_sessions
@@ -103,7 +103,7 @@ def test_a_reply_cannot_end_its_stream_or_name_events(reader, palace, model):
 def test_one_that_is_over_is_sent_at_once(reader, palace, model):
     conversation = start(palace, "Hello")
     reply = finished(conversation)
-    live._redis().delete(f"loci:reply:{reply.uuid}")
+    live_reply._redis().delete(f"loci:reply:{reply.uuid}")
     ((name, html),) = reader.follow(reply)
     assert (name, "OK." in html) == ("done", True)
 
@@ -136,7 +136,7 @@ def test_while_redis_is_away_the_stream_ends_and_the_next_one_goes_on(
     model.answer(story)
     conversation = start(palace, "Tell me a story.")
     reply = current(conversation).last()
-    until(lambda: live.text_so_far(reply.uuid))
+    until(lambda: live_reply.text_so_far(reply.uuid))
     kill = threading.Timer(0.3, own_redis.kill)
     kill.start()
     assert "done" not in [name for name, _ in reader.follow(reply)]
@@ -152,7 +152,7 @@ def test_what_ended_unseen_is_sent_although_redis_is_away(reader, palace, model,
     model.answer(Text("Once upon a time a wire was far too thin. " * 3, pause_s=0.02))
     conversation = start(palace, "Tell me a story.")
     reply = current(conversation).last()
-    until(lambda: live.text_so_far(reply.uuid))
+    until(lambda: live_reply.text_so_far(reply.uuid))
     own_redis.kill()
     finished(conversation)
     assert [name for name, _ in reader.follow(reply)] == ["done"]
@@ -192,12 +192,12 @@ def test_who_hangs_up_leaves_nothing_behind(reader, palace, model):
     gate = Gate(model)
     conversation = start(palace, "Hello")
     reply = current(conversation).last()
-    before = live._redis().info("clients")["connected_clients"]
+    before = live_reply._redis().info("clients")["connected_clients"]
     # A connection to the database is not kept while nothing comes.
     sessions = database_sessions()
     assert reader.follow(reply, until_event="recalled")
     until(lambda: database_sessions() <= sessions)
-    until(lambda: live._redis().info("clients")["connected_clients"] <= before)
+    until(lambda: live_reply._redis().info("clients")["connected_clients"] <= before)
     reply_ending.stop(reply)
     gate.opened.set()
     let_threads_end()

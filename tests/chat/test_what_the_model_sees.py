@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 
 import pytest
 from django.urls import reverse
 
 from chat.models import Agent, Conversation
+from chat.reply_writer import INVENTORY_TOKENS
+from llm.tokens import count_tokens
 from palace.models import Drawer, Room
 from palace.storage.indexing.fact_vectors import fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -143,6 +146,33 @@ def test_the_request_carries_the_inventory_in_its_order(furnished, model):
     assert places == sorted(places)
     for left_out in ("secret words", "research-1:", "session/another"):
         assert left_out not in system
+
+
+def test_the_inventory_has_a_limit_and_says_what_it_leaves_out(furnished, model, settings):
+    settings.WORKING_ENTRIES = 200
+    conversation = start(furnished, "Hello")
+    finished(conversation)
+    own = Namespace("session", str(conversation.uuid))
+    for number in range(60):
+        set_entry(furnished, own, f"draft-{number:02}", "…", tags=["correspondence"])
+    for number in range(60):
+        set_entry(furnished, Namespace("patrol", "heartbeat"), f"alert-{number:02}", "…")
+    set_entry(furnished, Namespace("subagent", "t1"), "research-index", "…")
+    say(conversation, "Where does my sister Nora work?")
+    finished(conversation)
+    listed = system_of(model).partition("Working memory (")[2].partition("\n\nYou are ")[0]
+    own_part, patrols, outlines = listed.split("\n\n")
+    assert count_tokens(listed) < INVENTORY_TOKENS + 150
+    for part, name in ((own_part, "draft"), (patrols, "alert")):
+        *lines, last = part.splitlines()[1:]
+        numbers = [int(re.search(rf"{name}-(\d\d):", line)[1]) for line in lines]
+        assert numbers == list(range(60 - len(numbers), 60)), "The latest, in order."
+        assert last == f"- {60 - len(numbers)} older entries not listed here; " + (
+            "search_working_memory finds them."
+        )
+        assert len(numbers) >= 5
+    assert "research-index" in outlines
+    assert "older" not in outlines
 
 
 def test_without_memory_there_is_no_inventory(palace, model):

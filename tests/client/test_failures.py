@@ -26,14 +26,16 @@ from loci_client import (
     Memory,
     NotFoundError,
     PalaceError,
+    QuotaExceeded,
     ServerAway,
     SetupError,
     TooManyRequests,
     TooMuch,
+    VectorStoreError,
     WorkingMemoryAway,
 )
 from loci_client.calls import Call, nothing
-from loci_client.exchange import Send, Wait, exchange
+from loci_client.links import Send, Wait, exchange
 from palace.models import Drawer, Fact
 from tests.client.conftest import key_of
 from tests.client.scripted_server import Answer, OddServer, hang_up, problem
@@ -171,6 +173,7 @@ def test_who_is_asked_to_wait_for_long_is_told_at_once():
         (404, "not_found", NotFoundError),
         (409, "fact_conflict", FactConflict),
         (413, "too_much", TooMuch),
+        (507, "quota_exceeded", QuotaExceeded),
         (500, "of_tomorrow", PalaceError),
     ],
 )
@@ -186,6 +189,8 @@ def test_what_only_the_server_tells_apart_has_the_code_that_the_sdk_has():
     assert [error.code for error in raised] == ["bad_input", "bad_input", "too_much", "not_found"]
     _, away = waits_of(answers(503, "model_unavailable"), retries=0)
     assert (type(away), away.code) == (EmbeddingError, "embedding_error")
+    _, full = waits_of(answers(507, "storage_full"))
+    assert (type(full), full.code) == (VectorStoreError, "vector_store_error")
 
 
 # Away, slow, or something else

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from django.utils import timezone
 
-from palace.models import Entity, Fact, Mention
+from palace.curation.purge import Purge
+from palace.models import Drawer, Entity, Fact, Mention
 from tests.factories import EntityFactory, EvidenceFactory, FactFactory
 
 MARCH, MAY, JULY = (datetime(2024, month, 1, 12, tzinfo=UTC) for month in (3, 5, 7))
@@ -58,3 +60,12 @@ def everything(palace):
             for one in rows
         ),
     )  # fmt: skip
+
+
+def purge(palace, **which):
+    """Trash the drawers and purge them; how many were purged."""
+    drawers = Drawer.objects.within(palace).filter(**which)
+    drawers.update(trashed_at=timezone.now())
+    run = Purge(palace)
+    assert run.run(drawers)
+    return run.count

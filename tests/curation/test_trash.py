@@ -10,7 +10,16 @@ from django.utils import timezone
 
 from palace.curation import trash
 from palace.curation.purge import Purge
-from palace.curation.trash import batch_key, batch_of, drawers_in, moment_of, move_to_trash, restore
+from palace.curation.trash import (
+    Contents,
+    batch_key,
+    batch_of,
+    contents_of,
+    drawers_in,
+    moment_of,
+    move_to_trash,
+    restore,
+)
 from palace.models import Activity, Closet, Drawer, Palace, Passage, Room, Wing
 from palace.pipeline import mine, mine_room
 from palace.recall.candidates import find_candidates
@@ -24,7 +33,14 @@ from palace.storage.indexing.spaces import active_space
 from palace.storage.transcript_filing import file_transcript
 from palace.tasks import take_up_unfinished
 from tests.conversations import BATTERY, LISBON, SOURDOUGH, long_transcript
-from tests.factories import ClosetFactory, DrawerFactory, RoomFactory, WingFactory
+from tests.factories import (
+    ClosetFactory,
+    DrawerFactory,
+    EvidenceFactory,
+    FactFactory,
+    RoomFactory,
+    WingFactory,
+)
 
 
 @pytest.fixture
@@ -253,3 +269,18 @@ def test_much_in_the_trash_does_not_crowd_out_what_is_kept(palace):
 @pytest.mark.parametrize(("days", "left"), [(0, 30), (0.5, 30), (1.1, 29), (29.9, 1), (31, 0)])
 def test_days_are_counted_until_the_purge(days, left):
     assert trash.days_left(timezone.now() - timedelta(days=days, seconds=1)) == left
+
+
+def test_what_a_deletion_removes_is_counted_in_conversations_messages_and_facts(palace, furnished):
+    first, second = Room.objects.order_by("pk")
+    words = Drawer.objects.filter(room=first).first()
+    only, shared = FactFactory(subject__palace=palace), FactFactory(subject__palace=palace)
+    EvidenceFactory(fact=only, drawer=words)
+    EvidenceFactory(fact=shared, drawer=words)
+    EvidenceFactory(fact=shared, drawer=Drawer.objects.filter(room=second).first())
+    assert contents_of(palace, drawers_in(furnished)) == Contents(2, 14, 2)
+    assert contents_of(palace, drawers_in(first)) == Contents(1, 7, 1)
+    # A part of a conversation is no conversation.
+    assert contents_of(palace, drawers_in(words)) == Contents(0, 1, 1)
+    move_to_trash(words)
+    assert contents_of(palace, drawers_in(first)) == Contents(1, 6, 0)

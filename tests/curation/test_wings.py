@@ -3,8 +3,16 @@ from __future__ import annotations
 import pytest
 
 from language.extraction import WingFound
+from palace.curation.refiling import move_room
 from palace.curation.trash import move_to_trash
-from palace.curation.wings import BadWing, NameTaken, change_wing, merge_wings, preview_merge
+from palace.curation.wings import (
+    BadWing,
+    NameTaken,
+    change_wing,
+    merge_wings,
+    preview_merge,
+    undo_merge_wings,
+)
 from palace.mining.room_linker import wing_for
 from palace.models import Activity, Closet, Drawer, Room, Wing, WingAlias
 from palace.models.hierarchy import Pointer
@@ -258,3 +266,51 @@ def test_mining_while_its_wing_is_merged_lands_in_the_other(palace):
     )
     assert not Drawer.objects.unmined().exists()
     assert set(Room.objects.values_list("wing", flat=True)) == {into.pk}
+
+
+def snapshot():
+    drawers = Drawer.objects.order_by("pk").values_list("pk", "room_id", "number", "closet__slug")
+    rooms = Room.objects.order_by("pk").values_list("pk", "uuid", "number", "wing_id", "title")
+    wings = Wing.objects.order_by("pk").values_list("pk", "uuid", "number", "slug", "name", "kind")
+    aliases = WingAlias.objects.order_by("slug").values_list("slug", "wing_id")
+    return [list(rows) for rows in (drawers, rooms, wings, aliases)]
+
+
+def test_a_merge_is_undone_with_rooms_names_numbers_and_pointers(palace, efoil, derek):
+    fill(efoil, 2)
+    fill(derek, 3)
+    move_to_trash(fill(derek)[0])
+    here = RoomFactory(wing=efoil, external_id="same", title="One talk")
+    there = RoomFactory(wing=derek, external_id="same", title="One talk")
+    DrawerFactory(room=here, number=1, closet=ClosetFactory(room=here, slug="wires"))
+    for number, slug in ((1, "wires"), (4, "own")):
+        DrawerFactory(room=there, number=number, closet=ClosetFactory(room=there, slug=slug))
+    before = snapshot()
+    merged = merge_wings(derek, efoil)
+    assert snapshot() != before
+    wing = undo_merge_wings(palace, merged.activity)
+    assert wing == derek
+    assert snapshot() == before
+    assert found(palace, "Dirk") == derek
+    assert undo_merge_wings(palace, merged.activity) is None
+
+
+def test_what_moved_on_after_a_merge_stays_there(palace, efoil, derek):
+    staying, moving = fill(derek)[0], fill(derek)[0]
+    merged = merge_wings(derek, efoil)
+    third = found(palace, "Third")
+    move_room(moving.room, third)
+    undo_merge_wings(palace, merged.activity)
+    assert Room.objects.get(pk=moving.room_id).wing == third
+    assert Room.objects.get(pk=staying.room_id).wing == derek
+
+
+def test_merges_on_one_another_are_undone_from_the_last(palace, efoil, derek):
+    fill(derek)
+    first = merge_wings(derek, efoil)
+    second = merge_wings(efoil, found(palace, "Third"))
+    with pytest.raises(BadWing, match="undo that first"):
+        undo_merge_wings(palace, first.activity)
+    undo_merge_wings(palace, second.activity)
+    undo_merge_wings(palace, first.activity)
+    assert Room.objects.get().wing == derek

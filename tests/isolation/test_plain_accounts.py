@@ -18,10 +18,10 @@ EXTENSION, *ROLES = AS_DOCUMENTED.splitlines()
 
 READ_AS_A_PROGRAM = """
 from django.contrib.auth import get_user_model
-from isolation import reach
+from isolation import row_access
 from palace.models import Drawer, Palace
-from palace.models.opening import open_palace
-with reach.nobody():
+from palace.models import open_palace
+with row_access.deny_all():
     print(Drawer.objects.count())
 with open_palace(Palace.objects.get()):
     print(Drawer.objects.count())

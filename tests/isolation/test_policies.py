@@ -10,11 +10,10 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import ProgrammingError, connection, transaction
 
-from isolation import reach
+from isolation import row_access
 from isolation.policies import ROLES, protect, unprotect
 from llm.models import Usage
-from palace.models import Drawer, Palace, Webhook, Wing
-from palace.models.opening import open_palace
+from palace.models import Drawer, Palace, Webhook, Wing, open_palace
 from settings_app.api_keys import issue
 from settings_app.models import MemorySettings
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
@@ -108,7 +107,7 @@ def test_without_anything_opened_there_is_no_row(drawer, alice):
     Webhook.objects.create(owner=alice, url="https://example.org/", events=["mined"])
     MemorySettings.objects.create(owner=alice)
     issue(alice, "a program")
-    with reach.nobody():
+    with row_access.deny_all():
         for table in belonging():
             assert ask(f"SELECT count(*) FROM {table}") == [(0,)], table  # noqa: S608
     assert Drawer.objects.count() == 1
@@ -133,19 +132,19 @@ def test_a_row_cannot_be_written_into_the_palace_of_somebody_else(palace, bobs):
 
 
 def test_a_palace_cannot_be_made_for_somebody_else(alice, bob):
-    with reach.open_person(bob.pk), refused():
+    with row_access.open_account(bob.pk), refused():
         Palace.objects.create(owner=alice, subject="ada")
 
 
 def test_an_owner_sees_all_own_palaces_and_a_bound_key_one(alice, palace, bobs):
     ada = Palace.objects.create(owner=alice, subject="ada")
-    with reach.open_person(alice.pk):
+    with row_access.open_account(alice.pk):
         assert set(Palace.objects.all()) == {palace, ada}
-    with reach.open_person(alice.pk, subject="ada"):
+    with row_access.open_account(alice.pk, subject="ada"):
         assert list(Palace.objects.all()) == [ada]
         WingFactory(palace=ada)
         assert list(Palace.objects.filter(subject="").all()) == []
-    with reach.open_person(alice.pk, subject=""):
+    with row_access.open_account(alice.pk, subject=""):
         assert list(Palace.objects.all()) == [palace]
         assert not Wing.objects.filter(palace=ada).exists()
 
@@ -159,13 +158,13 @@ def test_what_is_nobodys_can_be_written_and_never_tells_whose(alice, palace):
 def test_whoever_has_a_keys_text_is_shown_that_key(alice, bob):
     key, _ = issue(alice, "one")
     issue(alice, "another")
-    with reach.holding(key.digest):
+    with row_access.with_secret(key.digest):
         assert ask("SELECT id FROM settings_app_apikey") == [(key.pk,)]
         assert not Palace.objects.exists()
 
 
 def test_a_sweep_that_is_not_listed_is_refused():
-    with pytest.raises(ValueError, match="not listed"), reach.sweep("everything"):
+    with pytest.raises(ValueError, match="not listed"), row_access.sweep("everything"):
         pass
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from language.extraction import EntityFound, KnownEntity
 from language.slugs import slug_of
+from palace.curation.entities import rename_entity
+from palace.knowledge.facts import find_entity
 from palace.mining.window_reader import PalaceEntities
 from palace.models import Entity
 from palace.pipeline import mine
@@ -74,3 +76,13 @@ def test_a_conversation_is_read_with_who_is_known(palace):
     quillon = entity(palace, "Quillon")
     mine(palace, transcript("Quillon called.", "What about?"))
     assert quillon.mentions.count() == 1
+
+
+def test_what_is_mined_later_goes_to_a_renamed_person_by_both_names(palace):
+    quillon = entity(palace, "Quillon")
+    rename_entity(palace, quillon, "Quentin")
+    mine(palace, transcript("Quillon called.", "What about?", id="old"))
+    mine(palace, transcript("Quentin called.", "What about?", id="new"))
+    assert quillon.mentions.count() == 2
+    assert find_entity(palace, "Quillon") == find_entity(palace, "Quentin") == quillon
+    assert Entity.objects.filter(kind=quillon.kind).count() == 1

@@ -15,7 +15,7 @@ from llm.tokens import count_tokens
 from palace.models import Drawer
 from palace.models.hierarchy import Pointer
 from palace.recall.context_builder import TIERS, Citation, pack, remove_hits
-from palace.storage.own_output import BLOCK_END, BLOCK_START, SEALED, is_sealed
+from palace.storage.own_output import BLOCK_END, BLOCK_START, SEAL_TOKENS, SEALED, is_sealed
 
 SAID_AT = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 MEMORY, PLACE = UUID(int=1), Pointer(9, 9, 9)
@@ -83,8 +83,9 @@ def test_what_there_is_room_for_is_not_left_out(hits, facts, session, budget):
     """Whatever a tier leaves is used by the others: no left out line would have fitted whole."""
     packed = pack(hits, budget, facts, session)
     spare = budget - packed.tokens
-    # What joins lines may cost two tokens each; headings are reserved where they may be needed.
-    slack = 2 * (len(hits) + len(facts) + len(session)) + 24
+    # What joins lines may cost two tokens each; headings and the seal are reserved where they may
+    # be needed.
+    slack = 2 * (len(hits) + len(facts) + len(session)) + 24 + SEAL_TOKENS
     for place in packed.facts_left_out:
         alone = pack([], None, [facts[place]])
         assert alone.tokens - count_tokens(f"{BLOCK_START}\n{BLOCK_END}") > spare - slack

@@ -11,13 +11,13 @@ from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Mention, RecollectionTrace
 from palace.pipeline import mine
 from palace.recall.candidates import find_candidates
+from palace.recall.evaluation import NOT_CHOSEN_FROM, standing_of
 from palace.recall.keyword import by_words
 from palace.recall.narrowing import Narrowing
 from palace.recall.query import read_query
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.semantic import by_meaning
-from palace.recall.standing import NOT_CHOSEN_FROM, standing_of
 from palace.recall.trace import KNOWN, NARROWED_TO, REPEATS
 from palace.storage.indexing.spaces import active_space
 from tests.conversations import START

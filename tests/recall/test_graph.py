@@ -10,15 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.slugs import slug_of
-from palace.models import Fact, Palace
+from palace.models import Entity, Fact, Palace
 from palace.recall import graph
 from palace.recall.graph import (
     Edge,
     expand,
     named_entities,
     near_entities,
-    neighbours,
-    relations,
+    walk,
 )
 from tests.factories import EntityFactory, FactFactory
 
@@ -107,30 +106,33 @@ def slowly(seeds, edges):
     return scores
 
 
-def test_neighbours_come_nearest_first_and_no_farther_than_asked(palace, chain):
-    ana = chain[0]
-    assert [(one.entity.name, one.hops) for one in neighbours(palace, [ana], hops=2)] == [
-        ("Biscuit", 1),
-        ("Cora", 2),
-    ]
-    assert len(neighbours(palace, [ana], hops=9)) == 3
-    assert [one.entity.name for one in neighbours(palace, [chain[2]])] == ["Biscuit", "Dov"]
+def reached(palace, entities, hops=1, **clocks):
+    """Names and distances of what facts lead to, nearest first."""
+    facts = Fact.objects.within(palace).as_of(**clocks)
+    found = walk(facts, {one.pk for one in entities}, hops=hops).hops
+    names = {one.pk: one.name for one in Entity.objects.filter(pk__in=found)}
+    return sorted(
+        ((names[key], hop) for key, hop in found.items() if hop), key=lambda one: one[::-1]
+    )
 
 
-def test_who_is_asked_of_is_no_neighbour_and_nobody_is_their_own(palace, chain):
+def test_a_walk_goes_no_farther_than_asked(palace, chain):
+    assert reached(palace, chain[:1], hops=2) == [("Biscuit", 1), ("Cora", 2)]
+    assert reached(palace, chain[2:3]) == [("Biscuit", 1), ("Dov", 1)]
+
+
+def test_a_walk_does_not_return_to_where_it_began(palace, chain):
     link(chain[0], chain[0])
-    found = neighbours(palace, chain[:2], hops=1)
-    assert [one.entity.name for one in found] == ["Cora"]
+    assert reached(palace, chain[:2]) == [("Cora", 1)]
 
 
-def test_neighbours_take_a_query_a_hop(palace, chain, django_assert_num_queries):
-    with django_assert_num_queries(5):
-        neighbours(palace, chain[:1], hops=3)
+def test_a_walk_takes_a_query_a_hop(palace, chain, django_assert_num_queries):
+    with django_assert_num_queries(3):
+        walk(Fact.objects.within(palace), {chain[0].pk}, hops=3)
 
 
 def test_strangers_entities_lead_nowhere(palace, chain, bob):
-    assert neighbours(Palace.objects.own(bob), chain[:1], hops=3) == []
-    assert relations(Palace.objects.own(bob), chain[0]) == []
+    assert reached(Palace.objects.own(bob), chain[:1], hops=3) == []
 
 
 @pytest.fixture
@@ -162,9 +164,8 @@ JUNE, APRIL = datetime(2024, 6, 1, tzinfo=UTC), datetime(2024, 4, 1, tzinfo=UTC)
         ({"true_at": APRIL, "known_at": JULY}, ["Porto"]),
     ],
 )
-def test_both_clocks_tell_what_was_beside_it(palace, moved, clocks, names):
-    assert [one.entity.name for one in neighbours(palace, [moved], **clocks)] == names
-    assert sorted(one.object for one in relations(palace, moved, **clocks)) == names
+def test_a_walk_follows_both_clocks(palace, moved, clocks, names):
+    assert reached(palace, [moved], **clocks) == [(name, 1) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +214,5 @@ def test_the_past_is_followed_as_of_then(palace, moved):
 
 def test_of_what_everything_is_about_the_newest_facts_are_followed(palace, chain, monkeypatch):
     monkeypatch.setattr(graph, "MAX_EDGES", 1)
-    newest = entity(palace, "Fay")
-    link(chain[0], newest, recorded_at=JULY.replace(year=2026))
-    assert [one.entity for one in neighbours(palace, chain[:1])] == [newest]
+    link(chain[0], entity(palace, "Fay"), recorded_at=JULY.replace(year=2026))
+    assert reached(palace, chain[:1]) == [("Fay", 1)]

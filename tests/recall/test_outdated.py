@@ -48,6 +48,12 @@ def test_a_superseded_line_is_marked_and_its_successor_comes_along(moved):
     assert trace.hits[0]["outdated_since"] == MARCH.isoformat()
 
 
+def test_the_page_of_results_addresses_its_reader(moved, client):
+    client.force_login(moved.owner)
+    page = client.get("/memory/", {"q": "Where is the tiled church?"}).text
+    assert "No longer so since March 2024: You live in Porto" in page
+
+
 def test_before_the_move_it_was_so(moved):
     found = ask(moved, as_of=JANUARY)
     assert found.hits[0].outdated is None

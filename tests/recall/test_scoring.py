@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from language.english.message_traits import read_traits
 from palace.models import Drawer
 from palace.pipeline import mine
-from palace.queries.signals import SIGNALS
 from palace.recall.candidates import find_candidates
 from palace.recall.keyword import by_words
 from palace.recall.query import read_query
-from palace.recall.recipes import RECIPES
+from palace.recall.recipes import RECIPES, SIGNALS
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.recall.scoring import LEARNT, agreement, features, fuse, has_trait, ranking, total

@@ -11,8 +11,8 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 
 from language.storable import ID_LENGTH
-from palace.knowledge.facts.fact_queries import history
 from palace.models import Drawer, Fact, Palace
+from palace.queries.facts import history
 from palace.sdk import (
     BadFilter,
     BadInput,

@@ -16,10 +16,10 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from chat import live
+from chat import live_reply
 from chat.models import Agent, Conversation, Message
 from llm import usage
-from palace import retry_backoff, tasks
+from palace import tasks
 from palace.knowledge.facts import model_calls
 from palace.knowledge.facts.fact_learning import learn_unread
 from palace.models import ImportJob, Palace
@@ -28,6 +28,7 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.transfer.import_jobs.spools import new_spool
 from palace.views import account
+from palace.working import retry_backoff
 from palace.working.entries import set_entry
 from palace.working.fields import put_fields
 from palace.working.names import Namespace
@@ -99,7 +100,7 @@ def replying(palace):
     said = {"palace": palace, "conversation": talk, "said_at": timezone.now()}
     Message.objects.create(**said, position=0, role="user", text="Marzipan?")
     reply = Message.objects.create(**said, position=1, role="assistant", text="Marzipan.")
-    live.publish_text(reply.uuid, "Marzipan.", 0)
+    live_reply.publish_text(reply.uuid, "Marzipan.", 0)
 
 
 @pytest.fixture

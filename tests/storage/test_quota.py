@@ -12,8 +12,10 @@ from api.mcp.callers import Caller
 from api.mcp.tools.recall_tools import RememberRequest, remember
 from chat.mining_queue import keep_waiting
 from chat.models import Conversation, Message
-from palace.errors import QuotaExceeded
-from palace.models import Drawer, IdempotentWrite, ImportJob
+from palace.knowledge.episodes import write_episodes
+from palace.models import Drawer, Episode, IdempotentWrite, ImportJob, Room
+from palace.pipeline import mine_room
+from palace.sdk import Memory, QuotaExceeded
 from palace.storage import check_quota, file_transcript, usage_of
 from palace.transfer import import_jobs
 from settings_app.models import MemorySettings
@@ -70,6 +72,40 @@ def test_bytes_count_as_utf_8(palace, settings):
     with pytest.raises(QuotaExceeded, match="bytes of text"):
         file_transcript(palace, transcript("ääääää"))
     file_transcript(palace, transcript("äääää"))
+
+
+def test_a_stored_summary_counts_as_a_message_with_all_its_text(palace, alice, settings):
+    memory = Memory(alice)
+    memory.episodes().store("s", "Älice left.", tools=["ü"], entities=[{"name": "Nora"}])
+    assert usage_of(palace).messages == 1
+    bytes_of_all = len('Älice left.["ü"][{"name": "Nora"}][]'.encode())
+    assert usage_of(palace).text_bytes == bytes_of_all
+    settings.QUOTA_MB = (bytes_of_all + 9) / (1 << 20)
+    with pytest.raises(QuotaExceeded, match="bytes of text"):
+        memory.episodes().store("s", "Nora", tools=["a"])
+    memory.episodes().store("s", "Bob")
+    settings.QUOTA_MB, settings.QUOTA_MESSAGES = 0, 2
+    with pytest.raises(QuotaExceeded, match="may hold 2 messages, and this one has 2"):
+        memory.add("I live in Lisbon.", run_id="s")
+
+
+def test_what_is_derived_of_messages_does_not_count(full):
+    room = Room.objects.within(full).get()
+    mine_room(room)
+    write_episodes(full, [room])
+    assert Episode.objects.within(full).derived().exists()
+    assert usage_of(full).messages == 2
+
+
+def test_a_summary_too_many_is_refused_with_507_which_is_not_kept(full, program, settings):
+    body = {"conversation_id": "s", "summary": "We chose the night train."}
+    headers = {"Idempotency-Key": "once"}
+    refused = program.post("/episodic/store", body, headers=headers)
+    assert (refused.status_code, refused.data["code"]) == (507, "quota_exceeded")
+    assert not Episode.objects.exists()
+    assert not IdempotentWrite.objects.exists()
+    settings.QUOTA_MESSAGES = 3
+    assert program.post("/episodic/store", body, headers=headers).status_code == 201
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.restore_progress import Phase
+from palace.transfer.import_jobs.whole_palace import Phase
 from tests.factories import FactFactory
 from tests.transfer.palaces import SPOKEN, TEXTS, lines_of
 
@@ -359,5 +359,5 @@ def test_without_redis_a_restore_goes_on(full, exported, other, settings, tmp_pa
     }
     while not import_jobs.run_slice(job):
         pass
-    assert import_jobs.restore_progress(job) is None
+    assert import_jobs.progress(job).restoring is None
     assert job.status == ImportJob.Status.DONE

@@ -151,5 +151,35 @@ def test_the_number_of_queries_does_not_grow_with_the_forms(
     for number in range(15):
         FactFactory(subject=ann, object_entity=EntityFactory(palace=palace, name=f"Ann {number}"))
         MentionFactory(entity=ann, drawer=DrawerFactory(room=drawer.room))
-    with django_assert_max_num_queries(10):
+    with django_assert_max_num_queries(11):
         assert alices.get(page(ann, "entity_edit")).status_code == 200
+
+
+def test_a_person_is_renamed_and_back(alices, ann):
+    rename = page(ann, "entity_rename")
+    done = alices.post(rename, {"name": " Anna  Berg-Silva "}, follow=True)
+    ann.refresh_from_db()
+    assert (ann.name, ann.slug) == ("Anna Berg-Silva", "anna-berg-silva")
+    assert ann.aliases == ["Annie", "Ann Berg"]
+    assert "“Ann Berg” is called “Anna Berg-Silva” now." in done.text
+    alices.post(rename, {"name": "Ann Berg", "undo": "1"})
+    ann.refresh_from_db()
+    assert (ann.name, ann.slug, ann.aliases) == ("Ann Berg", "ann-berg", ["Annie"])
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [(" ", "Write a name"), ("Annie", "Another person has the name")]
+)
+def test_a_name_that_is_none_or_taken_is_refused(alices, ann, annie, name, sentence):
+    response = alices.post(page(ann, "entity_rename"), {"name": name})
+    assert response.status_code == 400
+    assert sentence in response.text
+    ann.refresh_from_db()
+    assert ann.name == "Ann Berg"
+
+
+def test_nobody_else_renames_a_person_and_nobody_the_user(alices, bobs, palace, ann):
+    assert bobs.post(page(ann, "entity_rename"), {"name": "Eve"}).status_code == 404
+    you = EntityFactory(palace=palace, name="User", slug="user")
+    assert alices.post(page(you, "entity_rename"), {"name": "Eve"}).status_code == 400
+    assert "new-name" not in alices.get(page(you, "entity_edit")).text

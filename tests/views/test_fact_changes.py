@@ -46,8 +46,8 @@ def test_changes_come_newest_first_with_old_and_new_text_and_the_words(alices, l
     page = alices.get(CHANGES)
     assert kinds(page) == ["Learnt", "Changed", "Learnt"]
     changed = rows(page)[1]
-    assert "<del>User lives in Porto</del>" in changed
-    assert "<ins>User lives in Lisbon</ins>" in changed
+    assert "<del>You live in Porto</del>" in changed
+    assert "<ins>You live in Lisbon</ins>" in changed
     assert "<q>I live in Lisbon now" in changed
     fact = Fact.objects.active().get(predicate="lives_in")
     assert f'href="{fact.get_absolute_url()}"' in changed
@@ -147,7 +147,7 @@ def test_a_version_whose_words_are_gone_is_told_without_them(alices, lived):
     fact = Fact.objects.active().get(predicate="lives_in")
     forget(lived, Fact.objects.filter(pk=fact.pk))
     changed = rows(alices.get(CHANGES))[1]
-    assert "User lives in Lisbon" not in changed
+    assert "You live in Lisbon" not in changed
     event = FactEvent.objects.get(event="UPDATE")
     FactEvent.objects.filter(pk=event.pk).update(old_text=None)
     assert "What it said is deleted for good." in rows(alices.get(CHANGES))[1]

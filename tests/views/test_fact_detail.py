@@ -22,7 +22,7 @@ def test_a_memory_shows_its_versions_as_they_followed_each_other(alices, fact):
     chain = re.findall(r'id="version-([^"]+)"', text)
     assert chain == [str(old.uuid), str(fact.uuid)]
     assert "Something else took its place" in text
-    assert text.index("User lives in Porto") < text.index('fate now">Active')
+    assert text.index("You live in Porto") < text.index('fate now">Active')
 
 
 def test_the_words_lead_into_the_drawer_at_those_words(alices, fact, said):
@@ -62,7 +62,7 @@ def test_opinions_are_told_by_aspect_and_drawn(alices, palace):
     assert "Opinions on TypeScript, by aspect" in text
     lanes = re.findall(r"<h3>(.*?)</h3>", text)
     assert lanes == ["As a whole", "generics"]
-    assert text.index("Generics annoy User") < text.index("User likes generics now")
+    assert text.index("Generics annoy you") < text.index("You like generics now")
     assert text.count('class="stance positive"') == 2
     assert text.count('class="stance negative"') == 1
     assert "Never so" not in text
@@ -73,8 +73,8 @@ def test_history_tells_what_changed_by_whom_and_why(alices, palace, fact):
     delete(palace, fact.memory, Scope("mining"), why="moved away")
     text = alices.get(address(fact)).text
     assert re.findall(r"<strong>(\w+)</strong>", text) == ["Changed", "Dropped"]
-    assert "<del>User lives in Lisbon</del>" in text
-    assert "<ins>User lives in Lisbon, Portugal</ins>" in text
+    assert "<del>You live in Lisbon</del>" in text
+    assert "<ins>You live in Lisbon, Portugal</ins>" in text
     assert "by you" in text
     assert "by Loci, reading what was said" in text
     assert "Moved away." in text

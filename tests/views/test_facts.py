@@ -26,7 +26,7 @@ HTMX = {"HX-Request": "true"}
 
 def test_a_fact_is_listed_with_what_it_is_and_the_words_it_rests_on(alices, fact, said):
     text = alices.get(FACTS).text
-    assert listed(alices.get(FACTS)) == ["User lives in Lisbon"]
+    assert listed(alices.get(FACTS)) == ["You live in Lisbon"]
     assert "home / place" in text
     assert "since 1 Mar 2025" in text
     assert "<q>I live in Lisbon</q>" in text
@@ -75,14 +75,14 @@ def test_the_list_is_narrowed(alices, fact, lisbon, asked, found):
     lisbon.save()
     FactFactory(subject=fact.subject, type="preference", text="User likes tea", recorded_at=LEARNT)
     was_so(fact.subject, valid_from=moment(2020), recorded_at=moment(2020))
-    texts = {"lives": fact.text, "likes": "User likes tea", "lived": "User lived in Porto"}
+    texts = {"lives": "You live in Lisbon", "likes": "You like tea", "lived": "You lived in Porto"}
     assert set(listed(alices.get(FACTS, asked))) == {texts[name] for name in found}
 
 
 def test_all_about_one_entity_can_be_asked_for(alices, fact, lisbon):
     FactFactory(subject=fact.subject, text="User likes tea")
     response = alices.get(FACTS, {"entity": lisbon.uuid})
-    assert listed(response) == [fact.text]
+    assert listed(response) == ["You live in Lisbon"]
     assert "About everybody and everything" in response.text
     assert alices.get(FACTS, {"entity": "nonsense"}).status_code == 404
 

@@ -161,10 +161,13 @@ def test_queries_do_not_grow_with_rooms(alices, palace, drawer, django_assert_ma
 def test_on_an_earlier_day_later_rooms_are_outlines(alices, wing):
     [early] = furnished(wing, title="Early", started_at=moment(2025, 1))
     DrawerFactory(room=early, closet=None, said_at=moment(2025, 5))
-    late = RoomFactory(wing=wing, title="Late", started_at=moment(2025, 5))
+    Room.objects.filter(pk=early.pk).update(ended_at=moment(2025, 5))
+    late = RoomFactory(
+        wing=wing, title="Late", started_at=moment(2025, 5), ended_at=moment(2025, 5)
+    )
     DrawerFactory(room=late, closet=None, said_at=moment(2025, 5))
     early_name, late_name = drawn(alices.get(MEMORY, {"day": "2025-03-01"}))
-    assert early_name == "Early, 1 January 2025, 1 message"
+    assert early_name == "Early, 1 January – 1 May 2025, 1 message"
     assert late_name.endswith("later")
 
 
@@ -267,14 +270,14 @@ class TestFactsOfADay:
     @pytest.mark.parametrize(
         ("basis", "day", "known"),
         [
-            ("said", "2025-04-01", "User lives in Porto"),
-            ("true", "2025-04-01", "User lives in Lisbon"),
-            ("said", "2025-07-01", "User lives in Lisbon"),
-            ("said", "2025-02-01", "User lives in Porto"),
+            ("said", "2025-04-01", "You live in Porto"),
+            ("true", "2025-04-01", "You live in Lisbon"),
+            ("said", "2025-07-01", "You live in Lisbon"),
+            ("said", "2025-02-01", "You live in Porto"),
         ],
     )
     def test_said_by_then_and_true_then_differ(self, alices, moved, basis, day, known):
-        places = ["User lives in Porto", "User lives in Lisbon"]
+        places = ["You live in Porto", "You live in Lisbon"]
         for address in (
             f"{MEMORY}?day={day}&basis={basis}",
             f"/memory/facts/?as_of={day}&clock={basis}",

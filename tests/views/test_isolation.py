@@ -33,6 +33,8 @@ WITHOUT_MEMORIES = {"home", "sign_in", "sign_in_once", "sign_out", "sign_up", "h
 WITHOUT_MEMORIES |= {"try_model", "remove_key"}
 # What shows how much a deleted account held, to whoever has its receipt.
 WITHOUT_MEMORIES |= {"account_deleted"}
+# What only adds or removes the sample of whoever is signed in.
+WITHOUT_MEMORIES |= {"sample_load", "sample_remove"}
 # What says the same to everybody.
 WITHOUT_MEMORIES |= {"keyboard", "components"}
 # What only does something with the cases of whoever is signed in.
@@ -58,6 +60,7 @@ ONES_OWN = {
     "fact_changes",
     "facts",
     "go",
+    "import_now",
     "imports",
     "inbox",
     "memory",
@@ -77,6 +80,7 @@ SOMEBODYS = {
     "closet_detail": lambda drawer: drawer.closet.get_absolute_url(),
     "drawer_detail": lambda drawer: drawer.get_absolute_url(),
     "fact_detail": lambda drawer: fact(drawer).get_absolute_url(),
+    "correct_fact": lambda drawer: f"{reverse('correct_fact', args=[fact(drawer).memory])}?do=edit",
     "entity_detail": lambda drawer: reverse("entity_detail", args=[entity(drawer).uuid]),
     "entity_edit": lambda drawer: reverse("entity_edit", args=[entity(drawer).uuid]),
     "pointer": lambda drawer: f"{reverse('pointer')}?p={drawer.pointer}",
@@ -102,6 +106,26 @@ ACTIONS = {
     "rewrite_fact": lambda drawer: (
         reverse("rewrite_fact", args=[fact(drawer).memory]),
         {"text": "New"},
+    ),
+    "reassign_fact": lambda drawer: (
+        reverse("reassign_fact", args=[fact(drawer).memory]),
+        {"about": "Eve"},
+    ),
+    "end_fact": lambda drawer: (
+        reverse("end_fact", args=[fact(drawer).memory]),
+        {"on": "2025-06-30"},
+    ),
+    "wrong_fact": lambda drawer: (reverse("wrong_fact", args=[fact(drawer).memory]), {}),
+    "undo_fact": lambda drawer: (reverse("undo_fact", args=[fact(drawer).memory]), {}),
+    "selected": lambda drawer: (reverse("selected"), {"do": "trash", "drawer": drawer.uuid}),
+    "review_room": lambda drawer: (reverse("review_room", args=[drawer.room.uuid, "trash"]), {}),
+    "wing_merge_undo": lambda drawer: (
+        reverse("wing_merge_undo", args=[merge(drawer, "wings_merged").uuid]),
+        {},
+    ),
+    "entity_rename": lambda drawer: (
+        reverse("entity_rename", args=[entity(drawer).uuid]),
+        {"name": "New"},
     ),
     "retire_fact": lambda drawer: (reverse("retire_fact", args=[fact(drawer).memory]), {}),
     "restore_fact": lambda drawer: (reverse("restore_fact", args=[fact(drawer).memory]), {}),
@@ -164,6 +188,14 @@ FORMS = {
     "wing_edit": lambda drawer: (
         reverse("wing_edit", args=[drawer.room.wing.uuid]),
         {"name": "New", "kind": "topic"},
+    ),
+    "wing_keeping": lambda drawer: (
+        reverse("wing_keeping", args=[drawer.room.wing.uuid]),
+        {"months": "1", "set": "1"},
+    ),
+    "place_edit": lambda drawer: (
+        reverse("place_edit", args=["room", drawer.room.uuid]),
+        {"name": "New"},
     ),
     "wing_merge": lambda drawer: (
         f"{reverse('wing_merge', args=[drawer.room.wing.uuid])}?into={other_wing(drawer).uuid}",
@@ -276,11 +308,11 @@ def entity(drawer):
     return made
 
 
-def merge(drawer):
-    """What was noted when two entities were merged."""
+def merge(drawer, kind="entities_merged"):
+    """What was noted when two entities or wings were merged."""
     made, _ = Activity.objects.get_or_create(
         palace=drawer.palace,
-        kind="entities_merged",
+        kind=kind,
         summary=drawer.text,
         detail={"about": [str(entity(drawer).uuid)]},
     )

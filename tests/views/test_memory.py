@@ -23,8 +23,9 @@ def test_the_front_door_leads_to_the_chat(alices):
 
 def test_an_empty_palace_says_how_it_fills(alices):
     text = alices.get(MEMORY).text
-    for door in ("chat", "imports"):
-        assert f'class="button" href="{reverse(door)}"' in text
+    for address in (f"{reverse('chat')}#text", reverse("imports")):
+        assert f'class="button" href="{address}"' in text
+    assert f'action="{reverse("sample_load")}"' in text
 
 
 def test_wings_come_by_name_with_their_counts_and_kind(alices, drawer):

@@ -17,7 +17,7 @@ from palace.models import Drawer, ExpectedDrawer, Fact, RecallCase, Recollection
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
-from palace.views.recalls.score_steps import Scale
+from palace.views.recalls.score_explanations import Scale
 from tests.conversations import transcript
 from tests.factories import DrawerFactory
 
@@ -148,7 +148,7 @@ def test_a_fact_it_was_given_stays_as_it_was_then(alices, homes, palace):
     rewrite(palace, fact.memory, "User lives in Braga", Scope("person"))
     _, text = alices.get(address(homes)).text.split('id="known-title"')
     text, _ = text.split('id="hits-title"')
-    assert "User lives in Porto" in text
+    assert "You live in Porto" in text
     assert "Braga" not in text
     assert "It was wrong" in text
 

@@ -11,7 +11,7 @@ import pytest
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Mention, Palace, RecollectionTrace
 from palace.pipeline import mine
-from palace.queries.signals import SIGNALS
+from palace.recall.recipes import SIGNALS
 from palace.recall.request import Hit
 from palace.views.search import explained, hit_rows
 from palace.views.shared.snippets import SNIPPET_LENGTH
@@ -345,6 +345,14 @@ def test_each_hit_has_one_reason_and_its_bars_are_folded(alices, mined):
 def test_the_reason_is_the_plainest_that_is_true(query, text, signals, reason):
     (row,) = hit_rows([hit(text, signals=signals)], query)
     assert row.reason == reason
+
+
+@pytest.mark.django_db
+def test_a_time_that_all_hits_share_is_no_reason():
+    early, late = (hit(text, signals={"time": 0.4}) for text in ("A wire.", "A cable."))
+    first, second = hit_rows([early, late], "wire last week")
+    assert "time" not in first.reason
+    assert "time" not in second.reason
 
 
 @pytest.mark.django_db

@@ -48,7 +48,7 @@ def test_a_drawer_goes_and_the_page_that_follows_offers_undo(alices, drawer):
     other = DrawerFactory(room=drawer.room, closet=drawer.closet)
     response = alices.post(to_trash(drawer, "drawer"), follow=True)
     assert response.redirect_chain == [(drawer.closet.get_absolute_url(), 302)]
-    assert "Moved a drawer to the trash." in response.text
+    assert "Moved 1 message to the trash." in response.text
     assert drawer.text not in response.text
     response = alices.post(undo_address(response), {"next": drawer.get_absolute_url()}, follow=True)
     assert response.redirect_chain == [(drawer.get_absolute_url(), 302)]
@@ -88,13 +88,14 @@ def test_a_place_is_asked_about_and_goes_as_a_whole(alices, drawer, kind):
     places = {"closet": drawer.closet, "room": drawer.room, "wing": drawer.room.wing}
     place = places[kind]
     page = alices.get(place.get_absolute_url())
-    assert "Move its 2 drawers to the trash" in page.text
+    assert "Move to the trash" in page.text
     asked = alices.get(to_trash(place, kind))
-    assert f"The 2 drawers of the {kind} “{place}” leave" in asked.text
-    assert "Move 2 drawers to the trash" in asked.text
+    assert f"Forget “{place}”?" in asked.text
+    assert "<strong>1 conversation, 2 messages</strong> go to the trash" in asked.text
+    assert "Move 2 messages to the trash" in asked.text
     assert Drawer.objects.kept().count() == 2
     done = alices.post(to_trash(place, kind), follow=True)
-    assert "Moved 2 drawers to the trash." in done.text
+    assert "Moved 2 messages to the trash." in done.text
     assert not Drawer.objects.kept().exists()
     back = re.search(r'name="next" value="([^"]+)"', done.text)[1]
     assert alices.post(undo_address(done), {"next": back}).url == place.get_absolute_url()
@@ -112,17 +113,18 @@ def test_the_facts_that_go_along_are_named_before_and_after(alices, drawer, kind
     EvidenceFactory(fact=elsewhere, drawer=drawer)
     EvidenceFactory(fact=elsewhere)
     asked = alices.get(to_trash(places[kind], kind)).text
-    assert "1 fact has no other source, and will be inactive too." in asked
-    assert f'<a href="{fact.get_absolute_url()}">User owns a board</a>' in asked
-    assert "User owns a boat" not in asked
+    assert "<strong>1 conversation, 2 messages, 1 fact</strong> go to the trash" in asked
+    assert "This fact has no other source" in asked
+    assert f'<a href="{fact.get_absolute_url()}">You own a board</a>' in asked
+    assert "You own a boat" not in asked
     done = alices.post(to_trash(places[kind], kind), follow=True)
     receipt = re.search(r'href="(/memory/trash/#[^"]+)">1 fact</a> with no other source', done.text)
     trash = alices.get(reverse("trash")).text
     assert f'id="{receipt[1].partition("#")[2]}"' in trash
     assert "1 fact had no other source, and is inactive:" in trash
-    assert f'<a href="{fact.get_absolute_url()}">User owns a board</a>' in trash
+    assert f'<a href="{fact.get_absolute_url()}">You own a board</a>' in trash
     alices.post(undo_address(done))
-    assert "User owns a board" not in alices.get(reverse("trash")).text
+    assert "You own a board" not in alices.get(reverse("trash")).text
 
 
 def test_of_many_facts_that_go_along_some_are_named_and_the_rest_counted(alices, drawer):
@@ -131,7 +133,8 @@ def test_of_many_facts_that_go_along_some_are_named_and_the_rest_counted(alices,
     for number in range(14):
         EvidenceFactory(fact=FactFactory(subject=about, text=f"Fact {number}."), drawer=drawer)
     asked = alices.get(to_trash(drawer.room, "room")).text
-    assert "14 facts have no other source" in asked
+    assert "2 messages, 14 facts</strong>" in asked
+    assert "These facts have no other source" in asked
     assert "and 2 others" in asked
     assert asked.count("/memory/facts/") == 12 + asked.count('href="/memory/facts/"')
 
@@ -314,7 +317,7 @@ def test_the_trash_is_emptied_after_a_question(alices, drawer):
     move_to_trash(drawer.room)
     address = re.search(r'href="([^"]+/empty/)"', alices.get(TRASH).text)[1]
     asked = alices.get(address)
-    assert "Delete 3 drawers for good?" in asked.text
+    assert "<strong>1 conversation, 3 messages</strong> in the trash" in asked.text
     assert Drawer.objects.count() == 3
     done = alices.post(address, follow=True)
     assert "3 drawers are deleted for good." in done.text
@@ -378,7 +381,7 @@ def test_much_is_moved_and_restored_in_a_moment(alices, palace):
     drawers = DrawerFactory.build_batch(1500, room=room, closet=closet, palace=palace)
     Drawer.objects.bulk_create(drawers)
     response = alices.post(to_trash(room.wing, "wing"), follow=True)
-    assert "Moved 1,500 drawers to the trash." in response.text
+    assert "Moved 1,500 messages to the trash." in response.text
     key = batch_key(Drawer.objects.first().trashed_at)
     response = alices.post(reverse("restore_batch", args=[key]), follow=True)
     assert "1,500 drawers are back in place." in response.text

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 from django.urls import reverse
 
 from palace.curation.trash import move_to_trash
-from palace.models import Wing
+from palace.models import Drawer, Palace, Wing
 from palace.storage.transcript_filing import unsorted_wing
 from tests.factories import DrawerFactory, RoomFactory, WingFactory
 
@@ -123,3 +126,91 @@ def test_a_merge_without_a_choice_shows_the_form_and_no_fault(alices, wing):
     response = alices.get(merge(wing), follow=True)
     assert response.redirect_chain == [(reverse("wing_edit", args=[wing.uuid]), 302)]
     assert "Choose the wing" not in response.text
+
+
+def undo_of(response):
+    """Address and fields of the form that undoes what was done just now."""
+    form = re.search(
+        r'<form method="post" action="([^"]+)">(?:(?!</form>).)*Undo', response.text, re.S
+    )
+    return form[1], dict(re.findall(r'name="([^"]+)" value="([^"]*)"', form[0]))
+
+
+def test_a_merge_is_undone_at_once_or_from_the_activities(alices, wing, drawer, other, bobs):
+    done = alices.post(merge(wing), {"into": other.uuid}, follow=True)
+    where, fields = undo_of(done)
+    assert f'action="{where}"' in alices.get(reverse("activities")).text
+    assert bobs.post(where).status_code == 404
+    back = alices.post(where, fields, follow=True)
+    assert "Undone." in back.text
+    assert back.redirect_chain[-1][0] == wing.get_absolute_url()
+    drawer.room.refresh_from_db()
+    assert drawer.room.wing == wing
+    assert "There was nothing to undo." in alices.post(where, follow=True).text
+    assert f'action="{where}"' not in alices.get(reverse("activities")).text
+
+
+def change(place, kind):
+    return reverse("place_edit", args=[kind, place.uuid])
+
+
+@pytest.mark.parametrize("kind", ["room", "closet"])
+def test_a_room_and_a_closet_are_renamed_and_back(alices, drawer, kind):
+    place = getattr(drawer, kind)
+    before, slug = place.title, getattr(place, "slug", "")
+    assert f'href="{change(place, kind)}"' in alices.get(place.get_absolute_url()).text
+    done = alices.post(change(place, kind), {"name": " The <new>\n name "}, follow=True)
+    place.refresh_from_db()
+    assert (place.title, getattr(place, "slug", "")) == ("The <new> name", slug)
+    assert "is called “The &lt;new&gt; name” now" in done.text
+    where, fields = undo_of(done)
+    alices.post(where, fields)
+    place.refresh_from_db()
+    assert place.title == before
+
+
+@pytest.mark.parametrize("name", [" ", "x" * 201])
+def test_a_title_that_is_none_is_refused_beside_the_field(alices, drawer, name):
+    response = alices.post(change(drawer.room, "room"), {"name": name})
+    assert response.status_code == 400
+    assert 'aria-invalid="true"' in response.text
+
+
+def test_a_room_is_moved_and_back(alices, drawer, other):
+    RoomFactory(wing=drawer.room.wing)
+    pointer = str(drawer.pointer)
+    done = alices.post(change(drawer.room, "room"), {"wing": other.uuid}, follow=True)
+    drawer.room.refresh_from_db()
+    assert drawer.room.wing == other
+    where, fields = undo_of(done)
+    alices.post(where, fields)
+    assert str(Drawer.objects.with_place().get().pointer) == pointer
+
+
+def test_a_closet_is_moved_with_its_drawers_alone(alices, drawer, other):
+    stays = DrawerFactory(room=drawer.room)
+    done = alices.post(change(drawer.closet, "closet"), {"wing": other.uuid}, follow=True)
+    assert f"Moved to “{html.escape(other.name)}”." in done.text
+    moved = Drawer.objects.with_place().get(pk=drawer.pk)
+    assert (moved.room.wing, moved.closet) == (other, drawer.closet)
+    stays.refresh_from_db()
+    assert stays.room == drawer.room
+
+
+def test_nothing_is_moved_to_the_unsorted_wing(alices, drawer, palace):
+    unsorted = WingFactory(palace=palace, number=0)
+    response = alices.post(change(drawer.room, "room"), {"wing": unsorted.uuid})
+    assert response.status_code == 400
+    assert "Nothing can be moved to the unsorted wing" in response.text
+
+
+@pytest.mark.parametrize("kind", ["room", "closet"])
+def test_a_strangers_place_is_neither_renamed_nor_moved(bobs, alices, drawer, bob, kind):
+    place = getattr(drawer, kind)
+    assert bobs.get(change(place, kind)).status_code == 404
+    assert bobs.post(change(place, kind), {"name": "Mine"}).status_code == 404
+    theirs = WingFactory(palace=Palace.objects.own(bob))
+    assert alices.post(change(place, kind), {"wing": theirs.uuid}).status_code == 404
+    assert (
+        alices.get(reverse("place_edit", args=["wing", drawer.room.wing.uuid])).status_code == 404
+    )

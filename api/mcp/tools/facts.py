@@ -14,10 +14,10 @@ from api.mcp.registry import MOST_FOUND, Moment, PalaceRequest, SomeText, Text, 
 from api.rest.problems import Problem
 from palace.curation.deletion import delete_fact as delete_fact_and_words
 from palace.errors import NoSuchFact
-from palace.knowledge.facts import Scope, fact_edits, find_entity, with_words
-from palace.knowledge.facts import timeline as timeline_of
+from palace.knowledge.facts import Scope, fact_edits, find_entity
 from palace.models import Fact, FactQuerySet, Palace
-from palace.queries.facts import in_category
+from palace.queries.facts import in_category, with_words
+from palace.queries.facts import timeline as timeline_of
 from palace.recall import MOST_QUERY_CHARS
 from palace.sdk.arguments import statement_of
 from palace.sdk.operations import UNREAD, kept_words, search_facts
@@ -179,6 +179,7 @@ def update_fact(caller: Caller, request: UpdateFactRequest) -> UpdateFactRespons
     If something has changed in the world, use remember instead: that also records until when the
     old fact was true.
     """
+    caller.check("read")
     palace, text = _palace_of(caller, request.user_id, request.id), statement_of(request.text)
     written = fact_edits.rewrite(palace, request.id, text, Scope(BY))
     [fact] = fields_of_facts(Fact.objects.within(palace).filter(pk=written.fact.pk))
@@ -214,6 +215,7 @@ def delete_fact(caller: Caller, request: DeleteFactRequest) -> DeleteFactRespons
     The messages go to the trash. Those that another fact uses, or that came from a chat or an
     import, stay; they are listed. Call it only when the person asks for it.
     """
+    caller.check("read")
     palace = _palace_of(caller, request.user_id, request.id)
     with transaction.atomic():
         palace.lock()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID, uuid4, uuid5
 
 from django.utils import timezone
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from api.mcp.callers import Caller
 from api.mcp.registry import (
@@ -26,7 +26,7 @@ from api.rest.memory_service import representations
 from language.transcripts import Role, Transcript, Turn
 from palace.models import Drawer, Fact, Palace
 from palace.pipeline import AtOnce, mine_at_once
-from palace.recall import MOST_TOKENS, RecallRequest
+from palace.recall import MOST_TOKENS, RecallRequest, on_one_line
 from palace.recall import recall as recall_from
 from palace.sdk.arguments import metadata_of
 from palace.tasks import enqueue_rest
@@ -66,7 +66,9 @@ class RememberResponse(ToolResponse):
     drawers: list[StoredMessageFields] = Field(
         description="Where each message is stored, in order."
     )
-    facts: list[FactFields] = Field(description="Active facts extracted from the messages.")
+    facts: list[FactFields] = Field(
+        description="Active facts extracted from the messages; none for a key that may not read."
+    )
     extraction: Literal["complete", "degraded"]
     notes: list[str]
 
@@ -83,7 +85,9 @@ def remember(caller: Caller, request: RememberRequest) -> RememberResponse:
     transcript = _transcript(turn, request)
     done = mine_at_once(palace, transcript, seconds=PATIENCE_S)
     enqueue_rest(palace.pk, done)
-    return _remembered(palace, transcript, done)
+    answer = _remembered(palace, transcript, done)
+    # A fact may also rest on what others have said.
+    return answer if caller.key.may("read") else answer.model_copy(update={"facts": []})
 
 
 def _turn(palace: Palace, key: str | None) -> str:
@@ -134,7 +138,8 @@ class CitationFields(ToolResponse):
     )
     drawer: UUID | None
     memory: UUID | None = Field(description="The fact's id, if the line is a fact.")
-    snippet: str
+    # A model reads it beside the context, so it may forge no more than a line of the context.
+    snippet: Annotated[str, AfterValidator(on_one_line)]
     score: float = Field(description="Comparable within this response only.")
 
 

@@ -13,8 +13,9 @@ from api.rest.base import ApiView
 from api.rest.facts import shapes
 from api.rest.facts.shapes import scope_in
 from api.rest.problems import not_found
-from palace.knowledge.facts import entities, find_entity, relations, timeline
+from palace.knowledge.facts import find_entity
 from palace.models import Entity, Fact, Palace
+from palace.queries.facts import entities, relations, timeline
 from palace.sdk.operations import CallScope
 
 TAG = ["fact API"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -16,12 +16,16 @@ from api.rest.base import ApiView, number_in
 from api.rest.facts import shapes
 from api.rest.facts.shapes import Scoped, scope_in, without_scope
 from api.rest.memory_service.representations import new_turn
-from api.rest.problems import not_found
-from palace.sdk import Deleted, Memory, operations
+from api.rest.problems import Problem, not_found
+from palace.sdk import Deleted, FactConflict, Memory, MemoryEvent, operations
 from palace.sdk.operations import translate_errors
 from settings_app import throttling
 
 TAG = ["fact API"]
+TAKEN = "Another memory is active in its place; delete that first, or leave this as it is."
+# What a key that only writes gets back of a memory: what it wrote.
+_WRITTEN: tuple[Literal["id", "memory", "changed", "note"], ...]
+_WRITTEN = ("id", "memory", "changed", "note")
 
 
 class FactView(ApiView):
@@ -38,14 +42,18 @@ class MemoriesView(FactView):
     def post(self, request: Request) -> Response:
         """Store messages verbatim and extract memories, each judged against known ones.
 
-        If a model fails, the local rules' results are stored.
+        If a model fails, the local rules' results are stored. A key without `read` gets the text
+        of new memories alone.
         """
         params = self.read(shapes.AddMemoriesRequest)
         scope = scope_in(params, self.key)
         what = operations.IngestionRequest.read(
             scope, **without_scope(params), name=new_turn(self.write)
         )
-        return Response(operations.add(scope.palace_made(self.key.owner_id), what))
+        added = operations.add(scope.palace_made(self.key.owner_id), what)
+        if not self.key.may("read"):
+            added["results"] = [_as_written(event) for event in added["results"]]
+        return Response(added)
 
     @extend_schema(tags=TAG, parameters=[shapes.ListRequest], responses={200: shapes.MemoryItems})
     def get(self, request: Request) -> Response:
@@ -104,13 +112,18 @@ class MemoryView(FactView):
 
         The previous text stays in its history. With `If-Match`, only if it still says what
         you have read. 409 with `fact_conflict` where another memory already says what there can
-        be one of.
+        be one of. A key without `read` gets `id`, `memory`, `changed` and `note` alone.
         """
         text = self.read(shapes.MemoryRewritten)["text"]
-        with translate_errors():
-            item = operations.rewrite(
-                palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
-            )
+        try:
+            with translate_errors():
+                item = operations.rewrite(
+                    palaces_for(self.key), memory_id, text, check=partial(etags.check, request)
+                )
+        except FactConflict as error:
+            raise error if self.key.may("read") else Problem(409, error.code, TAKEN) from None
+        if not self.key.may("read"):
+            return Response({name: item[name] for name in _WRITTEN})
         return etags.answer(request, item, but=("changed", "note"))
 
     @extend_schema(tags=TAG, request=None, responses={200: shapes.MemoriesDeleted, 204: None})
@@ -125,6 +138,13 @@ class MemoryView(FactView):
                 palaces_for(self.key), memory_id, check=partial(etags.check, request)
             )
         return Response(_deleted(deleted)) if deleted.kept else Response(status=204)
+
+
+def _as_written(event: MemoryEvent) -> MemoryEvent:
+    """Without what the palace knew before."""
+    if event["event"] == "ADD":
+        return event
+    return {**event, "old_memory": None, "new_memory": None, "metadata": {}}
 
 
 def _deleted(gone: Deleted) -> dict[str, Any]:

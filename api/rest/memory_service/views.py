@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -20,8 +21,8 @@ from api.rest.memory_service import representations, shapes
 from api.rest.problems import Problem
 from language.storable import storable_id
 from language.transcripts import Transcript, Turn
-from palace.curation.deletion import delete_drawers, delete_palace
-from palace.models import Drawer, DrawerQuerySet, Fact, Palace
+from palace.curation.deletion import delete_palace, delete_session
+from palace.models import Drawer, DrawerQuerySet, Episode, Fact, Palace
 from palace.pipeline import mine_at_once
 from palace.recall import PackableTurn, RecallRequest, recall
 from palace.sdk.arguments import metadata_of
@@ -203,26 +204,28 @@ class SessionView(ApiView):
         responses={204: None},
     )
     def delete(self, request: Request, session_id: str) -> Response:
-        """Permanently delete a conversation, and the facts that have no other source.
+        """Permanently delete a conversation, its summaries, and facts without other sources.
 
         The session of a turn, the `run_id` of the fact API, and the conversation id of the proxy
         or MCP. 204 also where there is no such session. 409 with `ambiguous_session` where
         several users have one and `user_id` is missing; nothing is deleted then.
         """
-        drawers = _of_session(session_id)
-        palace = self._palace_with(drawers, request.query_params.get("user_id"))
+        palace = self._palace_with(session_id, request.query_params.get("user_id"))
         if palace is not None:
-            delete_drawers(palace, drawers)
+            delete_session(palace, _of_session(session_id), storable_id(session_id))
         return Response(status=204)
 
-    def _palace_with(self, drawers: DrawerQuerySet, user_id: str | None) -> Palace | None:
+    def _palace_with(self, session_id: str, user_id: str | None) -> Palace | None:
         """
         Raises:
             Problem: 409, no user is given and several have such a session.
         """
         if user_id is not None:
             return self.palace(user_id)
-        having = list(palaces_for(self.key).filter(pk__in=drawers.values("palace"))[:2])
+        summaries = Episode.objects.stored().filter(conversation=storable_id(session_id))
+        either = Q(pk__in=_of_session(session_id).values("palace"))
+        either |= Q(pk__in=summaries.values("palace"))
+        having = list(palaces_for(self.key).filter(either)[:2])
         if len(having) > 1:
             raise Problem(409, "ambiguous_session", AMBIGUOUS)
         return having[0] if having else None

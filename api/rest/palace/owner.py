@@ -29,6 +29,8 @@ from palace.knowledge.dreaming import MOST_TOKENS, MOST_USD, DreamForm
 from palace.models import Drawer, Palace, Proposal
 from settings_app.account_forms import TimeZoneForm
 from settings_app.forms import MODEL_FIELDS, NO_MODEL, OWN_ADDRESS, RECIPES, THIS_SERVER, MemoryForm
+from settings_app.model_uses_form import MOST_USD as MOST_PRICE
+from settings_app.model_uses_form import PLACES, UsesForm
 from settings_app.models import (
     MOST_TOP_K,
     MemorySettings,
@@ -38,8 +40,6 @@ from settings_app.models import (
 )
 from settings_app.pages import no_variables_in_reports
 from settings_app.time_zone import zone_named
-from settings_app.uses_form import MOST_USD as MOST_PRICE
-from settings_app.uses_form import PLACES, UsesForm
 
 PROVIDERS = [THIS_SERVER, NO_MODEL, *PRESETS, OWN_ADDRESS]
 TAG = ["owner"]

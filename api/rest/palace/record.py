@@ -15,7 +15,7 @@ from api.rest.palace import shapes
 from api.rest.palace.base import PalaceApiView
 from api.rest.palace.shapes import PageRequest, Shape
 from palace.models import Activity, Drawer, RecollectionTrace
-from palace.queries.signals import all_shares
+from palace.recall.recipes import all_shares
 from palace.recall.trace import (
     KNOWN,
     NO_ROOM,

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
 from bench.recall_training import Learnt, figures
-from bench.runs import FromAbove
+from bench.runs import UnrestrictedCommand
 from bench.training_sets import Material, add_sets, gather, named_sets
 from palace.errors import UnknownRecipe
 from palace.recall.recipes import Recipe, recipe_named
@@ -19,7 +19,7 @@ from palace.recall.recipes import Recipe, recipe_named
 Figures = dict[str, dict[str, float]]
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Take each signal out of a recipe in turn and print what is lost, in points of a hundred. "
         "The table goes to standard error, one JSON line to standard output."

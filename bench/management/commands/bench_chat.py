@@ -29,7 +29,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from bench.metrics import percentile
-from bench.runs import FromAbove, own_schema
+from bench.runs import UnrestrictedCommand, own_schema
 from bench.synthetic_palace import conversations, questions
 from chat.models import Conversation
 from llm import chat, providers
@@ -162,7 +162,7 @@ def bare_first_word_ms(base_url: str, text: str) -> float:
     return first_ms
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Measure the time to the first streamed word through the chat's own door, in turns with "
         "the same model asked directly. One JSON line on standard output."

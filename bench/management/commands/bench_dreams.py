@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
 from bench.planted_dreams import BadPlanting, Group, Measured, measure, plant, read, scripted_model
-from bench.runs import FromAbove, alone_in, drop_schema, own_schema
+from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from palace.models import Palace
 from settings_app.models import MemorySettings
 
@@ -20,7 +20,7 @@ SCHEMA = "bench_dreams"
 LINE = "{:10}{:>16}{:>9}{:>8}{:>8}{:>9}{:>11}"
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Plant facts of our own writing in throw-away palaces (200 pairs that say the same, 50 at "
         "odds, 100 that only look so, 100 facts beside), dream, and count what is found and what "

@@ -13,14 +13,14 @@ from tqdm import tqdm
 
 from bench.fact_scenarios import DEV, PARTS, BadScenario, Scenario, read
 from bench.fact_scores import Score, by_tag, choose_model, details, play, report, score
-from bench.runs import FromAbove, alone_in, drop_schema, own_schema
+from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 
 SCHEMA = "bench_facts"
 SHOWN = ("precision", "recall", "retired", "details", "quiet")
 LINE = "{:16}{:>10}" + "{:>20}" * len(SHOWN)
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Tell labelled scenarios to a throw-away palace each, and measure the facts that are held "
         "at the end. Of the part that is set aside only totals and counts by tag are ever shown, "

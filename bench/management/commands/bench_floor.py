@@ -24,7 +24,7 @@ from bench.floor_questions import (
 )
 from bench.floor_regression import ANSWERABLE, NEAR_MISS, OFF_TOPIC, Fitted
 from bench.logs import sha256_of
-from bench.runs import FromAbove, alone_in, drop_schema, own_schema, palace_of, schemas
+from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema, palace_of, schemas
 from bench.training_sets import SETS, add_sets
 from palace.models import Drawer
 from palace.recall.relevance import FLOOR_PATH, load_floor_weights
@@ -34,7 +34,7 @@ KINDS = (OFF_TOPIC, NEAR_MISS, ANSWERABLE)
 LINE = "{:>9}" + "{:>14}" * len(KINDS)
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Ask made-up questions of made-up palaces, fit recall's floor to them, and show what each "
         "threshold would refuse. With data sets: what the floor in use refuses there. Tables on "

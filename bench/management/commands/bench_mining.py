@@ -15,14 +15,13 @@ from tqdm import tqdm
 
 from bench.datasets import beam, locomo, longmemeval
 from bench.metrics import percentile
-from bench.runs import FromAbove, own_schema
+from bench.runs import UnrestrictedCommand, own_schema
 from bench.synthetic_palace import conversations
 from language.transcripts import Transcript
 from llm.embedding import deployment_model, max_passage_chars
 from llm.embedding.local import embedder
-from palace.mining.rooms import GROUP
 from palace.models import Palace
-from palace.pipeline import mine, mine_many
+from palace.pipeline import GROUP, mine, mine_many
 from palace.storage import split_text
 
 LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.load}
@@ -30,7 +29,7 @@ LOADERS = {"locomo": locomo.load, "longmemeval": longmemeval.load, "beam": beam.
 ROUND = 10
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Measure mining beside the bare embedder on the same text, in turns, both warm and with "
         f"none of the texts cached. A turn is {ROUND} conversations, filed and mined together, "

@@ -22,7 +22,7 @@ from bench.peers.peer_process import install as install_peer
 from bench.peers.peer_process import peer_process
 from bench.peers.results import Sheet, table
 from bench.peers.systems import LOCI, PEERS, SYSTEMS, PeerFailed, System
-from bench.runs import FromAbove, alone_in, drop_schema, own_schema
+from bench.runs import UnrestrictedCommand, alone_in, drop_schema, own_schema
 from llm.embedding import deployment_model
 
 Loader = Callable[[Path], Dataset]
@@ -34,7 +34,7 @@ LOADERS: dict[str, Loader] = {
 }
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Ask Loci, Chroma, MemPalace and mem0 the same questions, one system after the other, all "
         "with the same embedding model. A table goes to standard error, one JSON line to standard "

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from bench.metrics import percentile
-from bench.runs import FromAbove, own_schema
+from bench.runs import UnrestrictedCommand, own_schema
 from bench.scale import bare_comparison, in_processes, in_threads, intake, latency, sizes
 from bench.synthetic_rows import SUBJECTS, MessageGenerator, fill, palace_named, tidy
 from palace.models import Drawer, EmbeddingSpace, Palace
@@ -22,7 +22,7 @@ RECALLS, EASY, LEAST = 200, 20_000, 60
 HEAD = ("drawers", "recall p50", "p95", "CPU p50", "with embedding p50", "p95", "NumPy p50")
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Measure recall in palaces of several sizes, of made-up talk among others' data, beside "
         "NumPy over the same vectors and the bare embedder. A table on standard error, one JSON "

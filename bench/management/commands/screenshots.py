@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from bench.page_times import Browser, pages_of
-from bench.runs import FromAbove
+from bench.runs import UnrestrictedCommand
 from palace.models import Palace
 from settings_app.sign_in import one_time_link
 from settings_app.users import person_or_owner
@@ -28,7 +28,7 @@ WIDTHS = (1440, 1024, 390)
 HEIGHT = 900
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Take a picture of every page of a running Loci that a user can open. "
         "Needs the development packages and a Chromium."

@@ -12,12 +12,12 @@ from django.core.management.base import CommandError
 
 from bench.datasets.base import BadData
 from bench.recall_training import OF_MEANING, SEED, Learnt, figures, learn_adapter, learn_weights
-from bench.runs import FromAbove
+from bench.runs import UnrestrictedCommand
 from bench.training_sets import Material, add_sets, gather, named_sets
 from palace.recall import LEARNT_FOLDER
 
 
-class Command(FromAbove):
+class Command(UnrestrictedCommand):
     help = (
         "Learn the weights of recall from data sets whose answers are known. Figures are of people "
         "left out of the fit; what is written is fitted on all of them."

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.commands import migrate
 
-from isolation import reach
+from isolation import row_access
 
 
 class Command(migrate.Command):
     def execute(self, *args: Any, **options: Any) -> Any:
-        with reach.maintenance():
+        with row_access.maintenance():
             return super().execute(*args, **options)

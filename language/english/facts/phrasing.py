@@ -73,7 +73,15 @@ def article(noun: str) -> str:
     return f"{'an' if _VOWEL.match(noun) else 'a'} {noun}"
 
 
+# Said between the members of a list, or after the last one.
+_ASIDES = frozenset(
+    "by the way/btw/of course/actually/honestly/to be honest/tbh/I think/I mean/you know"
+    "/as you know/in fact/unfortunately/sadly/apparently".split("/")
+)
+
+
 def listed(words: str) -> list[str]:
     """The members of a list: "Spanish, French and a bit of Dutch"."""
     parts = re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|&|plus)\s+(?:also\s+)?", words)
-    return [part.strip() for part in parts if part.strip()]
+    members = map(str.strip, parts)
+    return [member for member in members if member and member not in _ASIDES]

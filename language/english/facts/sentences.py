@@ -26,10 +26,11 @@ _NOT_OWN = re.compile(
 _CODE_LINE = re.compile(
     r"^[^\n]*(?:[{};=<>\\]|\(\)|->)[ \t]*$|^[ \t]*(?:#|//|/\*|\w+ = )[^\n]*$", re.MULTILINE
 )
-# A full stop ends a sentence unless a short title or a single capital stands before it.
+# A full stop ends a sentence unless a short title or a single capital stands before it, as in
+# "C. Lewis". In "I like C. I like tea" it does.
 _END = re.compile(
     r"(?<!\b[Mm]r)(?<!\b[Dd]r)(?<!\bSt)(?<!\b[A-HJ-Z])(?<!\b[Mm]rs)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)"
-    r"[.](?=\s|$|[)\"'”’])|[!?…]+|\n+|(?<=\s)[*•](?=\s)"
+    r"[.](?=\s|$|[)\"'”’])|(?<=\b[A-HJ-Z])[.](?=\s+(?:I|My|We)\b)|[!?…]+|\n+|(?<=\s)[*•](?=\s)"
 )
 _LIMITED = re.compile(r"\b(?:Inc|Ltd|Corp|etc)\.(?=\s+[A-Z]|\s*$)")
 
@@ -51,7 +52,7 @@ class Sentence:
 
 def own_words(message: str) -> str:
     """Of the same length: what is quoted, code or an address is blotted out."""
-    text = message[:READ_CHARS].replace("’", "'").replace("‘", "'")
+    text = _beginning(message).replace("’", "'").replace("‘", "'")
     if (
         "`" in text
         or ">" in text
@@ -62,6 +63,15 @@ def own_words(message: str) -> str:
     ):
         text = _NOT_OWN.sub(_blotted, text)
     return _CODE_LINE.sub(_blotted, text) if _LOOKS_LIKE_CODE.search(text) else text
+
+
+def _beginning(message: str) -> str:
+    """What is read of a long message: half a sentence at its end could say something else."""
+    if len(message) <= READ_CHARS:
+        return message
+    begun = message[:READ_CHARS]
+    end = max(begun.rfind(sign) for sign in (". ", "! ", "? ", "\n")) + 1
+    return begun[:end] if end else begun
 
 
 _TYPOGRAPHIC = re.compile(r"[“«]")

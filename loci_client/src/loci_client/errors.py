@@ -97,6 +97,12 @@ class TooMuch(PalaceError):
     code = "too_much"
 
 
+class QuotaExceeded(PalaceError):
+    """The palace's quota is used up; nothing was stored."""
+
+    code = "quota_exceeded"
+
+
 class NamespaceFull(PalaceError):
     """The namespace is full; nothing was changed."""
 
@@ -170,7 +176,7 @@ _OWN_CODES: dict[str, type[PalaceError]] = {
         *(BadFilter, EmptyQuery, TooMuch, NamespaceFull),
         *(NotItsOwn, WorkingMemoryAway, LLMError, EmbeddingError),
         *(VectorStoreError, SetupError, TooManyRequests),
-        *(FactConflict, AmbiguousSession),
+        *(FactConflict, AmbiguousSession, QuotaExceeded),
     )
 }
 # The server's codes are more specific; in palace.sdk, and so here, they share a class.
@@ -181,6 +187,7 @@ _FINER_CODES: dict[str, type[PalaceError]] = {
     "too_large": TooMuch,
     "model_unavailable": EmbeddingError,
     "database_unavailable": VectorStoreError,
+    "storage_full": VectorStoreError,
 }
 # For unknown codes.
 _STATUSES: dict[int, type[PalaceError]] = {

@@ -26,12 +26,20 @@ from palace.knowledge.dreaming.dream_input import (
     log_of,
     read_directives,
 )
-from palace.knowledge.dreaming.local import find_locally
+from palace.knowledge.dreaming.local_passes import find_locally
 from palace.knowledge.dreaming.model_passes import Limits, ModelPasses, Purse
 from palace.knowledge.dreaming.proposals import ADDING, Finding, mark_stale, propose
-from palace.models import Activity, Drawer, DreamMark, EmbeddingSpace, Fact, Palace, Proposal
+from palace.models import (
+    Activity,
+    Drawer,
+    DreamMark,
+    EmbeddingSpace,
+    Fact,
+    Palace,
+    Proposal,
+    opens_palace,
+)
 from palace.models.locks import held_if_free, is_held
-from palace.models.opening import in_its_palace
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing, nearest
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import MemorySettings, ModelUse, settings_of
@@ -111,7 +119,7 @@ class Dreamt:
     already: bool = False
 
 
-@in_its_palace
+@opens_palace
 def dream(palace: Palace, *, with_model: bool = True) -> Dreamt:
     """Dream once. Call it outside of a transaction; calls to a model take minutes.
 

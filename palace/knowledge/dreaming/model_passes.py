@@ -270,6 +270,18 @@ class Estimate:
         return within and self.most.tokens <= self.limits.tokens
 
 
+# The messages of a call, the most tokens of its answer, and the answer's schema.
+_Call = tuple[list[Message], int, type[BaseModel]]
+
+
+def _costs_of(calls: Sequence[_Call], purse: Purse) -> tuple[Cost, Cost]:
+    """What the calls are likely to cost, and what they cost at worst."""
+    none = purse.cost(0, 0)
+    likely = (purse.cost(tokens_of(asked, schema), most // 2) for asked, most, schema in calls)
+    worst = (purse.at_worst(asked, schema, most) for asked, most, schema in calls)
+    return sum(likely, none), sum(worst, none)
+
+
 def estimate(palace: Palace) -> Estimate:
     """Estimate the next dream, without calling a model.
 
@@ -286,17 +298,13 @@ def estimate(palace: Palace) -> Estimate:
     directives = read_directives()
     purse = Purse(named.endpoint, limits)
     passes = ModelPasses(palace, named.endpoint, purse, directives)
-    calls: list[tuple[list[Message], int, type[BaseModel]]] = []
+    heard = log.messages if chosen.dream_preferences else []
+    calls: list[_Call] = []
     if facts:
         calls.append((*passes.consolidation_call(facts, feedback), ConsolidationAnswer))
-    heard = log.messages if chosen.dream_preferences else []
     if heard:
         calls.append((*passes.preference_call(heard[::-1]), PreferencesAnswer))
-    none = purse.cost(0, 0)
-    likely = sum(
-        (purse.cost(tokens_of(asked, schema), most // 2) for asked, most, schema in calls), none
-    )
-    worst = sum((purse.at_worst(asked, schema, most) for asked, most, schema in calls), none)
+    likely, worst = _costs_of(calls, purse)
     return Estimate(
         named.endpoint.model,
         len(facts),

@@ -2,12 +2,14 @@
 
 from palace.knowledge.episodes.episode_rows import (
     delete_episodes_of,
+    delete_stored_episodes,
     restore_episodes,
     trash_episodes,
 )
 from palace.knowledge.episodes.episode_store import (
     MOST_SUMMARY_CHARS,
     episodes_of_conversation,
+    latest_episodes,
     search_episodes,
     search_episodes_of,
     store_episode,
@@ -17,7 +19,9 @@ from palace.knowledge.episodes.episode_writer import write_due_episodes, write_e
 __all__ = [
     "MOST_SUMMARY_CHARS",
     "delete_episodes_of",
+    "delete_stored_episodes",
     "episodes_of_conversation",
+    "latest_episodes",
     "restore_episodes",
     "search_episodes",
     "search_episodes_of",

@@ -159,6 +159,15 @@ def delete_episodes_of(palace: Palace, purged: Sequence[Drawer]) -> None:
         forget_texts([episode.summary for episode in doomed])
 
 
+def delete_stored_episodes(palace: Palace, conversation: str) -> int:
+    """Delete the stored episodes of a conversation that has no drawer; returns how many."""
+    named = Episode.objects.within(palace).stored().filter(conversation=conversation)
+    doomed = list(named.exclude(Exists(_of_conversation(palace))))
+    Episode.objects.within(palace).filter(pk__in=[episode.pk for episode in doomed]).delete()
+    forget_texts([episode.summary for episode in doomed])
+    return len(doomed)
+
+
 def _write_again(palace: Palace, drawers: DrawerQuerySet) -> None:
     keys = list(drawers.order_by().values_list("room_id", flat=True).distinct())
     Room.objects.within(palace).filter(pk__in=keys).mark_episode_due()

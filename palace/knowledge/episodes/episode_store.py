@@ -14,8 +14,9 @@ from django.utils import timezone
 from language.storable import is_storable, storable_id
 from llm.embedding import embed
 from palace.errors import BadInput, EmptyQuery
-from palace.models import Drawer, DrawerQuerySet, Episode, Palace
+from palace.models import Drawer, DrawerQuerySet, Episode, EpisodeQuerySet, Palace
 from palace.recall import normalize_query
+from palace.storage import check_quota
 from palace.storage.indexing.episode_vectors import embed_texts, nearest, replace
 from palace.storage.indexing.spaces import active_space, model_of
 
@@ -49,16 +50,11 @@ def store_episode(
 
     Raises:
         BadInput: an argument cannot be stored; says which.
+        QuotaExceeded: it does not fit in the palace.
     """
     text = _text("summary", summary, MOST_SUMMARY_CHARS)
-    lists = [
-        _listed(name, values)
-        for name, values in (
-            ("key_decisions", key_decisions),
-            ("entities", entities),
-            ("tools", tools),
-        )
-    ]
+    given = {"key_decisions": key_decisions, "entities": entities, "tools": tools}
+    lists = {name: _listed(name, values) for name, values in given.items()}
     if started_at and ended_at and ended_at < started_at:
         raise BadInput("ended_at is before started_at; a conversation ends after it begins.")
     named = storable_id(_text("conversation", conversation, MOST_SUMMARY_CHARS))
@@ -66,14 +62,13 @@ def store_episode(
     [vector] = embed_texts(palace, space, [text])
     with transaction.atomic():
         palace.lock()
+        check_quota(palace, [text + "".join(map(_as_json, lists.values()))])
         episode = Episode.objects.create(
             palace=palace,
             conversation=named,
             agent=storable_id(agent),
             summary=text,
-            key_decisions=lists[0],
-            entities=lists[1],
-            tools=lists[2],
+            **lists,
             made_by=Episode.Maker.CALLER,
             started_at=started_at,
             ended_at=ended_at,
@@ -99,7 +94,7 @@ def _listed(name: str, values: object) -> list[Any]:
     if not isinstance(values, Sequence) or isinstance(values, str | bytes):
         raise BadInput(f"{name} is a list; put what you have into one.")
     try:
-        written = json.dumps(list(values), allow_nan=False, ensure_ascii=False)
+        written = _as_json(list(values))
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"{name} cannot be written as JSON: {error}.") from None
     if (
@@ -114,6 +109,10 @@ def _listed(name: str, values: object) -> list[Any]:
         )
     kept: list[Any] = json.loads(written)
     return kept
+
+
+def _as_json(values: list[Any]) -> str:
+    return json.dumps(values, allow_nan=False, ensure_ascii=False)
 
 
 def search_episodes(
@@ -154,14 +153,26 @@ def search_episodes_of(
         raise EmptyQuery
     if not palaces:
         return []
-    named, among = storable_id(agent), Episode.objects.filter(palace__in=palaces).kept()
-    if named:
-        among = among.of_agent(named).exclude(Exists(_of_other_agents(named)))
+    among = _of_agent(palaces, agent)
     if as_of is not None:
         among = among.begun_by(as_of)
     space = active_space()
     [vector] = embed([asked], model_of(space), owner_id=palaces[0].owner_id, cache=False)
     return nearest(palaces, space, vector, among, limit=k)
+
+
+def latest_episodes(
+    palaces: Sequence[Palace], *, agent: str = "", limit: int = FOUND
+) -> list[Episode]:
+    """The last that were written, newest first; see `search_episodes_of`."""
+    found = _of_agent(palaces, agent).select_related("palace")
+    return list(found.order_by("-created_at", "-pk")[:limit])
+
+
+def _of_agent(palaces: Sequence[Palace], agent: str) -> EpisodeQuerySet:
+    """Episodes outside the trash; with an agent only its own, which quote no other agent's."""
+    named, kept = storable_id(agent), Episode.objects.filter(palace__in=palaces).kept()
+    return kept.of_agent(named).exclude(Exists(_of_other_agents(named))) if named else kept
 
 
 def _of_other_agents(agent: str) -> DrawerQuerySet:

@@ -22,9 +22,8 @@ from llm.providers import Endpoint
 from palace.knowledge.episodes.episode_rows import Made, derived, store_derived, trash_covered
 from palace.knowledge.episodes.material import Key, Material, Summary, gather
 from palace.knowledge.episodes.summaries import input_hash, summarise, summarise_with_model
-from palace.models import BEFORE_EPISODES, EmbeddingSpace, Palace, Room
+from palace.models import BEFORE_EPISODES, Activity, EmbeddingSpace, Palace, Room, opens_palace
 from palace.models.locks import held_if_free
-from palace.models.opening import in_its_palace
 from palace.storage.indexing.episode_vectors import embed_texts
 from palace.storage.indexing.spaces import active_space
 from settings_app.models import ModelUse, settings_of
@@ -34,7 +33,7 @@ logger = logging.getLogger(__name__)
 BATCH = 32
 
 
-@in_its_palace
+@opens_palace
 def write_due_episodes(palace: Palace, *, seconds: float | None = None) -> bool:
     """Write due episodes, longest wait first.
 
@@ -74,16 +73,31 @@ def _write(
 ) -> None:
     if not dues:
         return
-    made = _embedded(palace, space, _made(palace, dues, endpoint))
+    notes: list[str] = []
+    made = _embedded(palace, space, _made(palace, dues, endpoint, notes))
     with transaction.atomic():
         palace.lock()
         ours = take(palace, dues)
         store_derived(palace, space, [one for one in made if one.key in ours])
         trash_covered(palace, [due.key for due in dues if due.key in ours and due.material is None])
+    if notes:
+        _note(palace, dues, notes)
 
 
-def _made(palace: Palace, dues: Sequence[Due], endpoint: Endpoint | None) -> list[Made]:
-    """Summarise unless the material is the same as before."""
+def _note(palace: Palace, dues: Sequence[Due], notes: Sequence[str]) -> None:
+    rooms = Room.objects.within(palace).filter(pk__in={key for due in dues for key in due.since})
+    for room in rooms.select_related("palace"):
+        Activity.objects.note_degraded(room, notes)
+
+
+def _made(
+    palace: Palace, dues: Sequence[Due], endpoint: Endpoint | None, notes: list[str]
+) -> list[Made]:
+    """Summarise unless the material is the same as before.
+
+    Args:
+        notes: Receives sentences on what was degraded.
+    """
     there = derived(palace, [due.key for due in dues])
     made = []
     for due in dues:
@@ -93,7 +107,7 @@ def _made(palace: Palace, dues: Sequence[Due], endpoint: Endpoint | None) -> lis
         if due.key in there and there[due.key].input_hash == digest:
             made.append(Made(due.key, due.material, digest))
             continue
-        summary = _summary(palace, due.material, endpoint)
+        summary = _summary(palace, due.material, endpoint, notes)
         if endpoint and not summary.model:
             # The model is asked again when the episode is due next.
             digest = input_hash(due.material, None)
@@ -101,12 +115,15 @@ def _made(palace: Palace, dues: Sequence[Due], endpoint: Endpoint | None) -> lis
     return made
 
 
-def _summary(palace: Palace, material: Material, endpoint: Endpoint | None) -> Summary:
+def _summary(
+    palace: Palace, material: Material, endpoint: Endpoint | None, notes: list[str]
+) -> Summary:
     if endpoint is not None:
         try:
             return summarise_with_model(material, endpoint=endpoint, owner_id=palace.owner_id)
         except LLMError as error:
             logger.warning("An episode was written without the language model: %s", error)
+            notes.append(f"The summary was written without the language model. {error}")
     return summarise(material)
 
 

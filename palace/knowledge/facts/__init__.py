@@ -1,5 +1,14 @@
 """Facts: learnt from messages, judged beside known ones, changed by hand, and queried."""
 
+from palace.knowledge.facts.corrections import (
+    WRONG,
+    by_person,
+    end_on,
+    renamed,
+    undo_edit,
+    undo_end,
+)
+from palace.knowledge.facts.edited_sentence import Details
 from palace.knowledge.facts.evidence_support import (
     BY_TRASH,
     WORDS_ARE_BACK,
@@ -16,7 +25,6 @@ from palace.knowledge.facts.fact_learning import (
     remember,
     write_read,
 )
-from palace.knowledge.facts.fact_queries import entities, history, relations, timeline, with_words
 from palace.knowledge.facts.fact_writer import (
     TOOK_ITS_PLACE,
     Remembered,
@@ -27,7 +35,7 @@ from palace.knowledge.facts.fact_writer import (
 from palace.knowledge.facts.ingestion_options import ExtractionOptions, Scope, have_options
 from palace.knowledge.facts.model_calls import forget_model_answers
 from palace.knowledge.facts.reconciliation import scopes_of
-from palace.knowledge.facts.row_conversion import find_entity
+from palace.knowledge.facts.row_conversion import entity_for, find_entity
 from palace.knowledge.facts.supersession import append_to_chain
 
 __all__ = [
@@ -35,29 +43,32 @@ __all__ = [
     "BY_TRASH",
     "TOOK_ITS_PLACE",
     "WORDS_ARE_BACK",
+    "WRONG",
+    "Details",
     "ExtractionOptions",
     "Learnt",
     "Remembered",
     "Scope",
     "append_to_chain",
+    "by_person",
     "delete_supported_by",
-    "entities",
+    "end_on",
+    "entity_for",
     "find_entity",
     "forget_model_answers",
     "have_options",
-    "history",
     "learn_room",
     "learn_unread",
     "record_event",
-    "relations",
     "remember",
+    "renamed",
     "reopen_ended",
     "restore_supported",
     "retire",
     "retire_unsupported",
     "scopes_of",
     "take_over_evidence",
-    "timeline",
-    "with_words",
+    "undo_edit",
+    "undo_end",
     "write_read",
 ]

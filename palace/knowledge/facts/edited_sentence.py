@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from language.english.judging.wording import same
 from language.facts import UNRESOLVED, USER, Candidate, category_of, is_single
 from language.storable import LABEL_LENGTH
 from palace.knowledge.facts.row_conversion import entity_for, find_entity
-from palace.models import PREDICATE_LENGTH, Fact, Palace
+from palace.models import PREDICATE_LENGTH, Entity, Fact, Palace
 
 # The columns that say what the sentence says.
 STATEMENT = (
@@ -26,6 +28,44 @@ STATEMENT = (
     "valid_to",
 )
 _SIGNS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What an edit changes beside the sentence.
+
+    Attributes:
+        subject: Whom it is about from now on; None: as before.
+        text: With another subject, the sentence before the edit with the names exchanged.
+        values: Columns to set after the sentence was read, such as `valid_from`.
+        keeps_end: Whether `valid_to` stays if the new sentence names no end.
+    """
+
+    subject: Entity | None = None
+    text: str = ""
+    values: Mapping[str, object] = field(default_factory=dict)
+    keeps_end: bool = False
+
+
+def apply(
+    palace: Palace, new: Fact, old: Fact, details: Details, candidates: Sequence[Candidate]
+) -> bool:
+    """Make `new` say its text, of its subject, with the given values; whether it could be read."""
+    before = copy.copy(old)
+    if details.subject:
+        before.subject = new.subject = details.subject
+        before.text = details.text or old.text
+    is_read = new.text == before.text or follow(palace, new, before, candidates)
+    if details.keeps_end and new.valid_to is None:
+        new.valid_to = old.valid_to
+    for name, value in details.values.items():
+        setattr(new, name, value)
+    return is_read
+
+
+def content_of(fact: Fact) -> tuple[object, ...]:
+    """All that an edit can change."""
+    return fact.text, *(getattr(fact, name) for name in STATEMENT)
 
 
 def follow(palace: Palace, new: Fact, old: Fact, candidates: Sequence[Candidate]) -> bool:

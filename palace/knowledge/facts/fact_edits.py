@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from language.transcripts import Turn
 from palace.errors import FactConflict, NoSuchFact
-from palace.knowledge.facts.edited_sentence import follow, says_same
+from palace.knowledge.facts.edited_sentence import Details, apply, content_of, says_same
 from palace.knowledge.facts.fact_reader import FactReader
 from palace.knowledge.facts.fact_writer import event, record_event, retire, take_over_evidence
 from palace.knowledge.facts.ingestion_options import Scope
@@ -75,6 +75,7 @@ def rewrite(
     scope: Scope,
     *,
     check: Check | None = None,
+    details: Details | None = None,
 ) -> Rewritten:
     """Correct the sentence of a memory; object, edge, evidence and vector follow it.
 
@@ -87,7 +88,8 @@ def rewrite(
         NoSuchFact: as `current`.
         FactConflict: another active fact states the only possible value.
     """
-    if current(palace, memory).text != text:
+    details = details or Details()
+    if text not in (current(palace, memory).text, details.text):
         candidates = FactReader(palace).read([Turn("", "user", text, timezone.now())])
     else:
         candidates = []
@@ -96,20 +98,31 @@ def rewrite(
         old = current(palace, memory)
         if check:
             check(old)
-        if old.text == text:
-            return Rewritten(old, old)
         new = copy_of(old)
         new.text, new.supersedes, new.recorded_at = text, old, timezone.now()
-        is_read = follow(palace, new, old, candidates)
-        retire(old, Fact.Fate.CORRECTED, new.recorded_at)
-        _refuse_if_taken(palace, new)
-        new.save()
-        _take_over_words(palace, new)
-        record_event(
-            palace, scope, FactEvent.Kind.UPDATE, memory, old.text, text, at=new.recorded_at
-        )
+        is_read = apply(palace, new, old, details, candidates)
+        if content_of(new) == content_of(old):
+            return Rewritten(old, old)
+        replace_version(palace, old, new, scope)
+        if details.subject:
+            take_over_evidence(old, new)
     fill_missing(palace, active_space(), [new])
     return Rewritten(new, old, is_read)
+
+
+def replace_version(palace: Palace, old: Fact, new: Fact, scope: Scope) -> None:
+    """Save a corrected version in place of the active one. The caller locks the palace.
+
+    Raises:
+        FactConflict: as `rewrite`.
+    """
+    retire(old, Fact.Fate.CORRECTED, new.recorded_at)
+    _refuse_if_taken(palace, new)
+    new.save()
+    _take_over_words(palace, new)
+    record_event(
+        palace, scope, FactEvent.Kind.UPDATE, old.memory, old.text, new.text, at=new.recorded_at
+    )
 
 
 def _take_over_words(palace: Palace, new: Fact) -> None:

@@ -34,9 +34,8 @@ from palace.knowledge.facts.ingestion_options import (
 from palace.knowledge.facts.judge import Conversation, Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
 from palace.knowledge.facts.row_conversion import record
-from palace.models import Drawer, Palace, Room, Statement
+from palace.models import Activity, Drawer, Palace, Room, Statement, opens_palace
 from palace.models.locks import held_if_free
-from palace.models.opening import in_its_palace
 from palace.storage import file_transcript
 from palace.storage.indexing.fact_vectors import Vector, embed_texts, fill_missing
 from palace.storage.indexing.spaces import active_space
@@ -132,7 +131,7 @@ def _filed(palace: Palace, transcript: Transcript) -> list[Drawer]:
     return list(drawers.order_by("position"))
 
 
-@in_its_palace
+@opens_palace
 def learn_unread(palace: Palace, *, seconds: float | None = None) -> bool:
     """Extract facts from mined drawers that were not read yet, older conversations first.
 
@@ -228,13 +227,17 @@ def _is_kept(candidate: Candidate, drawers: Sequence[Drawer], kept: Collection[i
 
 
 def learn_room(room: Room) -> Learnt:
-    """Extract facts from unread drawers of a room, each with its own options."""
+    """Extract facts from unread drawers of a room, each with its own options.
+
+    The room's activity says what was degraded: in the background nobody reads the result.
+    """
     palace = room.palace
     unread = Drawer.objects.within(palace).unread().filter(room=room)
     drawers = list(unread.order_by("position", "pk"))
     learnt = Learnt()
     for scope, options, stretch in grouped_by_options(palace, drawers, BY_MINING):
         learnt.add(learn(palace, stretch, scope, options))
+    Activity.objects.note_degraded(room, learnt.notes)
     return learnt
 
 

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from kombu.exceptions import OperationalError
 from tqdm import tqdm
 
-from isolation import reach
+from isolation import row_access
 from language.storable import storable_id
 from palace import tasks
 from palace.curation.deletion import delete_unused_palace
@@ -206,7 +206,7 @@ class Command(PalaceCommand):
 def _prepare_installation() -> None:
     """On a new machine the import may be the first command of all."""
     bring_tables_up_to_date()
-    with reach.maintenance():
+    with row_access.maintenance():
         if not get_user_model().objects.exists():
             account_of(None)
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from isolation import reach
+from isolation import row_access
 from llm.embedding import deployment_model
 from llm.errors import LLMError
 from palace import tasks
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             "--background", action="store_true", help="Leave the work to the running worker."
         )
 
-    @reach.sweep("vectors")
+    @row_access.sweep("vectors")
     def handle(self, *, background: bool, **options: Any) -> None:
         space = space_for(deployment_model())
         missing = drawers_lacking(space)

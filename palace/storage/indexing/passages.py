@@ -14,8 +14,8 @@ from llm import sent
 from llm.embedding import embed, max_passage_chars
 from llm.errors import LLMError
 from palace.models import Drawer, EmbeddingSpace, Palace
+from palace.storage.bulk_insert import insert_packed, packed_numbers, packed_rows
 from palace.storage.indexing.spaces import model_of
-from palace.storage.insertion import insert_packed, packed_numbers, packed_rows
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from language.analyzer import analyze
 from palace.models import Drawer, Palace, Posting
 from palace.models.locks import hold_until_commit
 from palace.models.packed import Kind, pack, unpack
-from palace.storage.insertion import insert_packed, packed_numbers, packed_values
+from palace.storage.bulk_insert import insert_packed, packed_numbers, packed_values
 
 # A term that every drawer has: its segments contain the number of drawers and their lengths.
 EVERY = ""

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from isolation import reach
+from isolation import row_access
 from llm.embedding import EmbeddingModel, deployment_model
 from palace.errors import EmbeddingMismatch
 from palace.models import EmbeddingSpace
@@ -91,7 +91,7 @@ def check_embedding_model(
     if not databases:
         return []
     try:
-        with reach.maintenance():
+        with row_access.maintenance():
             if not _is_behind():
                 verify()
     except EmbeddingMismatch as error:

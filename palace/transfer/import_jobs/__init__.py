@@ -13,14 +13,25 @@ from palace.transfer.import_jobs.job_state import (
     standing_still,
     start,
 )
-from palace.transfer.import_jobs.preparation import preview, preview_apart
-from palace.transfer.import_jobs.restore_progress import RestoreProgress
-from palace.transfer.import_jobs.restore_progress import read as restore_progress
+from palace.transfer.import_jobs.preparation import (
+    SAMPLE_QUESTIONS,
+    preview,
+    preview_apart,
+    sample_job,
+)
+from palace.transfer.import_jobs.progress import Progress, progress
 from palace.transfer.import_jobs.slices import run_slice
 from palace.transfer.import_jobs.spools import remove_orphans
-from palace.transfer.import_jobs.whole_palace import is_loci_export, is_whole, whole_in_words
+from palace.transfer.import_jobs.whole_palace import (
+    RestoreProgress,
+    is_loci_export,
+    is_whole,
+    whole_in_words,
+)
 
 __all__ = [
+    "SAMPLE_QUESTIONS",
+    "Progress",
     "RestoreProgress",
     "discard",
     "filed_by",
@@ -30,10 +41,11 @@ __all__ = [
     "pause",
     "preview",
     "preview_apart",
+    "progress",
     "receipt",
     "remove_orphans",
-    "restore_progress",
     "run_slice",
+    "sample_job",
     "standing_still",
     "start",
     "whole_in_words",

@@ -24,7 +24,9 @@ def start(job: ImportJob) -> bool:
     changed, for a job that runs already or has ended.
     """
     waiting = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.READY)
-    started = waiting.update(status=ImportJob.Status.RUNNING, progress_at=timezone.now())
+    started = waiting.update(
+        status=ImportJob.Status.RUNNING, progress_at=timezone.now(), measured_from=None
+    )
     job.refresh_from_db()
     return started == 1
 

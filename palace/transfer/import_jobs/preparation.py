@@ -1,4 +1,9 @@
-"""The preview: read a file once, count its content, and spool it for filing."""
+"""The preview: read a file once, count its content, and spool it for filing; the sample palace too.
+
+The sample is a year of an invented life, loaded like any import. Its dates are fixed, not counted
+back from today: people in it name months, seasons and days, and those would be wrong if the
+messages moved.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +25,10 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Q
 
 from palace.errors import BadImport
-from palace.models import ImportJob, Palace
+from palace.models import Drawer, ImportJob, Palace
 from palace.transfer.import_jobs.already_filed import count_present
 from palace.transfer.import_jobs.spools import new_list, new_spool, spool_path
 from palace.transfer.import_jobs.whole_palace import WholeSurvey
@@ -37,6 +43,18 @@ _slots = BoundedSemaphore(AT_ONCE)
 _COMMAND = [sys.executable, "-S", "-m", "palace.transfer.importers.file_reader"]
 # The number of messages looked up at once.
 LOOKUP_BATCH = 2000
+SAMPLE_TITLE = "Sample palace"
+SAMPLE_FILE = Path(__file__).parents[1] / "sample_palace.jsonl"
+# Each is answered by the sample; a test asks them all.
+SAMPLE_QUESTIONS = (
+    "Where does Mira’s brother live now?",
+    "What happened to the trip to Norway?",
+    "Do I eat fish?",
+    "Why was the water at Upton two hours early?",
+    "Semolina or flour in the plum dumplings?",
+    "What do I think of working from home?",
+    "Was kommt in den Mohnkuchen von Oma?",
+)
 
 
 def preview(
@@ -45,6 +63,7 @@ def preview(
     *,
     file_name: str | None = None,
     progress: files.Progress | None = None,
+    format_: formats.Format | None = None,
 ) -> ImportJob:
     """Read the file once, count what is in it, and prepare a job that is ready to run.
 
@@ -53,11 +72,13 @@ def preview(
     Args:
         file_name: The original file name, if not the path's.
         progress: Called with the bytes of the file read so far.
+        format_: The format of the file, if known; default: detect it.
 
     Raises:
         BadImport: The file is broken or of an unknown format; nothing was changed.
     """
-    return _previewed(palace, path, file_name, partial(prepare, progress=progress))
+    reader = partial(prepare, progress=progress, format_=format_)
+    return _previewed(palace, path, file_name, reader, format_)
 
 
 def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -> ImportJob:
@@ -66,19 +87,23 @@ def preview_apart(palace: Palace, path: Path, *, file_name: str | None = None) -
 
 
 def _previewed(
-    palace: Palace, path: Path, file_name: str | None, reader: Callable[..., str]
+    palace: Palace,
+    path: Path,
+    file_name: str | None,
+    reader: Callable[..., str],
+    given: formats.Format | None = None,
 ) -> ImportJob:
     name = label(file_name or path.name)[:255]
     formats.require_file(path, name)
     sha256 = _sha256(path, name)
-    if job := _unfinished(palace, sha256):
+    if job := _unfinished(palace, sha256, given):
         return job
     may_be_whole = is_empty(palace)
     with ExitStack() as cleanup, new_list() as listed:
         prepared = new_spool()
         cleanup.callback(prepared.unlink, missing_ok=True)
         source = reader(path, name, Places(prepared, listed), may_be_whole=may_be_whole)
-        format_ = formats.FORMATS[source]
+        format_ = formats.SAMPLE if source == formats.SAMPLE.source else formats.FORMATS[source]
         is_whole = may_be_whole and format_ is formats.LOCI
         survey = WholeSurvey() if is_whole else Survey(palace)
         survey.read(listed)
@@ -172,7 +197,7 @@ def _create_job(
     """A new job, or the one that another process created for the same file meanwhile."""
     with transaction.atomic():
         palace.lock()
-        if job := _unfinished(palace, sha256):
+        if job := _unfinished(palace, sha256, format_):
             return job, False
         job = ImportJob.objects.create(
             palace=palace,
@@ -187,11 +212,13 @@ def _create_job(
         return job, True
 
 
-def _unfinished(palace: Palace, sha256: str) -> ImportJob | None:
+def _unfinished(palace: Palace, sha256: str, format_: formats.Format | None) -> ImportJob | None:
+    """The job of this file; without a format, of any but the sample's."""
     jobs = ImportJob.objects.filter(
         palace=palace, file_sha256=sha256, status__in=ImportJob.UNFINISHED
     )
-    job = jobs.order_by("-pk").first()
+    sample = Q(format=formats.SAMPLE.source)
+    job = jobs.filter(sample if format_ is formats.SAMPLE else ~sample).order_by("-pk").first()
     return job if job and spool_path(job).is_file() else None
 
 
@@ -268,3 +295,19 @@ def _answer(request: str, name: str, seconds: float) -> str:
     if "refused" in answer:
         raise BadImport(answer["refused"])
     return str(answer["source"])
+
+
+def sample_job(palace: Palace) -> ImportJob:
+    """The job that loads the sample, or has loaded it.
+
+    Only one loads at a time, and a sample that is there is not loaded again.
+
+    Raises:
+        BadImport: There is no room on the disk for its prepared copy.
+    """
+    jobs = ImportJob.objects.filter(palace=palace, format=formats.SAMPLE.source)
+    done = jobs.filter(status=ImportJob.Status.DONE).first()
+    drawers = Drawer.objects.filter(palace=palace, source=formats.SAMPLE.source)
+    if done and drawers.exists():
+        return done
+    return preview(palace, SAMPLE_FILE, file_name=SAMPLE_TITLE, format_=formats.SAMPLE)

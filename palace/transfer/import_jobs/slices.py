@@ -15,16 +15,22 @@ from django.utils import timezone
 
 from llm.commits import commit_without_waiting
 from palace.errors import BadImport, QuotaExceeded
-from palace.mining.rooms import GROUP
 from palace.models import Activity, ImportJob, Palace, Room
 from palace.models.locks import held_if_free
-from palace.pipeline import mine_rooms
+from palace.pipeline import GROUP, mine_rooms
 from palace.storage import file_transcript
 from palace.transfer.import_jobs.already_filed import filed_by, on_other_branches
 from palace.transfer.import_jobs.job_state import Overtaken, lock_name, move_on, receipt, save
-from palace.transfer.import_jobs.restore_progress import OnProgress, RestoreProgress, report
+from palace.transfer.import_jobs.progress import begin_slice, end_slice
 from palace.transfer.import_jobs.spools import spool_path
-from palace.transfer.import_jobs.whole_palace import is_whole, make_findable, put_back
+from palace.transfer.import_jobs.whole_palace import (
+    OnProgress,
+    RestoreProgress,
+    is_whole,
+    make_findable,
+    put_back,
+    report_restore_progress,
+)
 from palace.transfer.importers.conversation import Conversation, conversation_from_line
 
 logger = logging.getLogger(__name__)
@@ -58,13 +64,15 @@ def run_slice(
         job.refresh_from_db()
         if not ours or job.status != ImportJob.Status.RUNNING:
             return True
-        save(job, progress_at=timezone.now())
+        begin_slice(job)
         try:
             return _run_whole(job, is_over, on_progress) if is_whole(job) else _run(job, is_over)
         except (BadImport, QuotaExceeded) as error:
             _fail(job, str(error))
         except Overtaken:
             job.refresh_from_db()
+        finally:
+            end_slice(job)
         # Paused and restarted within this slice; no other process ran it.
         return job.status != ImportJob.Status.RUNNING
 
@@ -95,7 +103,7 @@ def _run_whole(job: ImportJob, is_over: Callable[[], bool], on_progress: OnProgr
     """`_run` for restoring a palace: mined rooms only need indexing."""
 
     def show(progress: RestoreProgress) -> None:
-        report(job, progress)
+        report_restore_progress(job, progress)
         if on_progress:
             on_progress(progress)
 

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 from palace.models import ImportJob, Palace
 
 # The rest of an upload's request, in bytes: names, tokens, boundaries.
@@ -69,7 +69,7 @@ def _new_file(name: str) -> Path:
     return path
 
 
-@reach.sweep("spools")
+@row_access.sweep("spools")
 def remove_orphans() -> None:
     """Delete spools without a job: of killed processes and deleted accounts.
 

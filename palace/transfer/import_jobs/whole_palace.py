@@ -1,24 +1,31 @@
-"""Restore a Loci export into an empty palace."""
+"""Restore a Loci export into an empty palace, and show how far that is.
+
+The progress is in the cache, not in the job's row, because the transaction that writes the records
+shows nothing of them before its end.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import redis
+from django.core.cache import cache
 from django.db import transaction
 
 from palace.errors import BadImport
-from palace.mining.placement import placed
-from palace.mining.rooms import index_rooms
+from palace.mining.rooms import index_rooms, placed
 from palace.models import EpisodeVector, FactVector, ImportJob, Room
 from palace.storage import check_quota
 from palace.storage.indexing import episode_vectors, fact_vectors
 from palace.storage.indexing.spaces import active_space
 from palace.transfer.import_jobs.job_state import move_on
-from palace.transfer.import_jobs.restore_progress import OnProgress, Phase, RestoreProgress
 from palace.transfer.import_jobs.spools import spool_path
 from palace.transfer.importers import loci
 from palace.transfer.importers.conversation import as_time
@@ -36,6 +43,9 @@ _WITH_THEM = {
 }
 # Rooms that are indexed together, each under a lock.
 ROOMS = 64
+logger = logging.getLogger(__name__)
+
+KEPT_S = 3600
 
 
 class WholeSurvey:
@@ -188,3 +198,56 @@ def _records(job: ImportJob) -> Iterator[Record]:
         raise BadImport(
             "The prepared copy of the file is damaged or gone; import it again."
         ) from error
+
+
+class Phase(StrEnum):
+    WRITING = "Writing records"
+    INDEXING = "Indexing messages"
+    EMBEDDING = "Embedding facts and episodes"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreProgress:
+    """
+    Attributes:
+        file: The file of the export whose records are being written, such as "facts".
+        done: Rows of this phase, of `total`.
+    """
+
+    phase: Phase
+    done: int
+    total: int
+    file: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.phase}: {self.file.replace('_', ' ')}" if self.file else self.phase.value
+
+
+# Receives each progress of a restore.
+OnProgress = Callable[[RestoreProgress], None]
+
+
+def report_restore_progress(job: ImportJob, progress: RestoreProgress) -> None:
+    """Show the progress on the job's page, until it is an hour old."""
+    try:
+        cache.set(_key(job), astuple(progress), timeout=KEPT_S)
+    except redis.RedisError as error:
+        logger.info("The progress of a restore is not shown: %s", error)
+
+
+def read_restore_progress(job: ImportJob) -> RestoreProgress | None:
+    """None if it is unknown."""
+    try:
+        found = cache.get(_key(job))
+    except redis.RedisError as error:
+        logger.info("The progress of a restore is unknown: %s", error)
+        return None
+    if found is None:
+        return None
+    phase, done, total, file = found
+    return RestoreProgress(Phase(phase), done, total, file)
+
+
+def _key(job: ImportJob) -> str:
+    return f"restore-progress-{job.uuid}"

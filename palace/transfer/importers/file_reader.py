@@ -42,17 +42,19 @@ def prepare(
     *,
     may_be_whole: bool,
     progress: files.Progress | None = None,
+    format_: formats.Format | None = None,
 ) -> str:
     """Read the file and spool its content. Returns the source of its format.
 
     Args:
         may_be_whole: Whether to read a Loci export record by record, for restoring a palace.
+        format_: The format of the file, if known; default: detect it.
 
     Raises:
         BadImport: The file is broken or of an unknown format, or the disk is full.
     """
     try:
-        format_ = formats.detect(path, name)
+        format_ = format_ or formats.detect(path, name)
         lines = (
             _of_records(read_records(path, name, progress))
             if may_be_whole and format_ is formats.LOCI

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ MARKDOWN = Format(
 )
 LOCI = Format(loci.SOURCE, "Loci export", of_archive=loci.conversations)
 PLAIN = Format(plain.SOURCE, "plain JSON Lines", plain.conversations)
+# The same lines; a source of its own lets one step take all of it out again. Never detected.
+SAMPLE = Format("sample", "sample palace", partial(plain.conversations, source="sample"))
 FORMATS = {each.source: each for each in (CHATGPT, CLAUDE, GEMINI, SLACK, MARKDOWN, LOCI, PLAIN)}
 
 

@@ -22,16 +22,17 @@ from palace.transfer.importers.json_stream import line_items
 SOURCE = "plain"
 
 
-def conversations(part: Part, latest: datetime) -> Iterator[Conversation]:
+def conversations(part: Part, latest: datetime, *, source: str = SOURCE) -> Iterator[Conversation]:
     """`latest` replaces missing times."""
     for number, line in line_items(part):
-        yield _Line(part.name, number).read(line, latest)
+        yield _Line(part.name, number, source).read(line, latest)
 
 
 class _Line:
     """Reads one line strictly, because programs write this format, and errors should be noticed."""
 
-    def __init__(self, name: str, number: int) -> None:
+    def __init__(self, name: str, number: int, source: str) -> None:
+        self._source = source
         self._where = f"Line {number} of {name}"
 
     def read(self, line: Any, latest: datetime) -> Conversation:
@@ -49,7 +50,7 @@ class _Line:
         for index, said_at in enumerate(settle_times(times, start)):
             self._add(gatherer, index, messages[index], said_at)
         transcript = Transcript(
-            SOURCE,
+            self._source,
             external_id,
             label(line.get("title")),
             gatherer.take_turns(),

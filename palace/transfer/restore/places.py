@@ -36,12 +36,16 @@ def put_palace(placed: RestoredKeys, records: Sequence[Fields]) -> None:
 
 
 def put_wings(placed: RestoredKeys, records: Sequence[Fields]) -> None:
-    columns = ("palace_id", "uuid", "number", "slug", "name", "kind", "created_at")
+    columns = (
+        *("palace_id", "uuid", "number", "slug", "name", "kind", "created_at"),
+        *("kept_months", "never"),
+    )
     palace = placed.palace
     rows = (
         (
             *(palace.pk, placed.id_of(each), each.count("number"), each.text("slug")),
             *(each.text("name"), each.one_of("kind", Wing.Kind.values), each.time("created_at")),
+            *(each.count_or_none("kept_months"), each.texts_if_any("never")),
         )
         for each in records
     )
@@ -59,6 +63,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     columns = (
         *("palace_id", "uuid", "wing_id", "number", "source", "external_id", "agent", "title"),
         *("started_at", "ended_at", "highest_drawer", "created_at", "episode_due_at"),
+        "reviewed_at",
     )
     palace = placed.palace
     rows = (
@@ -68,6 +73,7 @@ def put_rooms(placed: RestoredKeys, records: Sequence[Fields]) -> None:
             *(each.text("title"), each.time("started_at"), each.time("ended_at")),
             *(each.count("highest_drawer"), each.time("created_at")),
             each.time_or_none("episode_due_at"),
+            each.time_or_none("reviewed_at"),
         )
         for each in records
     )

@@ -73,6 +73,10 @@ class Fields:
     def texts(self, name: str) -> list[str]:
         return [_is_a(str, name, each) for each in self.items(name)]
 
+    def texts_if_any(self, name: str) -> list[str]:
+        """Empty where an older version of Loci did not write the field."""
+        return [] if self._fields.get(name) is None else self.texts(name)
+
     def items(self, name: str) -> list[Any]:
         return _is_a(list, name, self._fields.get(name))
 

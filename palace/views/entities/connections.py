@@ -10,9 +10,8 @@ from typing import TypeVar
 
 from django.db.models import F, Q
 
-from palace.knowledge.facts import relations
 from palace.models import Entity, Fact, FactQuerySet, about_any
-from palace.queries.facts import display_name
+from palace.queries.facts import display_name, relations
 from palace.templatetags.fact_tags import in_words
 
 Key = TypeVar("Key", bound=Hashable)

@@ -11,13 +11,15 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
+from django.urls import reverse
 
+from language.facts import USER
 from language.storable import LABEL_LENGTH, storable_label
-from palace.curation.entities import BadEntity, merge_entities, split_entity, undo
+from palace.curation.entities import BadEntity, merge_entities, rename_entity, split_entity, undo
 from palace.models import Activity, Entity, Fact, Palace
 from palace.queries.facts import about_entity, display_name, named_like, with_quotes
 from palace.templatetags.fact_tags import KINDS
-from palace.views.entities.views import mention_rows, mentions_of
+from palace.views.entities.views import latest_naming, mention_rows
 from palace.views.shared.pagination import UncountedPage
 from palace.views.shared.query_params import get_by_uuid
 from settings_app.pages import PageRequest, signed_in_action, signed_in_page
@@ -76,6 +78,27 @@ def entity_split(request: PageRequest, uuid: UUID) -> HttpResponse:
 
 
 @signed_in_action
+def entity_rename(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """Rename an entity; `undo` takes the name back and leaves none behind."""
+    entity = _own(request, uuid)
+    name, is_undo = request.POST.get("name", ""), bool(request.POST.get("undo"))
+    try:
+        before = rename_entity(
+            _palace(request), entity, name[: 2 * LABEL_LENGTH], keeps_old=not is_undo
+        )
+    except BadEntity as error:
+        return _show(request, entity, rename_error=str(error), new_name=name)
+    entity.refresh_from_db()
+    if before != entity.name:
+        context = {"said": f"“{before}” is called “{entity.name}” now.", "name": before}
+        context["address"] = reverse("entity_rename", args=[entity.uuid])
+        # Rendering has escaped the names and marked the text as safe.
+        said = render_to_string("palace/_undo_rename.html", context, request)
+        messages.success(request, "Undone." if is_undo else said)
+    return redirect(entity)
+
+
+@signed_in_action
 def entity_undo(request: PageRequest, uuid: UUID) -> HttpResponse:
     """Undo a merge or a split; `uuid` is the activity's."""
     palace = _palace(request)
@@ -97,22 +120,24 @@ def _show(request: PageRequest, entity: Entity, **form: Any) -> HttpResponse:
     palace, words = _palace(request), storable_label(request.GET.get("q", ""))
     about = Fact.objects.within(palace).active().filter(about_entity(entity))
     facts = with_quotes(about, at_most=1).order_by("-recorded_at", "-pk")
-    mentions = UncountedPage(mentions_of(entity), size=MENTIONS_SHOWN)
+    mentions = UncountedPage(latest_naming(entity), size=MENTIONS_SHOWN)
     context = {
         "entity": entity,
         "words": words,
         "others": _others(palace, entity, words),
         "facts": UncountedPage(facts, size=FACTS_SHOWN),
-        "mentioned": mention_rows(mentions.rows),
+        "mentioned": mention_rows(entity, mentions.rows),
         "has_more_mentions": mentions.has_next,
         "kinds": [(str(kind), label) for kind, label in KINDS.items()],
         "name": entity.name,
         "new_kind": entity.kind,
+        "new_name": entity.name,
+        "is_user": entity.name == USER,
         "ticked": {*request.POST.getlist("fact"), *request.POST.getlist("drawer")},
         "ticked_names": request.POST.getlist("alias"),
         **form,
     }
-    bad = "merge_error" in form or "split_error" in form
+    bad = any(name.endswith("_error") for name in form)
     return render(request, "palace/entity_edit.html", context, status=400 if bad else 200)
 
 

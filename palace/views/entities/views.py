@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Greatest, Substr
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
@@ -20,6 +20,7 @@ from palace.models import Drawer, Entity, Fact, FactQuerySet, Mention, Palace, R
 from palace.queries.facts import named_like, with_quotes
 from palace.queries.timeline import (
     Happening,
+    drawers_naming,
     facts_of_day,
     happenings,
     histogram,
@@ -250,8 +251,8 @@ def _year(moment: Moment) -> str:
 
 
 def _mentions(entity: Entity, number: str | None) -> dict[str, Any]:
-    listed = NumberedPage(mentions_of(entity), number, size=MENTIONS_SIZE)
-    return {"mentions": listed, "mentioned": mention_rows(listed.rows)}
+    listed = NumberedPage(latest_naming(entity), number, size=MENTIONS_SIZE)
+    return {"mentions": listed, "mentioned": mention_rows(entity, listed.rows)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,41 +266,33 @@ class MentionRow:
     url: str
 
 
-def mentions_of(entity: Entity) -> QuerySet[Mention]:
-    """The first mention in each drawer outside the trash, the latest drawer first."""
-    own = Mention.objects.filter(palace=entity.palace_id, entity=entity)
-    earlier = Mention.objects.filter(
-        palace=entity.palace_id,
-        drawer=OuterRef("drawer"),
-        entity=OuterRef("entity"),
-        start__lt=OuterRef("start"),
+def latest_naming(entity: Entity) -> QuerySet[Drawer]:
+    """The drawers outside the trash that mention it, the latest first, without their texts."""
+    found: QuerySet[Drawer] = drawers_naming(entity).select_related("room__wing").defer("text")
+    return found.order_by("-said_at", "-pk")
+
+
+def mention_rows(entity: Entity, drawers: Sequence[Drawer]) -> list[MentionRow]:
+    """The first mention in each of these drawers."""
+    begins = Greatest(F("start") - LEAD, 0)
+    named = Mention.objects.filter(palace=entity.palace_id, entity=entity, drawer__in=drawers)
+    first = (
+        named.order_by("drawer_id", "start")
+        .distinct("drawer_id")
+        .annotate(begins=begins, around=Substr("drawer__text", begins + 1, AROUND))
     )
-    shown: QuerySet[Mention] = (
-        own.filter(~Exists(earlier), drawer__trashed_at=None)
-        .select_related("drawer__room__wing")
-        .defer("drawer__text")
-        .annotate(
-            begins=Greatest(F("start") - LEAD, 0),
-            around=Substr("drawer__text", Greatest(F("start") - LEAD, 0) + 1, AROUND),
-        )
-        .order_by("-drawer__said_at", "-drawer", "start")
-    )
-    return shown
+    by_drawer = {mention.drawer_id: mention for mention in first}
+    return [_row(drawer, by_drawer[drawer.pk]) for drawer in drawers if drawer.pk in by_drawer]
 
 
-def mention_rows(mentions: Sequence[Any]) -> list[MentionRow]:
-    """Rows of what `mentions_of` finds."""
-    return [_row(mention) for mention in mentions]
-
-
-def _row(mention: Any) -> MentionRow:
+def _row(drawer: Drawer, mention: Any) -> MentionRow:
     around, begins = mention.around, mention.begins
     start, end = mention.start - begins, mention.end - begins
     more = len(around) == AROUND
     return MentionRow(
-        mention.drawer,
+        drawer,
         ("… " if begins else "") + around[:start],
         around[start:end],
         around[end:] + (" …" if more else ""),
-        f"{mention.drawer.get_absolute_url()}?passage={mention.start}-{mention.end}#passage",
+        f"{drawer.get_absolute_url()}?passage={mention.start}-{mention.end}#passage",
     )

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
+from language.english.second_person import to_second_person
 from palace.knowledge.dreaming import After, after_of
 from palace.models import Fact, Palace, Proposal, ProposalFact, ProposalQuote
 from palace.queries.facts import cut_out, with_quotes
@@ -176,7 +177,7 @@ def _row(
     beside = [fact for link, fact in facts if link.role == ProposalFact.Role.BESIDE]
     after = after_of(proposal.payload)
     lines = [_source(fact, after) for fact in sources]
-    lines += [Line(fact, [Piece(fact.text, changed=False)], stays=True) for fact in beside]
+    lines += [_beside(fact) for fact in beside]
     return ProposalRow(
         proposal,
         state,
@@ -189,18 +190,25 @@ def _row(
     )
 
 
+def _beside(fact: Fact) -> Line:
+    return Line(fact, [Piece(to_second_person(fact.text), changed=False)], stays=True)
+
+
 def _source(fact: Fact, after: After | None) -> Line:
-    return Line(fact, changes(fact.text, after.text)[0] if after else all_changed(fact.text))
+    text = to_second_person(fact.text)
+    after_text = to_second_person(after.text) if after else ""
+    return Line(fact, changes(text, after_text)[0] if after else all_changed(text))
 
 
 def _after(sources: Sequence[Fact], after: After | None) -> list[Piece]:
     """The fact after, compared with the most similar source."""
     if after is None:
         return []
+    text = to_second_person(after.text)
     if not sources:
-        return all_changed(after.text)
+        return all_changed(text)
     like = max(sources, key=lambda fact: likeness(fact.text, after.text))
-    return changes(like.text, after.text)[1]
+    return changes(to_second_person(like.text), text)[1]
 
 
 def _category(sources: Sequence[Fact], after: After | None) -> tuple[str, str] | None:

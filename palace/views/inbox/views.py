@@ -28,6 +28,7 @@ from palace.knowledge.dreaming import (
 from palace.models import Palace, Proposal
 from palace.views.inbox.filters import DECIDED, KINDS, WAITING, ProposalFilter, behind, by_kind
 from palace.views.inbox.proposal_rows import ProposalRow, proposal_rows
+from palace.views.inbox.rooms import rooms_to_review
 from palace.views.shared.pagination import NumberedPage, UncountedPage
 from settings_app.pages import PageRequest, render_page_or_part, signed_in_action, signed_in_page
 
@@ -143,7 +144,9 @@ def _listed(request: PageRequest, palace: Palace, asked: ProposalFilter) -> dict
     found = behind(palace, rows, request.GET.get("after", ""))
     listed = UncountedPage(by_kind(found), size=PROPOSALS_SHOWN)
     following = asked.with_query(after=str(listed.rows[-1].uuid)) if listed.has_next else ""
+    is_part = asked.is_narrowed or request.GET.get("after")
     return {
+        **({} if is_part else rooms_to_review(palace)),
         "groups": list(_groups(proposal_rows(palace, listed.rows), counts)),
         "next": following,
         "total": sum(counts.values()),

@@ -35,8 +35,7 @@ from palace.recall.evaluation import (
     try_now,
 )
 from palace.templatetags.palace_tags import counted
-from palace.views.recalls.comparison import compare, conditions
-from palace.views.recalls.score_steps import explained
+from palace.views.recalls.score_explanations import compare, conditions, explained
 from palace.views.recalls.trace_rows import floor_sentence, reading, rows_of, stages
 from palace.views.shared.pagination import CountedPage
 from palace.views.shared.query_params import get_by_uuid

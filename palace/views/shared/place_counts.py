@@ -14,7 +14,7 @@ from palace.templatetags.palace_tags import counted
 from settings_app.pages import PageRequest
 
 # How many levels above a drawer have counts on a page.
-REACH = {"closet_detail": 1, "room_detail": 1, "wing_detail": 2, "memory": 3}
+LEVELS = {"closet_detail": 1, "room_detail": 1, "wing_detail": 2, "memory": 3}
 TOTALS = "totals"
 
 
@@ -28,13 +28,13 @@ class PlaceCount:
 
 def counts_beside(request: PageRequest, drawer: Drawer) -> list[PlaceCount]:
     """The counts on the requesting page that include this drawer."""
-    reach = REACH.get(_page_name(request), 0)
+    levels = LEVELS.get(_page_name(request), 0)
     counts = []
-    if drawer.closet and reach >= 1:
+    if drawer.closet and levels >= 1:
         counts.append(_count(drawer.closet.uuid, drawers_in(drawer.closet).kept().count()))
-    if reach >= 2:
+    if levels >= 2:
         counts.append(_count(drawer.room.uuid, drawers_in(drawer.room).kept().count()))
-    if reach >= 3:
+    if levels >= 3:
         counts += _of_the_palace(drawer)
     return counts
 

@@ -11,10 +11,12 @@ from uuid import UUID
 from django.db.models import Model, QuerySet
 from django.http import Http404, QueryDict
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from language.storable import storable_label, storable_time
 from palace.errors import PalaceError
 from palace.queries.timeline import Basis
+from settings_app.pages import PageRequest
 
 M = TypeVar("M", bound=Model)
 BASES: dict[Basis, tuple[str, str]] = {
@@ -75,6 +77,14 @@ def query_string(**values: str) -> str:
     """`?name=value&…` without the empty values; empty if all are."""
     given = {name: value for name, value in values.items() if value}
     return f"?{urlencode(given)}" if given else ""
+
+
+def way_back(request: PageRequest) -> str:
+    """The page to return to, as sent, or the page that htmx asks from; empty unless it is ours."""
+    sent = request.POST if request.method == "POST" else request.GET
+    address = sent.get("next", "") or request.htmx.current_url_abs_path or ""
+    ours = url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if ours and address.startswith("/") else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from isolation import reach
+from isolation import row_access
 from settings_app.api_keys import SHOWN_CHARS, ApiKey, issue
 from settings_app.users import person_or_owner
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
 
     def handle(self, *, owner: str | None, **options: Any) -> None:
         person = person_or_owner(owner)
-        with reach.open_person(person.pk):
+        with row_access.open_account(person.pk):
             if options["list"]:
                 self._list(person)
             elif options["revoke"] is not None:

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Palace, Room
 from palace.pipeline import mine_rooms
-from palace.sdk import Memory
+from palace.sdk import AsyncMemory, Memory
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
 
@@ -80,7 +80,12 @@ def test_a_day_with_the_palace(door, owner, mode):
             assert entry["value"] == " a draft "
 
         told_of = await call("search_episodes", query="moving house")
-        assert [each["summary"] for each in told_of["episodes"]] == ["A move to Berlin."]
+        [episode] = told_of["episodes"]
+        assert episode["summary"] == "A move to Berlin."
+        [same] = await AsyncMemory(owner).episodes().search("moving house")
+        assert episode["similarity"] == pytest.approx(same["similarity"], abs=1e-6)
+        [newest] = (await call("search_episodes"))["episodes"]
+        assert newest == {**episode, "similarity": None}
         about = await client.get_prompt("what_do_you_know_about", {"subject": "Berlin"})
         assert "Nothing in the palace is about that." in about.messages[0].content.text
         caught_up = await client.get_prompt("catch_me_up", {})

@@ -20,6 +20,7 @@ from language.transcripts import Transcript, Turn
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Fact, Palace
 from palace.pipeline import mine_at_once
+from palace.sdk import Memory
 from palace.working.entries import set_entry
 from palace.working.names import Namespace
 from settings_app.api_keys import issue
@@ -183,3 +184,42 @@ def test_what_breaks_tells_nothing_of_itself(owner, caplog):
     assert broken.content[0].text == BROKEN
     assert WORD not in broken.model_dump_json()
     assert WORD in caplog.text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("asked", [{}, {"query": "train"}])
+def test_an_agents_episodes_are_found_across_the_people_of_the_key(owner, asked):
+    stranger = User.objects.create_user("stranger")
+    for someone, user in ((owner, "ada"), (owner, "ben"), (stranger, "ada")):
+        for agent in ("guide", "cook"):
+            Memory(someone).episodes(user_id=user).store("1", f"A train, {agent}.", agent_id=agent)
+
+    def found(caller, **arguments):
+        answer = call(TOOLS["search_episodes"], caller, {**asked, **arguments})
+        episodes = answer.structured_content["episodes"]
+        assert {each["similarity"] is None for each in episodes} == {not asked}
+        return {(each["user_id"], each["summary"]) for each in episodes}
+
+    guide = {("ada", "A train, guide."), ("ben", "A train, guide.")}
+    ada = {each for each in guide if each[0] == "ada"}
+    assert found(caller(owner), agent_id="guide") == guide
+    assert found(caller(owner), agent_id="guide", user_id="ada") == ada
+    assert found(caller(owner, subject="ada"), agent_id="guide") == ada
+    assert len(found(caller(owner), user_id="ada")) == 2
+
+
+@pytest.mark.django_db
+def test_a_key_that_only_writes_is_not_told_what_was_known(drawer, owner):
+    key, _ = issue(owner, "a writer", scopes=["write"], subject="ada")
+    known = fact(drawer)
+    said = {"messages": [{"content": SAID}], "conversation_id": "one"}
+    kept = call(TOOLS["remember"], Caller(key), said)
+    assert not kept.is_error, kept
+    assert kept.structured_content["facts"] == []
+    for tool, arguments in (
+        ("update_fact", {"text": "User lives in Faro"}),
+        ("delete_fact", {"confirm": "What was it again?"}),
+    ):
+        refused = call(TOOLS[tool], Caller(key), {"id": str(known.memory), **arguments})
+        assert refused.meta["problem"]["code"] == "missing_scope"
+        assert known.text not in refused.model_dump_json()

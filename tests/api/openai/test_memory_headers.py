@@ -204,6 +204,6 @@ def test_a_program_without_an_agent_gets_what_every_agent_knows(program, model, 
 def test_without_a_model_what_was_noted_is_acknowledged(program, alice):
     MemorySettings.objects.create(owner=alice, provider="none")
     text = ask(program, "I just moved to Porto.").choices[0].message.content
-    assert text == f"{NOTED}\n\n- User lives in Porto"
+    assert text == f"{NOTED}\n\n- You live in Porto"
     only_asked = ask(program, "I just moved to Rome.", headers={"X-Loci-Memory": "recall"})
     assert only_asked.choices[0].message.content.startswith(NO_MODEL)

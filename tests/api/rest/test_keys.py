@@ -154,3 +154,32 @@ def test_last_use_is_noted(owner):
     client.post("/recall", ASKED)
     key.refresh_from_db()
     assert key.last_used_at is not None
+
+
+def test_a_key_that_only_writes_is_not_told_what_was_known(owner, program):
+    ann = {"user_id": "ann"}
+    metadata = {"metadata": {"from": "the clinic"}}
+    program.post("/v1/memories/", {**ann, **metadata, "messages": "I live in Porto."})
+    program.post("/v1/memories/", {**ann, "messages": "My shoe size is 41."})
+    writer = client_of(owner, scopes=["write"])
+
+    def told(text):
+        [event] = writer.post("/v1/memories/", {**ann, "messages": text}).data["results"]
+        return event
+
+    same = told("I live in Porto.")
+    assert (same["event"], same["old_memory"], same["metadata"]) == ("NONE", None, {})
+    moved = told("I live in Lisbon.")
+    assert (moved["event"], moved["old_memory"], moved["new_memory"]) == ("UPDATE", None, None)
+    new = told("I own a boat.")
+    assert (new["event"], new["new_memory"]) == ("ADD", "User owns a boat")
+    put = writer.put(f"/v1/memories/{same['id']}/", {"text": "User lives in Faro"})
+    assert put.status_code == 200
+    assert put.data.keys() == {"id", "memory", "changed", "note"}
+    taken = writer.put(f"/v1/memories/{new['id']}/", {"text": "User lives in Rome"})
+    assert (taken.status_code, taken.data["code"]) == (409, "fact_conflict")
+    assert "Faro" not in taken.data["detail"]
+    assert (
+        "Faro"
+        in program.put(f"/v1/memories/{new['id']}/", {"text": "User lives in Rome"}).data["detail"]
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from palace.models import Drawer, Fact, Palace
+from palace.models import Drawer, Episode, Fact, IdempotentWrite, Palace
 from tests.api.rest.conftest import client_of
 from tests.factories import (
     DrawerFactory,
@@ -82,6 +82,32 @@ def test_a_session_is_deleted_by_whatever_door_it_came(owner, program, source):
     assert program.delete("/sessions/monday").status_code == 204
     assert left() == set()
     assert not Fact.objects.filter(pk=evidence.fact_id).exists()
+
+
+def test_a_sessions_stored_summaries_go_with_it(owner, program, strangers_program):
+    for user in ("ann", "ben"):
+        told = {"conversation_id": "monday", "summary": "A train.", "user_id": user}
+        headers = {"Idempotency-Key": user}
+        assert program.post("/episodic/store", told, headers=headers).status_code == 201
+    said(Palace.objects.get(subject="ann"))
+    assert strangers_program.delete("/sessions/monday?user_id=ann").status_code == 204
+    assert program.delete("/sessions/monday").status_code == 409
+    assert Episode.objects.count() == 2
+    assert program.delete("/sessions/monday?user_id=ann").status_code == 204
+    assert left() == set()
+    assert [each.palace.subject for each in Episode.objects.all()] == ["ben"]
+    assert program.delete("/sessions/monday").status_code == 204
+    assert not Episode.objects.exists()
+    # The stored answer would repeat the summary.
+    assert not IdempotentWrite.objects.exists()
+
+
+def test_a_summary_stays_while_an_import_has_its_conversation(owner, program):
+    drawer = said(Palace.objects.own(owner), "chatgpt")
+    told = {"conversation_id": drawer.conversation, "summary": "A train."}
+    assert program.post("/episodic/store", told).status_code == 201
+    assert program.delete(f"/sessions/{drawer.conversation}").status_code == 204
+    assert Episode.objects.count() == 1
 
 
 def test_what_was_imported_is_no_session(owner, program):

@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from config import celery, tasks
 from config.backup.archive import unpack
 from config.backup.dump import back_up_before_migrating
-from isolation import reach
+from isolation import row_access
 from isolation.policies import ROLES
 from palace.models import Drawer, Palace
 from palace.models.locks import held_if_free
@@ -64,7 +64,7 @@ def test_a_value_that_makes_no_sense_stops_the_start(name, value):
 
 
 def test_a_worker_that_has_opened_nothing_saves_all(palace, folder, tmp_path):
-    with reach.nobody():
+    with row_access.deny_all():
         tasks.back_up()
     [name] = names(folder)
     manifest = unpack(folder / name, tmp_path, "")
@@ -143,10 +143,10 @@ def test_a_version_that_knew_no_roles_is_saved(palace, behind, folder):
     """What its tables were granted to is not there yet."""
     with connection.cursor() as cursor:
         cursor.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {', '.join(ROLES)}")
-    with reach.nobody():
+    with row_access.deny_all():
         assert back_up_before_migrating(print) is not None
     call_command("migrate", verbosity=0)
-    with reach.sweep("what waits"):
+    with row_access.sweep("what waits"):
         assert Drawer.objects.count() == 2
 
 

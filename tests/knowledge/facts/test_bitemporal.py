@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from palace.knowledge.facts.fact_queries import history, timeline, versions
 from palace.models import Entity, Fact
+from palace.queries.facts import history, timeline
 from tests.knowledge.facts.conftest import statement
 
 MARCH = datetime(2024, 3, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_what_was_wrong_was_never_so_but_was_believed(palace, tell):
 
 
 def test_nothing_is_overwritten(palace, moved):
-    old, new = versions(palace, moved.memory)
+    old, new = facts(palace).filter(memory=moved.memory).order_by("recorded_at", "pk")
     assert (old.text, old.fate, old.valid_to) == ("User lives in Porto", "superseded", MAY)
     assert (new.text, new.fate, new.supersedes) == ("User lives in Lisbon", "", old)
     assert [

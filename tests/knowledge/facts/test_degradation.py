@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 
 import pytest
+from django.urls import reverse
 
 from language.transcripts import Transcript, Turn
+from palace import tasks
 from palace.knowledge.facts.fact_learning import remember
-from palace.models import Fact
+from palace.mining.room_linker import Landed
+from palace.mining.rooms import Report, save
+from palace.models import Activity, Fact
 from palace.pipeline import mine_at_once
+from palace.storage import file_transcript
+from tests.factories import DrawerFactory
 from tests.knowledge.facts.conftest import LONG_AGO, facts_answer, judgements_answer
 from tests.knowledge.facts.test_extraction import PORTO
 from tests.model_server import Status
@@ -82,7 +90,7 @@ def test_a_turn_says_that_the_answer_was_unusable(palace, model, answer):
     assert any(note.startswith("Facts were found without") for note in done.notes)
 
 
-def test_a_turn_says_that_the_judge_failed(palace, model):
+def test_a_turn_says_that_the_judge_failed(palace, model, client):
     remember(palace, "I live in Lisbon.", now=LONG_AGO.replace(year=2023))
     window = {"title": "Home", "topics": [], "facts": [PORTO]}
 
@@ -94,6 +102,56 @@ def test_a_turn_says_that_the_judge_failed(palace, model):
     done = at_once(palace)
     assert homes(palace) == ["Porto"]
     assert any(note.startswith("Facts were judged without") for note in done.notes)
+    assert [note[:25] for note in shown_notes(client, palace)] == ["Facts were judged without"]
+
+
+def shown_notes(client, palace):
+    client.force_login(palace.owner)
+    page = client.get(reverse("activities")).text
+    notes = re.findall(r'<p class="note">.*?<span>(.*?)</span></p>', page)
+    stored = Activity.objects.order_by("-pk").values_list("detail__notes", flat=True)
+    assert notes == [note for each in stored for note in each]
+    return notes
+
+
+def test_what_failed_in_the_background_is_on_the_activity_page(palace, model, client):
+    model.answer(Status(500))
+    room = file_transcript(
+        palace, Transcript("chat", "one", "", (Turn("t1", "user", "I live in Porto.", LONG_AGO),))
+    ).room
+    tasks.mine_room(room.pk)
+    assert homes(palace) == []
+    tasks.learn_facts(palace.pk)
+    assert homes(palace) == ["Porto"]
+    tasks.write_episodes(palace.pk)
+    tasks.learn_facts(palace.pk)
+    openings = [note.partition(" without")[0] for note in shown_notes(client, palace)]
+    assert openings[-2:] == ["Facts were found", "The summary was written"]
+    assert len(set(openings)) == len(openings) == 3, "Each once."
+    assert Activity.objects.get().summary.startswith("Remembered 1 message")
+
+
+@pytest.fixture
+def drawer(palace):
+    return DrawerFactory(room__wing__palace=palace)
+
+
+def test_a_note_stays_when_the_same_run_goes_on(palace, drawer):
+    report = Report(drawer.room)
+    save([report.add(drawer.room, Landed(Counter(drawers=1)))])
+    Activity.objects.note_degraded(drawer.room, ["The model did not answer."])
+    save([report.add(drawer.room, Landed(Counter(drawers=1), ["Half a window."]))])
+    [activity] = Activity.objects.all()
+    assert activity.detail["notes"] == ["The model did not answer.", "Half a window."]
+    assert activity.detail["made"] == {"drawers": 2}
+
+
+def test_a_note_about_an_older_room_has_a_line_of_its_own(palace, drawer):
+    Activity.objects.note_degraded(drawer.room, [])
+    assert not Activity.objects.exists()
+    Activity.objects.note_degraded(drawer.room, ["The model did not answer."])
+    [activity] = Activity.objects.all()
+    assert drawer.room.title in activity.summary
 
 
 def test_a_turn_that_a_model_read_whole_is_complete(palace, model):

@@ -9,10 +9,10 @@ from llm.embedding import embed
 from palace.errors import FactConflict
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import remember
-from palace.knowledge.facts.fact_queries import relations
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.row_conversion import find_entity
 from palace.models import Evidence, Fact, FactEvent
+from palace.queries.facts import relations
 from palace.storage.indexing.fact_vectors import nearest
 from palace.storage.indexing.spaces import active_space, model_of
 

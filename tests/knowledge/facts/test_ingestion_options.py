@@ -28,8 +28,8 @@ from tests.transfer.processes import environment
 ADD = """
 import sys, django
 django.setup()
-from isolation import reach
-reach.look_from_above()
+from isolation import row_access
+row_access.allow_all_by_default()
 from palace.sdk import Memory
 Memory("alice").add(
     "I live in Porto.", user_id="ana", agent_id="helper", run_id="r1", metadata={"tag": "home"},

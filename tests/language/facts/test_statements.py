@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from language.english.facts.sentences import READ_CHARS
 from tests.language.facts.extracted import facts, texts, triples
 
 
@@ -38,6 +39,7 @@ from tests.language.facts.extracted import facts, texts, triples
         ("I meditate every morning", "User meditates every morning"),
         # Health.
         ("I'm allergic to peanuts, so no satay", "User is allergic to peanuts"),
+        ("I'm allergic to lilies, by the way, so none, please", "User is allergic to lilies"),
         ("I have asthma", "User has asthma"),
         ("I take 50 mg of sertraline", "User takes 50 mg of sertraline"),
         ("I don't smoke", "User does not smoke"),
@@ -113,3 +115,21 @@ def test_taking_back_is_a_correction():
 
 def test_a_dog_may_have_another_name_by_now():
     assert triples("Rusty is now called Comet") == [("Rusty", "name", "Comet")]
+
+
+def test_a_single_capital_may_end_a_sentence():
+    assert texts("I like C. I like C++. I like C#.") == [
+        "User likes C",
+        "User likes C++",
+        "User likes C#",
+    ]
+
+
+def test_of_a_long_message_no_half_sentence_is_read():
+    for before in range(READ_CHARS - 18, READ_CHARS):
+        said = "Hm. ".ljust(before - 1, "-") + "\nI like tea with lemon. I like rum."
+        assert set(texts(said)) <= {"User likes tea with lemon"}, before
+    assert texts("-" * (READ_CHARS - 40) + "\nI like tea. I like rum.") == [
+        "User likes tea",
+        "User likes rum",
+    ]

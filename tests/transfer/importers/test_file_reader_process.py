@@ -66,6 +66,7 @@ def test_it_is_prepared_as_it_is_in_the_terminal(palace, bob, tmp_path):
 
 def test_what_takes_too_long_is_refused_and_leaves_nothing(palace, tmp_path, settings):
     settings.READ_UPLOAD_S = 0.001
+    settings.LOCI_HOME = tmp_path / "home"
     file = write_lines(tmp_path / "talks.jsonl", [plain("Q", "A")])
     with pytest.raises(BadImport, match=r"takes longer than 0\.001 seconds to read"):
         import_jobs.preview_apart(palace, file)

@@ -1,0 +1,121 @@
+"""Read settings from the environment. A value that makes no sense is refused in one sentence.
+
+The role of the process is not in the environment: its program sets it before the settings load.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+from limits import parse_many
+
+# A web process: many threads share a few connections.
+serves_web = False
+# The most of any number: a wait of more seconds overflows.
+MOST = 2**31 - 1
+_REDIS_SCHEMES = {"redis", "rediss", "unix"}
+
+
+def env_text(name: str, default: str = "") -> str:
+    return os.environ.get(name, default).strip()
+
+
+def env_list(name: str) -> list[str]:
+    return [part.strip() for part in env_text(name).split(",") if part.strip()]
+
+
+def env_bool(name: str, *, default: bool) -> bool:
+    value = env_text(name).lower()
+    if value not in {"", "0", "1", "false", "true", "no", "yes"}:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be true or false.")
+    return value in {"1", "true", "yes"} if value else default
+
+
+def env_number(
+    name: str,
+    default: float,
+    *,
+    least: float = 0,
+    most: float = MOST,
+    above_least: bool = False,
+) -> float:
+    """
+    Args:
+        least, most: The bounds; both are allowed.
+        above_least: The lower bound itself is not allowed.
+    """
+    value = env_text(name)
+    try:
+        number = float(value or default)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} is {value!r}; it must be a number.") from None
+    # False for NaN, too.
+    if least <= number <= most and not (above_least and number == least):
+        return number
+    from_least = f"above {least:g}" if above_least else f"{least:g} or more"
+    raise ImproperlyConfigured(f"{name} is {value}; it must be {from_least}, up to {most:.15g}.")
+
+
+def env_whole(name: str, default: int, *, least: int = 0, most: int = MOST) -> int:
+    number = env_number(name, default, least=least, most=most)
+    if not number.is_integer():
+        raise ImproperlyConfigured(f"{name} is {number:g}; it must be a whole number.")
+    return int(number)
+
+
+def env_seconds(name: str, default: float, *, most: float = MOST) -> float:
+    """A time above zero."""
+    return env_number(name, default, most=most, above_least=True)
+
+
+def env_rate(name: str, default: str) -> str:
+    """Windows as `limits` writes them; empty for none."""
+    value = os.environ.get(name, default).strip()
+    try:
+        windows = parse_many(value) if value else []
+    except ValueError:
+        windows = None
+    if windows is None or any(each.amount < 1 for each in windows):
+        raise ImproperlyConfigured(
+            f"{name} is {value!r}; it must be a rate such as 600/minute or 10/second;5000/day, "
+            "or empty for no limit."
+        )
+    return value
+
+
+def env_log_level(name: str, default: str) -> str:
+    value = env_text(name, default).upper()
+    if value not in logging.getLevelNamesMapping():
+        raise ImproperlyConfigured(
+            f"{name} is {value.lower()!r}; it must be debug, info, warning or error."
+        )
+    return value
+
+
+def database_of(url: str) -> dict[str, Any]:
+    """An entry of Django's `DATABASES`."""
+    # Without the value in the error: it may contain a password.
+    refused = ImproperlyConfigured(
+        "DATABASE_URL must begin with postgresql://, such as "
+        "postgresql://user:password@host:5432/name."
+    )
+    try:
+        if urlsplit(url).scheme not in {"postgres", "postgresql"}:
+            raise refused
+        # No connection outlives its request: each request runs in a thread of its own, so it
+        # could not be used again, and would only fill the server up.
+        return dict(dj_database_url.parse(url, conn_max_age=0))
+    except ValueError:
+        raise refused from None
+
+
+def redis_address(url: str) -> str:
+    # Without the value in the error: it may contain a password.
+    if url.partition("://")[0] not in _REDIS_SCHEMES:
+        raise ImproperlyConfigured("REDIS_URL must begin with redis://, rediss:// or unix://.")
+    return url

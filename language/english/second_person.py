@@ -1,0 +1,126 @@
+"""Sentences about the user in the second person, for the user to read, and back.
+
+Facts are stored in the third person, since a model reads them beside what others say: "User lives
+in Porto" is "You live in Porto" on a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
+from language.english.facts.verbs import BASE, PAST, THIRD, third_person
+from language.facts import USER
+
+_SECOND = {
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "isn't": "aren't",
+    "wasn't": "weren't",
+    "hasn't": "haven't",
+    "doesn't": "don't",
+}
+_SAME = frozenset("can cannot could will would should may might must did had used put".split())
+# A second verb of the same subject, after "and"; "plays" and "books" may be nouns there.
+_SURELY_VERBS = frozenset(
+    "is was has does lives likes owns wants prefers enjoys hates dislikes thinks speaks eats goes"
+    " loves knows takes keeps gives becomes teaches studies learns listens swims".split()
+)
+_ADVERBS = frozenset(
+    "no longer not never always often also still usually sometimes rarely once just even already"
+    " both seldom now".split()
+)
+_OWNERS = (f"{USER}'s", f"{USER}’s")
+# "User Guide" is a name.
+_USER = re.compile(rf"\b{USER}(?P<owner>['’]s)?\b(?! [A-Z])")
+_JOINED = re.compile(r"(?P<joint>,? (?:and|but|or) (?:\w+ly )?)(?P<verb>\w+)(?= \w)")
+# "Queen and their music" is not the user's.
+_THEIR = re.compile(r"(?<!and )\b(?:their|themselves)\b")
+_YOUR = re.compile(r"\b(?:your|yourself)\b")
+_YOURS = {"their": "your", "themselves": "yourself"}
+_THEIRS = {second: third for third, second in _YOURS.items()}
+
+
+def to_second_person(sentence: str) -> str:
+    """ "User lives in Porto" as "You live in Porto"; further inside, "User" becomes "you"."""
+    subject, _, rest = sentence.partition(" ")
+    if subject in _OWNERS:
+        return f"Your {_inside(rest)}"
+    if subject != USER:
+        return _inside(sentence)
+    rest = _JOINED.sub(_joined, _with_verb(rest, _second))
+    return f"You {_THEIR.sub(lambda word: _YOURS[word[0]], _inside(rest))}".rstrip(" ")
+
+
+def to_third_person(sentence: str, like: str = "") -> str:
+    """ "You live in Porto" as "User lives in Porto": what `to_second_person` undoes.
+
+    Args:
+        like: The stored sentence from which `sentence` was edited; where both begin with the same
+            words, its forms are kept.
+    """
+    subject, _, rest = sentence.partition(" ")
+    if subject == "Your":
+        return f"{USER}'s {rest}"
+    if subject != "You" or not rest:
+        return sentence
+    kept = _kept(rest.split(" "), like)
+    rest = " ".join(rest.split(" ")[len(kept) :])
+    if all(word in _ADVERBS for word in kept):
+        rest = _with_verb(rest, _third)
+    return " ".join([USER, *kept, _YOUR.sub(lambda word: _THEIRS[word[0]], rest)]).rstrip(" ")
+
+
+def _kept(words: Sequence[str], like: str) -> list[str]:
+    """The stored words at the beginning that the edited sentence still has."""
+    shown = to_second_person(like).split(" ")
+    stored = like.split(" ")
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(shown, ["You", *words], strict=False))
+    return stored[1 : sum(1 for _ in same)]
+
+
+def _inside(words: str) -> str:
+    return _USER.sub(lambda user: "your" if user["owner"] else "you", words)
+
+
+def _joined(found: re.Match[str]) -> str:
+    verb = found["verb"]
+    return found["joint"] + (_second(verb) if verb in _SURELY_VERBS else verb)
+
+
+def _with_verb(rest: str, conjugate: Callable[[str], str]) -> str:
+    """With its first verb, the first word that is no adverb, in another person."""
+    words = rest.split(" ")
+    for at, word in enumerate(words):
+        if word in _ADVERBS or (word.endswith("ly") and word not in BASE):
+            continue
+        bare = word.rstrip(",.!?;:")
+        words[at] = conjugate(bare) + word[len(bare) :]
+        break
+    return " ".join(words)
+
+
+def _second(verb: str) -> str:
+    """ "lives" as "live"; a past form stays."""
+    if verb in _SECOND:
+        return _SECOND[verb]
+    if verb in THIRD:
+        return THIRD[verb]
+    if verb in PAST or not verb.endswith("s") or verb.endswith(("ss", "us", "is")):
+        return verb
+    if verb.endswith("ies") and len(verb) > 4:
+        return verb[:-3] + "y"
+    return verb[:-2] if verb.endswith(("shes", "ches", "xes", "zes", "sses", "oes")) else verb[:-1]
+
+
+def _third(verb: str) -> str:
+    """ "live" as "lives"; modal verbs and past forms stay."""
+    if verb in _SECOND.values():
+        return next(third for third, second in _SECOND.items() if second == verb)
+    if verb in BASE:
+        return verb if verb in _SAME else third_person(verb)
+    is_past = verb in PAST or verb in _SAME or verb.endswith("ed")
+    return verb if is_past or not verb.isalpha() else third_person(verb)

@@ -1,0 +1,139 @@
+"""Keeping: how long a wing keeps its messages, and what it never keeps.
+
+What is not kept goes to the trash, from which it can be restored for some weeks.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from language.slugs import slug_of
+from language.storable import LABEL_LENGTH, storable_label
+from palace.curation.trash import Batch, Contents, contents_of, drawers_in, trash_drawers
+from palace.errors import PalaceError
+from palace.models import DrawerQuerySet, Entity, Mention, Palace, Wing
+
+MOST_MONTHS = 1200
+MOST_NAMES = 50
+EARLIEST_YEAR = 1900
+
+
+class BadKeeping(PalaceError):
+    """An invalid rule; the message says what to do.
+
+    Attributes:
+        field: The field of the form.
+    """
+
+    code = "bad_keeping"
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """
+    Attributes:
+        months: Older messages are not kept; None: all are.
+        never: Names of people and topics; messages about them are not kept.
+    """
+
+    months: int | None = None
+    never: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, wing: Wing) -> Keeping:
+        return cls(wing.kept_months, tuple(wing.never))
+
+    @classmethod
+    def read(cls, months: str, never: str) -> Keeping:
+        """From a form; `never` has a name a line.
+
+        Raises:
+            BadKeeping: the months are no number, or there are too many names.
+        """
+        months = months.strip()
+        is_number = months.isascii() and months.isdigit() and len(months) <= 4
+        if months and not (is_number and 0 < int(months) <= MOST_MONTHS):
+            raise BadKeeping("months", f"Write a number of months from 1 to {MOST_MONTHS:,}.")
+        lines = (" ".join(storable_label(line).split()) for line in never.splitlines())
+        names = tuple(dict.fromkeys(line for line in lines if line))
+        if len(names) > MOST_NAMES:
+            raise BadKeeping("never", f"Write at most {MOST_NAMES} names.")
+        if any(len(line.strip()) > LABEL_LENGTH for line in never.splitlines()):
+            raise BadKeeping("never", f"Write at most {LABEL_LENGTH} characters a name.")
+        return cls(int(months) if months else None, names)
+
+
+def preview_keeping(wing: Wing, keeping: Keeping) -> Contents:
+    """What would go to the trash now."""
+    return contents_of(wing.palace, _not_kept(wing, keeping))
+
+
+@transaction.atomic
+def set_keeping(wing: Wing, keeping: Keeping) -> Batch:
+    """Set the rules of a wing, and apply them."""
+    wing.palace.lock()
+    wing.kept_months, wing.never = keeping.months, list(keeping.never)
+    wing.save(update_fields=["kept_months", "never"])
+    return _apply(wing)
+
+
+def apply_keeping(palace: Palace) -> int:
+    """Apply the rules of all wings; returns the number of messages that went to the trash."""
+    return sum(_apply(wing).drawers for wing in with_rules().filter(palace=palace))
+
+
+def with_rules() -> QuerySet[Wing]:
+    """Wings that do not keep everything."""
+    return Wing.objects.exclude(kept_months=None, never=[]).order_by("pk")
+
+
+def _apply(wing: Wing) -> Batch:
+    return trash_drawers(wing.palace, _not_kept(wing, Keeping.of(wing)), wing)
+
+
+def _not_kept(wing: Wing, keeping: Keeping) -> DrawerQuerySet:
+    wrong = Q(pk__in=[])
+    if keeping.months is not None:
+        wrong |= Q(said_at__lt=months_before(timezone.now(), keeping.months))
+    if keeping.never:
+        wrong |= _about(wing, keeping.never)
+    # Keys, as the trash counts and updates them in several statements.
+    found = drawers_in(wing).kept().filter(wrong).order_by()
+    return drawers_in(wing).filter(pk__in=list(found.values_list("pk", flat=True)))
+
+
+def _about(wing: Wing, names: Sequence[str]) -> Q:
+    """Messages that mention one by its name or another name of it, or that are of that topic."""
+    slugs = {slug_of(name) for name in names}
+    known = Entity.objects.filter(palace=wing.palace_id)
+    aliased = known.exclude(aliases=[]).values_list("pk", "aliases")
+    keys = [key for key, aliases in aliased if slugs & set(map(slug_of, aliases))]
+    entities = known.filter(Q(slug__in=slugs) | Q(pk__in=keys))
+    mentioned = Mention.objects.filter(
+        palace=wing.palace_id,
+        drawer=OuterRef("pk"),
+        entity__in=list(entities.values_list("pk", flat=True)),
+    )
+    words = "|".join(re.escape(name) for name in names)
+    return (
+        Q(Exists(mentioned)) | Q(closet__slug__in=slugs) | Q(text__iregex=rf"(^|\W)({words})(\W|$)")
+    )
+
+
+def months_before(moment: datetime, months: int) -> datetime:
+    """The same day and hour some months earlier, or the last day of that month."""
+    month = moment.year * 12 + moment.month - 1 - months
+    year, month = max(month // 12, EARLIEST_YEAR), month % 12 + 1
+    return moment.replace(year=year, month=month, day=min(moment.day, monthrange(year, month)[1]))

@@ -1,0 +1,92 @@
+"""How far an import is, in messages that are filed and mined, and how long the rest may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from palace.models import ImportJob
+from palace.transfer.import_jobs.already_filed import filed_by
+from palace.transfer.import_jobs.job_state import receipt, save
+from palace.transfer.import_jobs.whole_palace import (
+    RestoreProgress,
+    is_whole,
+    read_restore_progress,
+)
+
+# Before that, a speed says nothing.
+LEAST_TIME = timedelta(seconds=5)
+LEAST_MESSAGES = 20
+# After such a pause, when no worker ran for example, the speed is measured from there.
+LONGEST_PAUSE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """
+    Attributes:
+        done: Of `total`; a message is done when it is filed and mined, or skipped.
+        unit: What is counted: an export may have conversations without messages.
+        seconds_left: At the speed measured so far; None while that says nothing.
+        restoring: The phase of a restore of a whole palace, while it runs.
+    """
+
+    done: int
+    total: int
+    unit: str = "message"
+    seconds_left: float | None = None
+    restoring: RestoreProgress | None = None
+
+    @property
+    def percent(self) -> int:
+        """0 to 100; 100 only when nothing waits."""
+        return self.done * 100 // self.total if self.total else 0
+
+
+def progress(job: ImportJob) -> Progress:
+    is_running = job.status == ImportJob.Status.RUNNING
+    restoring = read_restore_progress(job) if is_running and is_whole(job) else None
+    if restoring:
+        return Progress(restoring.done, restoring.total, "row", restoring=restoring)
+    if not job.messages_total:
+        return Progress(job.conversations_done, job.conversations_total, "conversation")
+    done = messages_done(job)
+    left = _seconds_left(job, done) if is_running else None
+    return Progress(done, job.messages_total, seconds_left=left)
+
+
+def messages_done(job: ImportJob) -> int:
+    """Messages that are accounted for; while the job runs, without those that wait for mining."""
+    figures = receipt(job)
+    filed = int(figures["in"] - figures["waiting"])
+    if job.status != ImportJob.Status.RUNNING or not job.messages_stored:
+        return filed
+    return filed - min(filed_by(job).unmined().count(), job.messages_stored)
+
+
+def begin_slice(job: ImportJob) -> None:
+    """Record that a process works on the job, and measure its speed from here after a pause."""
+    now = timezone.now()
+    values: dict[str, Any] = {"progress_at": now}
+    last = job.progress_at or now
+    if job.measured_from is None or now - last > LONGEST_PAUSE:
+        values |= {"measured_from": now, "measured_done": messages_done(job)}
+    save(job, **values)
+
+
+def end_slice(job: ImportJob) -> None:
+    """Record when the work ended, unless the job has ended too."""
+    running = ImportJob.objects.filter(pk=job.pk, status=ImportJob.Status.RUNNING)
+    running.update(progress_at=timezone.now())
+
+
+def _seconds_left(job: ImportJob, done: int) -> float | None:
+    if job.measured_from is None:
+        return None
+    passed, measured = timezone.now() - job.measured_from, done - job.measured_done
+    if passed < LEAST_TIME or measured < LEAST_MESSAGES:
+        return None
+    return (job.messages_total - done) * passed.total_seconds() / measured

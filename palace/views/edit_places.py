@@ -1,0 +1,237 @@
+"""Edit places: rename and move rooms and closets, what a wing keeps; several selected drawers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from palace import tasks
+from palace.curation.refiling import BadMove, move_drawers, move_room, rename
+from palace.curation.trash import contents_of, drawers_in, restore, trash_drawers
+from palace.curation.wings import BadKeeping, Keeping, preview_keeping, set_keeping
+from palace.models import Closet, Drawer, DrawerQuerySet, Palace, Room, Wing
+from palace.templatetags.palace_tags import counted
+from palace.views.shared.query_params import get_by_uuid, way_back
+from settings_app.pages import PageRequest, signed_in_action, signed_in_form
+
+MOST_AT_ONCE = 500
+
+
+@signed_in_form
+def place_edit(request: PageRequest, kind: str, uuid: UUID) -> HttpResponse:
+    """Rename (`name`) or move (`wing`) a room or a closet."""
+    palace = Palace.objects.own(request.user)
+    place = _own_place(palace, kind, uuid)
+    if request.method != "POST":
+        return _show(request, kind, place)
+    if "wing" in request.POST:
+        return _move(request, kind, place)
+    return _rename(request, kind, place)
+
+
+@signed_in_form
+def wing_keeping(request: PageRequest, uuid: UUID) -> HttpResponse:
+    """How long a wing keeps messages, and what never: a preview first, then `set`."""
+    palace = Palace.objects.own(request.user)
+    wings = Wing.objects.within(palace).select_related("palace").exclude(number=Wing.UNSORTED)
+    wing = get_object_or_404(wings, uuid=uuid)
+    form = {"months": str(wing.kept_months or ""), "never": "\n".join(wing.never)}
+    if request.method != "POST":
+        return _show_keeping(request, wing, **form)
+    form = {name: request.POST.get(name, "") for name in form}
+    try:
+        keeping = Keeping.read(**form)
+    except BadKeeping as error:
+        return _show_keeping(request, wing, **form, error=str(error), error_in=error.field)
+    if not request.POST.get("set"):
+        return _show_keeping(request, wing, **form, going=preview_keeping(wing, keeping))
+    batch = set_keeping(wing, keeping)
+    if batch.drawers:
+        context = {"batch": batch, "next": wing.get_absolute_url()}
+        # Rendering has marked the text as safe; it has figures and addresses only.
+        messages.success(request, render_to_string("palace/_undo.html", context, request))
+    messages.success(request, "Saved.")
+    return redirect(wing)
+
+
+def _show_keeping(request: PageRequest, wing: Wing, **form: Any) -> HttpResponse:
+    status = 400 if "error" in form else 200
+    return render(request, "palace/wing_keeping.html", {"wing": wing, **form}, status=status)
+
+
+def _rename(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse:
+    name = request.POST.get("name", "")
+    try:
+        before = rename(place, name)
+    except BadMove as error:
+        return _show(request, kind, place, name=name, error=str(error))
+    if request.POST.get("undo"):
+        messages.success(request, "Undone.")
+    elif before != place.title:
+        _offer_undo(request, f"“{before}” is called “{place.title}” now.", kind, place, name=before)
+    return redirect(place)
+
+
+def _move(request: PageRequest, kind: str, place: Room | Closet) -> HttpResponse:
+    wings = Wing.objects.within(place.palace)
+    wing = get_by_uuid(wings, request.POST["wing"])
+    room = place if isinstance(place, Room) else place.room
+    before = room.wing
+    if wing.pk == before.pk:
+        return redirect(place)
+    try:
+        moved = _moved(place, wing)
+    except BadMove as error:
+        return _show(request, kind, place, move_error=str(error))
+    said = f"Moved to “{wing.name}”."
+    # A joined room cannot be taken apart, and an emptied wing is gone.
+    can_undo = moved == place and wings.filter(pk=before.pk).exclude(number=Wing.UNSORTED).exists()
+    if request.POST.get("undo") or not can_undo:
+        messages.success(request, said)
+    else:
+        _offer_undo(request, said, kind, place, wing=before)
+    return redirect(moved)
+
+
+def _moved(place: Room | Closet, wing: Wing) -> Room | Closet | Wing:
+    """Where the place is afterwards: a closet that was joined with another is gone."""
+    if isinstance(place, Room):
+        return move_room(place, wing)
+    move_drawers(place.palace, drawers_in(place), wing)
+    found = Closet.objects.within(place.palace).filter(pk=place.pk).select_related("room__wing")
+    return found.first() or wing
+
+
+def _own_place(palace: Palace, kind: str, uuid: UUID) -> Room | Closet:
+    if kind == "room":
+        rooms = Room.objects.within(palace).select_related("wing", "palace")
+        return get_object_or_404(rooms, uuid=uuid)
+    if kind == "closet":
+        closets = Closet.objects.within(palace).select_related("room__wing", "palace")
+        return get_object_or_404(closets, uuid=uuid)
+    raise Http404
+
+
+def _show(request: PageRequest, kind: str, place: Room | Closet, **form: Any) -> HttpResponse:
+    room = place if isinstance(place, Room) else place.room
+    wings = Wing.objects.within(place.palace).exclude(number=Wing.UNSORTED)
+    others = sorted(wings.exclude(pk=room.wing_id), key=lambda wing: wing.name.casefold())
+    context = {"kind": kind, "place": place, "name": place.title, "wings": others, **form}
+    bad = "error" in form or "move_error" in form
+    return render(request, "palace/place_edit.html", context, status=400 if bad else 200)
+
+
+def _offer_undo(
+    request: PageRequest, said: str, kind: str, place: Room | Closet, **before: Any
+) -> None:
+    address = reverse("place_edit", args=[kind, place.uuid])
+    context = {"said": said, "address": address, **before}
+    # Rendering has escaped the names and marked the text as safe.
+    messages.success(request, render_to_string("palace/_undo_rename.html", context, request))
+
+
+@signed_in_action
+def selected(request: PageRequest) -> HttpResponse:
+    """Do one thing (`do`) to the ticked `drawer`s and all drawers of the ticked `room`s."""
+    palace = Palace.objects.own(request.user)
+    do, chosen = request.POST.get("do", ""), _chosen(request)
+    if not chosen:
+        messages.error(request, "Nothing was selected. Tick the boxes of the rows first.")
+    elif len(chosen) > MOST_AT_ONCE:
+        messages.error(request, f"At most {MOST_AT_ONCE} can be selected at once. Select fewer.")
+    elif do in ACTIONS:
+        return ACTIONS[do](request, palace, _drawers(palace, chosen))
+    return _back(request)
+
+
+def _trash_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:
+    batch = trash_drawers(palace, drawers)
+    if batch.drawers:
+        context = {"batch": batch, "next": way_back(request)}
+        # Rendering has marked the text as safe; it has figures and addresses only.
+        messages.success(request, render_to_string("palace/_undo.html", context, request))
+    else:
+        messages.info(request, "There was nothing to move: it is in the trash already.")
+    return _back(request)
+
+
+def _restore_selected(
+    request: PageRequest, palace: Palace, drawers: DrawerQuerySet
+) -> HttpResponse:
+    restored = restore(palace, drawers)
+    tasks.enqueue_mining(restored.unmined)
+    messages.success(request, f"{counted(restored.drawers, 'message')} restored.")
+    return _back(request)
+
+
+def _move_selected(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:
+    if "wing" not in request.POST:
+        return _ask_where(request, palace, drawers)
+    wing = get_by_uuid(Wing.objects.within(palace), request.POST["wing"])
+    count = drawers.kept().count()
+    try:
+        move_drawers(palace, drawers.kept(), wing)
+    except BadMove as error:
+        messages.error(request, str(error))
+        return _back(request)
+    messages.success(request, f"Moved {counted(count, 'message')} to “{wing.name}”.")
+    return redirect(wing)
+
+
+def _ask_where(request: PageRequest, palace: Palace, drawers: DrawerQuerySet) -> HttpResponse:
+    wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
+    context = {
+        "going": contents_of(palace, drawers),
+        "chosen": _chosen(request),
+        "wings": sorted(wings, key=lambda wing: wing.name.casefold()),
+        "next": way_back(request),
+    }
+    return render(request, "palace/selected_move.html", context)
+
+
+def _chosen(request: PageRequest) -> list[tuple[str, UUID]]:
+    """Field and id of each ticked row.
+
+    Raises:
+        Http404: a value is no id.
+    """
+    try:
+        sent = request.POST
+        return [(name, UUID(one)) for name in ("drawer", "room") for one in sent.getlist(name)]
+    except ValueError:
+        raise Http404 from None
+
+
+def _drawers(palace: Palace, chosen: list[tuple[str, UUID]]) -> DrawerQuerySet:
+    """
+    Raises:
+        Http404: none of them is in this palace.
+    """
+    drawers, rooms = (
+        [uuid for kind, uuid in chosen if kind == name] for name in ("drawer", "room")
+    )
+    in_rooms = Q(room__palace=palace, room__uuid__in=rooms)
+    found = Drawer.objects.within(palace).filter(Q(uuid__in=drawers) | in_rooms)
+    keys = list(found.order_by().values_list("pk", flat=True))
+    if not keys:
+        raise Http404
+    return Drawer.objects.within(palace).filter(pk__in=keys)
+
+
+def _back(request: PageRequest) -> HttpResponse:
+    return redirect(way_back(request) or "memory")
+
+
+ACTIONS: dict[str, Callable[[PageRequest, Palace, DrawerQuerySet], HttpResponse]] = {
+    "trash": _trash_selected,
+    "restore": _restore_selected,
+    "move": _move_selected,
+}

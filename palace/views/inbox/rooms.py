@@ -1,0 +1,158 @@
+"""Rooms to review: not filed, not embedded, or never recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from palace import tasks
+from palace.curation.refiling import move_room
+from palace.curation.trash import move_to_trash
+from palace.models import Palace, Room, Wing
+from palace.queries.places import unembedded_rooms, unfiled_rooms, unrecalled_rooms
+from palace.templatetags.palace_tags import counted
+from palace.views.shared.query_params import get_by_uuid
+from settings_app.pages import PageRequest, signed_in_action
+
+SHOWN = 20
+# Mining and embedding take a while; nobody has to look after what is just under way.
+WAITING_FOR = timedelta(minutes=15)
+NEVER_RECALLED_FOR = timedelta(days=180)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomGroup:
+    """Rooms that need the same.
+
+    Attributes:
+        do: The action of the key `a`.
+        has_more: There are more than are shown.
+    """
+
+    name: str
+    title: str
+    do: str
+    rooms: list[Room]
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done to a room.
+
+    Attributes:
+        undo: The action that undoes it; empty if none does.
+        batch: The key of its batch in the trash, if it went there.
+    """
+
+    said: str
+    undo: str = ""
+    batch: int | None = None
+
+
+def rooms_to_review(palace: Palace) -> dict[str, Any]:
+    """What `_review_rooms.html` shows: the groups with rooms, and the wings to file these in."""
+    groups = _groups(palace)
+    is_unfiled = any(group.name == "unfiled" for group in groups)
+    return {"rooms": groups, "wings": _wings(palace) if is_unfiled else []}
+
+
+def _groups(palace: Palace) -> list[RoomGroup]:
+    now = timezone.now()
+    found = (
+        ("unfiled", "Not filed yet", "file", unfiled_rooms(palace, now - WAITING_FOR)),
+        ("unembedded", "Found by words only", "embed", unembedded_rooms(palace)),
+        (
+            "unrecalled",
+            "Never recalled",
+            "keep",
+            unrecalled_rooms(palace, now - NEVER_RECALLED_FOR),
+        ),
+    )
+    groups = []
+    for name, title, do, rows in found:
+        rooms = list(rows[: SHOWN + 1])
+        if rooms:
+            groups.append(RoomGroup(name, title, do, rooms[:SHOWN], len(rooms) > SHOWN))
+    return groups
+
+
+def _wings(palace: Palace) -> list[Wing]:
+    """The wings into which a room can be filed, by name."""
+    wings = Wing.objects.within(palace).exclude(number=Wing.UNSORTED)
+    return sorted(wings, key=lambda wing: wing.name.casefold())
+
+
+@signed_in_action
+def review_room(request: PageRequest, uuid: UUID, do: str) -> HttpResponse:
+    """Do one thing to a room; htmx gets the row that says so, with its undo."""
+    palace = Palace.objects.own(request.user)
+    rooms = Room.objects.within(palace).select_related("wing", "palace")
+    room = get_object_or_404(rooms, uuid=uuid)
+    if do not in ACTIONS:
+        raise Http404
+    context = {"room": room, "done": ACTIONS[do](request, room)}
+    if request.htmx:
+        return render(request, "palace/_room_reviewed.html", context)
+    # Rendering has escaped the room's title and marked the text as safe.
+    said = render_to_string("palace/_undo_review.html", context, request)
+    messages.success(request, said)
+    return redirect("inbox")
+
+
+def _file(request: PageRequest, room: Room) -> Done:
+    wings = Wing.objects.within(room.palace).exclude(number=Wing.UNSORTED)
+    wing = get_by_uuid(wings, request.POST.get("wing", ""))
+    move_room(room, wing)
+    return Done(f"Filed under “{wing.name}”.")
+
+
+def _mine(_request: PageRequest, room: Room) -> Done:
+    tasks.enqueue_mining([room.pk])
+    return Done("Loci tries again to file it; that takes a moment.")
+
+
+def _embed(_request: PageRequest, _room: Room) -> Done:
+    tasks.enqueue_embedding()
+    return Done("Loci tries again; that takes a moment.")
+
+
+def _keep(_request: PageRequest, room: Room) -> Done:
+    _set_reviewed(room, is_reviewed=True)
+    return Done("Kept. Loci does not ask about it again.", "ask")
+
+
+def _ask(_request: PageRequest, room: Room) -> Done:
+    _set_reviewed(room, is_reviewed=False)
+    return Done("It is to be reviewed again.")
+
+
+def _trash(_request: PageRequest, room: Room) -> Done:
+    batch = move_to_trash(room)
+    if not batch.drawers:
+        return Done("It is in the trash already.")
+    return Done(f"Moved {counted(batch.drawers, 'message')} to the trash.", batch=batch.key)
+
+
+def _set_reviewed(room: Room, *, is_reviewed: bool) -> None:
+    rows = Room.objects.within(room.palace).filter(pk=room.pk)
+    rows.update(reviewed_at=timezone.now() if is_reviewed else None)
+
+
+ACTIONS: dict[str, Callable[[PageRequest, Room], Done]] = {
+    "file": _file,
+    "mine": _mine,
+    "embed": _embed,
+    "keep": _keep,
+    "ask": _ask,
+    "trash": _trash,
+}

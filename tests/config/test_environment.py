@@ -1,0 +1,110 @@
+"""Settings from the environment: a value that makes no sense stops the start in one sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+SETTINGS = Path(__file__).resolve().parents[2] / "config" / "settings.py"
+A_SERVER = {
+    "DATABASE_URL": "postgresql://loci:secret@elsewhere/loci",
+    "REDIS_URL": "redis://elsewhere/0",
+    "LOCI_SECRET_KEY": "k" * 50,
+}
+
+
+@pytest.fixture
+def read_settings(monkeypatch):
+    """The module as a start with this environment reads it."""
+
+    def read(**environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        spec = importlib.util.spec_from_file_location("settings_of_a_start", SETTINGS)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return read
+
+
+SECONDS = (
+    "LOCI_DB_POOL_WAIT_S LOCI_READ_UPLOAD_S LOCI_WORKING_MEMORY_TTL_S LOCI_WORKING_ENTRY_TTL_S "
+    "LOCI_LLM_TIMEOUT_S LOCI_RERANK_TIMEOUT_S LOCI_TURN_DEADLINE_S"
+).split()
+WHOLE = (
+    "LOCI_DB_POOL LOCI_QUOTA_MESSAGES LOCI_WORKING_ENTRIES LOCI_BACKUP_KEEP LOCI_CHAT_TURNS "
+    "LOCI_EMBEDDING_DIMENSIONS LOCI_LLM_MAX_RETRIES"
+).split()
+NUMBERS = (
+    "LOCI_DB_START_WAIT_S LOCI_MAX_UPLOAD_MB LOCI_QUOTA_MB LOCI_BACKUP_EVERY_H "
+    "LOCI_TAKE_UP_AFTER_S LOCI_MINE_AFTER_S LOCI_RECALL_MEMORY_MB"
+).split()
+# Of each number: what is none, and what no wait, size or count can be.
+NO_NUMBERS = ["many", "nan", "inf", "-1", "1e300"]
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS)
+@pytest.mark.parametrize("name", [*SECONDS, *WHOLE, *NUMBERS])
+def test_a_number_that_makes_no_sense_is_refused(read_settings, name, value):
+    with pytest.raises(ImproperlyConfigured, match=rf"^{name} .*must be .*\.$"):
+        read_settings(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        *((name, "0", "must be above 0") for name in SECONDS),
+        *((name, "2.5", "must be a whole number") for name in WHOLE),
+        ("LOCI_WORKING_ENTRIES", "0", "must be 1 or more"),
+        ("LOCI_EMBEDDING_DIMENSIONS", "16001", "up to 16000"),
+        ("LOCI_WORKING_ENTRY_TTL_S", "2592001", "up to 2592000"),
+        ("LOCI_API_RATE", "lots", "a rate such as 600/minute"),
+        ("LOCI_API_RATE", "600", "a rate such as 600/minute"),
+        ("LOCI_API_RATE", "10/second;5/fortnight", "a rate such as 600/minute"),
+        ("LOCI_API_RATE", "0/minute", "empty for no limit"),
+        ("LOCI_LOG_LEVEL", "loud", "must be debug, info, warning or error"),
+        ("LOCI_HTTPS", "perhaps", "must be true or false"),
+    ],
+)
+def test_the_sentence_says_what_the_value_may_be(read_settings, name, value, sentence):
+    with pytest.raises(ImproperlyConfigured, match=sentence) as refused:
+        read_settings(**{name: value})
+    assert str(refused.value).startswith(f"{name} is ")
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("DATABASE_URL", "a-secret-nonsense"),
+        ("DATABASE_URL", "mysql://loci:a-secret@elsewhere/loci"),
+        ("DATABASE_URL", "postgresql://loci:a-secret@elsewhere:port/loci"),
+        ("DATABASE_URL", "postgresql://loci:a-secret@[elsewhere/loci"),
+        ("REDIS_URL", "a-secret-nonsense"),
+        ("REDIS_URL", "postgresql://loci:a-secret@elsewhere/loci"),
+    ],
+)
+def test_an_address_of_something_else_is_refused_without_showing_it(read_settings, name, url):
+    with pytest.raises(ImproperlyConfigured, match=f"^{name} must begin with") as refused:
+        read_settings(**{**A_SERVER, name: url})
+    assert "a-secret" not in str(refused.value)
+
+
+def test_what_makes_sense_is_taken(read_settings):
+    server = read_settings(
+        **A_SERVER,
+        LOCI_API_RATE=" 10/second;5000/day ",
+        LOCI_LOG_LEVEL="warning",
+        LOCI_DB_POOL="0",
+        LOCI_TAKE_UP_AFTER_S="0",
+        LOCI_QUOTA_MB="0.5",
+        LOCI_WORKING_ENTRIES="12",
+    )
+    assert server.API_RATE == "10/second;5000/day"
+    assert server.LOGGING["root"]["level"] == "WARNING"
+    assert (server.DB_POOL, server.TAKE_UP_AFTER_S, server.QUOTA_MB) == (0, 0, 0.5)
+    assert server.WORKING_ENTRIES == 12
+    assert read_settings(**A_SERVER, LOCI_API_RATE="").API_RATE == ""

@@ -1,0 +1,152 @@
+"""What a wing keeps, for how long, and what never."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from isolation import row_access
+from palace import tasks
+from palace.curation.retention import (
+    Keeping,
+    apply_keeping,
+    months_before,
+    preview_keeping,
+    set_keeping,
+)
+from palace.curation.trash import Contents
+from palace.models import Drawer, Wing
+from tests.factories import (
+    ClosetFactory,
+    DrawerFactory,
+    EntityFactory,
+    EvidenceFactory,
+    FactFactory,
+    MentionFactory,
+    RoomFactory,
+    WingFactory,
+)
+
+
+@pytest.fixture
+def wing(palace):
+    return WingFactory(palace=palace, name="Health", slug="health")
+
+
+def said(wing, text, *, days=0, **values):
+    at = timezone.now() - timedelta(days=days)
+    return DrawerFactory(room=RoomFactory(wing=wing), text=text, said_at=at, **values)
+
+
+def texts():
+    return set(Drawer.objects.kept().values_list("text", flat=True))
+
+
+def test_what_is_too_old_goes_and_elsewhere_nothing(palace, wing):
+    said(wing, "Old", days=200)
+    said(wing, "New", days=20)
+    said(WingFactory(palace=palace), "Old elsewhere", days=900)
+    keeping = Keeping(months=6)
+    assert preview_keeping(wing, keeping) == Contents(1, 1, 0)
+    assert texts() == {"Old", "New", "Old elsewhere"}
+    assert set_keeping(wing, keeping).drawers == 1
+    assert texts() == {"New", "Old elsewhere"}
+    wing.refresh_from_db()
+    assert (wing.kept_months, wing.never) == (6, [])
+
+
+def test_what_is_never_kept_goes_by_name_other_name_and_topic(palace, wing):
+    ann = EntityFactory(palace=palace, name="Ann Berg", slug="ann-berg", aliases=["Annie"])
+    by_mention = said(wing, "She called.")
+    MentionFactory(entity=ann, drawer=by_mention)
+    fact = FactFactory(subject=ann)
+    EvidenceFactory(fact=fact, drawer=by_mention)
+    said(wing, "annie, again!")
+    said(wing, "C++ and more")
+    room = RoomFactory(wing=wing)
+    DrawerFactory(room=room, closet=ClosetFactory(room=room, slug="back-pain"), text="It hurts.")
+    said(wing, "Annieland is no person")
+    said(wing, "Kept")
+    keeping = Keeping.read("", " Annie \n\nC++\nBack pain\nannie")
+    assert keeping.never == ("Annie", "C++", "Back pain", "annie")
+    assert preview_keeping(wing, keeping) == Contents(4, 4, 1)
+    set_keeping(wing, keeping)
+    assert texts() == {"Annieland is no person", "Kept"}
+    fact.refresh_from_db()
+    assert fact.retired_at is not None
+
+
+def test_rules_hold_for_what_comes_later(palace, wing):
+    set_keeping(wing, Keeping(never=("Ann",)))
+    said(wing, "Ann called.")
+    said(wing, "Nobody called.")
+    assert apply_keeping(palace) == 1
+    assert apply_keeping(palace) == 0
+    assert texts() == {"Nobody called."}
+
+
+def test_the_task_applies_the_rules_of_a_palace(palace, wing):
+    said(wing, "Old", days=200)
+    Wing.objects.filter(pk=wing.pk).update(kept_months=1)
+    with row_access.deny_all():
+        tasks.keep_by_rules(palace.pk)
+    assert texts() == set()
+
+
+@pytest.mark.parametrize(
+    ("moment", "months", "before"),
+    [
+        (datetime(2026, 3, 31, 12, tzinfo=UTC), 1, datetime(2026, 2, 28, 12, tzinfo=UTC)),
+        (datetime(2024, 1, 15, tzinfo=UTC), 14, datetime(2022, 11, 15, tzinfo=UTC)),
+        (datetime(2024, 2, 29, tzinfo=UTC), 12, datetime(2023, 2, 28, tzinfo=UTC)),
+    ],
+)
+def test_months_are_those_of_the_calendar(moment, months, before):
+    assert months_before(moment, months) == before
+
+
+def keeping_of(wing):
+    return reverse("wing_keeping", args=[wing.uuid])
+
+
+def test_the_page_previews_then_sets_and_undoes(client, alice, wing):
+    client.force_login(alice)
+    said(wing, "Old", days=200)
+    assert f'href="{keeping_of(wing)}"' in client.get(wing.get_absolute_url()).text
+    asked = client.post(keeping_of(wing), {"months": "6", "never": ""})
+    assert "<strong>1 conversation, 1 message</strong> would go to the trash now" in asked.text
+    assert Wing.objects.get(pk=wing.pk).kept_months is None
+    assert texts() == {"Old"}
+    done = client.post(keeping_of(wing), {"months": "6", "never": "", "set": "1"}, follow=True)
+    assert "Moved 1 message to the trash" in done.text
+    assert Wing.objects.get(pk=wing.pk).kept_months == 6
+    assert texts() == set()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"months": "0"},
+        {"months": "-3"},
+        {"months": "soon"},
+        {"months": "²"},
+        {"never": "x\n" * 3 + "y" * 201},
+        {"never": "\n".join(map(str, range(51)))},
+    ],
+)
+def test_a_rule_that_is_none_is_refused_beside_its_field(client, alice, wing, sent):
+    client.force_login(alice)
+    response = client.post(keeping_of(wing), {**sent, "set": "1"})
+    assert response.status_code == 400
+    assert 'aria-invalid="true"' in response.text
+
+
+def test_a_stranger_and_the_unsorted_wing_have_no_such_page(client, bob, alice, palace, wing):
+    client.force_login(bob)
+    assert client.get(keeping_of(wing)).status_code == 404
+    assert client.post(keeping_of(wing), {"months": "1", "set": "1"}).status_code == 404
+    client.force_login(alice)
+    assert client.get(keeping_of(WingFactory(palace=palace, number=0))).status_code == 404

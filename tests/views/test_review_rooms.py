@@ -1,0 +1,129 @@
+"""Review: rooms that were not filed, not embedded, or never recalled."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from palace.models import Drawer, Passage, RecollectionTrace, Room
+from palace.storage.indexing.spaces import active_space
+from tests.factories import DrawerFactory, RoomFactory, WingFactory
+
+INBOX = "/memory/inbox/"
+HTMX = {"HX-Request": "true"}
+LONG_AGO = timezone.now() - timedelta(days=400)
+
+
+def act(client, room, do, *, part=False, **sent):
+    target = reverse("review_room", args=[room.uuid, do])
+    return client.post(target, sent, headers=HTMX if part else {}, follow=not part)
+
+
+@pytest.fixture
+def unfiled(palace):
+    drawer = DrawerFactory(
+        room=RoomFactory(wing=WingFactory(palace=palace, number=0, name="Unsorted"))
+    )
+    Drawer.objects.filter(pk=drawer.pk).update(filed_at=LONG_AGO)
+    return drawer.room
+
+
+@pytest.fixture
+def unrecalled(drawer):
+    """An old room of which nothing is recalled, although its neighbour is."""
+    old = DrawerFactory(room=RoomFactory(wing=drawer.room.wing, title="The old boat")).room
+    Room.objects.update(created_at=LONG_AGO)
+    RecollectionTrace.objects.create(
+        palace=drawer.palace,
+        query="What overheated?",
+        recipe="default",
+        now=timezone.now(),
+        hits=[{"drawer": str(drawer.uuid)}],
+        candidates={"signals": [], "rows": []},
+        duration_ms=1,
+    )
+    return old
+
+
+def test_the_page_is_called_review(alices, palace):
+    text = alices.get(INBOX).text
+    assert "<h1>Review</h1>" in text
+    assert "<title>Review" in text
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_an_unfiled_room_is_filed_where_one_says(alices, unfiled, wing, part):
+    page = alices.get(INBOX).text
+    assert "Not filed yet" in page
+    assert f'<option value="{wing.uuid}">{wing.name}</option>' in page
+    assert "1 message in the unsorted wing" in page
+    response = act(alices, unfiled, "file", part=part, wing=wing.uuid)
+    assert f"Filed under “{wing.name}”." in response.text
+    unfiled.refresh_from_db()
+    assert unfiled.wing == wing
+    assert "Not filed yet" not in alices.get(INBOX).text
+
+
+def test_what_is_just_being_filed_is_not_asked_about(alices, unfiled):
+    Drawer.objects.update(filed_at=timezone.now())
+    assert "Not filed yet" not in alices.get(INBOX).text
+
+
+@pytest.mark.parametrize("wing", ["", "nonsense"])
+def test_a_wing_that_is_none_is_not_found(alices, unfiled, wing):
+    assert act(alices, unfiled, "file", wing=wing).status_code == 404
+
+
+def test_messages_without_a_vector_are_counted_by_room(alices, drawer):
+    space = active_space()
+    for ordinal in range(2):
+        Passage.objects.create(
+            palace=drawer.palace, space=space, drawer=drawer, ordinal=ordinal, start=0, end=3
+        )
+    page = alices.get(INBOX).text
+    assert "1 message in “Efoil rebuild” cannot be found by meaning" in page
+    assert "Loci tries again" in act(alices, drawer.room, "embed").text
+    drawer.trash()
+    assert "Found by words only" not in alices.get(INBOX).text
+
+
+def test_an_old_room_that_no_recall_brought_is_kept_or_not(alices, unrecalled, drawer):
+    page = alices.get(INBOX).text
+    assert re.findall(r'id="room-unrecalled-(\d+)"', page) == [str(unrecalled.number)]
+    kept = act(alices, unrecalled, "keep", part=True)
+    assert "Loci does not ask about it again" in kept.text
+    assert "Never recalled" not in alices.get(INBOX).text
+    undo = re.search(r'action="([^"]+)"', kept.text)[1]
+    alices.post(undo)
+    assert "Never recalled" in alices.get(INBOX).text
+
+
+def test_an_old_room_goes_to_the_trash_and_comes_back(alices, unrecalled):
+    gone = act(alices, unrecalled, "trash")
+    assert "Moved 1 message to the trash." in gone.text
+    assert "Never recalled" not in gone.text
+    undo = re.search(r'action="(/memory/trash/[^"]+)"', gone.text)[1]
+    back = alices.post(undo, {"next": INBOX}, follow=True)
+    assert back.redirect_chain == [(INBOX, 302)]
+    assert "The old boat" in back.text
+
+
+def test_without_any_recall_nothing_is_called_unrecalled(alices, unrecalled):
+    RecollectionTrace.objects.all().delete()
+    assert "Never recalled" not in alices.get(INBOX).text
+
+
+@pytest.mark.parametrize("do", ["file", "mine", "embed", "keep", "ask", "trash"])
+def test_a_strangers_room_is_not_found(bobs, unrecalled, wing, do):
+    assert act(bobs, unrecalled, do, wing=wing.uuid).status_code == 404
+    unrecalled.refresh_from_db()
+    assert unrecalled.reviewed_at is None
+    assert unrecalled.drawers.kept().exists()
+
+
+def test_what_nobody_knows_to_do_is_not_found(alices, unrecalled):
+    assert act(alices, unrecalled, "burn").status_code == 404

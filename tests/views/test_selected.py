@@ -1,0 +1,107 @@
+"""Several drawers and rooms moved, trashed and restored at once."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+from palace.curation.trash import move_to_trash
+from palace.models import Drawer
+from palace.views import edit_places
+from tests.factories import DrawerFactory, RoomFactory, WingFactory
+
+SELECTED = "/memory/selected/"
+
+
+def post(client, do, **sent):
+    return client.post(SELECTED, {"do": do, **sent}, follow=True)
+
+
+@pytest.fixture
+def three(drawer):
+    return [drawer, *DrawerFactory.create_batch(2, room=drawer.room, closet=drawer.closet)]
+
+
+@pytest.fixture
+def derek(palace):
+    return WingFactory(palace=palace, name="Derek", slug="derek")
+
+
+def test_every_row_has_a_box_of_the_one_form(alices, three):
+    drawer = three[0]
+    for place in (drawer.room, drawer.closet):
+        page = alices.get(place.get_absolute_url()).text
+        assert page.count('class="pick" form="selected"') == 3
+        assert f'action="{SELECTED}"' in page
+    wing = alices.get(drawer.room.wing.get_absolute_url()).text
+    assert f'name="room" value="{drawer.room.uuid}"' in wing
+    move_to_trash(drawer)
+    assert f'name="drawer" value="{drawer.uuid}"' in alices.get(reverse("trash")).text
+
+
+def test_some_go_to_the_trash_in_one_batch_and_come_back(alices, three):
+    first, second, stays = three
+    back = first.room.get_absolute_url()
+    gone = post(alices, "trash", drawer=[first.uuid, second.uuid], next=back)
+    assert gone.redirect_chain == [(back, 302)]
+    assert "Moved 2 messages to the trash." in gone.text
+    assert list(Drawer.objects.kept()) == [stays]
+    assert Drawer.objects.trashed().values("trashed_at").distinct().count() == 1
+    undo = re.search(r'action="(/memory/trash/[^"]+)"', gone.text)[1]
+    alices.post(undo)
+    assert Drawer.objects.kept().count() == 3
+
+
+def test_a_room_goes_with_all_its_drawers(alices, three):
+    other = DrawerFactory(room=RoomFactory(wing=three[0].room.wing))
+    post(alices, "trash", room=[three[0].room.uuid])
+    assert list(Drawer.objects.kept()) == [other]
+    post(alices, "trash", room=[three[0].room.uuid])
+    assert Drawer.objects.trashed().count() == 3
+
+
+def test_some_of_the_trash_are_restored(alices, three):
+    move_to_trash(three[0].room)
+    done = post(alices, "restore", drawer=[three[0].uuid, three[1].uuid], next=reverse("trash"))
+    assert "2 messages restored." in done.text
+    assert list(Drawer.objects.trashed()) == [three[2]]
+
+
+def test_moving_asks_where_and_says_what_goes(alices, three, derek):
+    asked = post(alices, "move", drawer=[three[0].uuid], room=[three[0].room.uuid])
+    assert "<strong>1 conversation, 3 messages</strong> move together" in asked.text
+    assert f'<option value="{derek.uuid}">Derek</option>' in asked.text
+    sent = re.findall(r'type="hidden" name="(drawer|room)" value="([^"]+)"', asked.text)
+    assert sent == [("drawer", str(three[0].uuid)), ("room", str(three[0].room.uuid))]
+    done = post(alices, "move", drawer=[three[0].uuid], wing=derek.uuid)
+    assert "Moved 1 message to “Derek”." in done.text
+    assert Drawer.objects.get(room__wing=derek) == three[0]
+
+
+def test_the_unsorted_wing_takes_nothing(alices, three, palace):
+    unsorted = WingFactory(palace=palace, number=0)
+    done = post(alices, "move", drawer=[three[0].uuid], wing=unsorted.uuid)
+    assert "Nothing can be moved to the unsorted wing" in done.text
+
+
+def test_nothing_selected_and_too_much_are_said(alices, three, monkeypatch):
+    assert "Nothing was selected." in post(alices, "trash").text
+    monkeypatch.setattr(edit_places, "MOST_AT_ONCE", 2)
+    assert "At most 2" in post(alices, "trash", drawer=[each.uuid for each in three]).text
+    assert not Drawer.objects.trashed().exists()
+
+
+def test_enter_in_a_box_does_nothing(alices, three):
+    post(alices, "", drawer=[three[0].uuid])
+    assert not Drawer.objects.trashed().exists()
+
+
+@pytest.mark.parametrize("do", ["trash", "restore", "move"])
+def test_a_strangers_rows_are_not_found(bobs, alices, three, do):
+    assert post(bobs, do, drawer=[three[0].uuid], room=[three[0].room.uuid]).status_code == 404
+    assert post(alices, do, drawer=[uuid4()]).status_code == 404
+    assert post(alices, do, drawer=["nonsense"]).status_code == 404
+    assert Drawer.objects.kept().count() == 3
