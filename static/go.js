@@ -62,8 +62,10 @@ const places = new Map(
 );
 let isGoing = false;
 
+// A dialog just closed may still hold the focus for a frame: what is not shown takes no letters.
 function isTyping(target) {
-  return target.closest("input:not([type=checkbox]), textarea, select, [contenteditable], dialog[open]");
+  const field = "input:not([type=checkbox]), textarea, select, [contenteditable], dialog[open]";
+  return target.closest(field)?.checkVisibility();
 }
 
 function walk(step) {

@@ -45,6 +45,20 @@ def test_keys_open_the_box_walk_it_and_close_it(signed_in, furnished):
     expect(box).to_be_focused()
 
 
+def test_a_key_right_behind_the_closing_of_the_box_opens_it_again(signed_in, furnished):
+    page = signed_in()
+    page.goto("/memory/")
+    page.keyboard.press("/")
+    box = page.locator("#go-q")
+    expect(box).to_be_focused()
+    box.evaluate("""(box) => {
+        box.closest("dialog").close();
+        box.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true}));
+    }""")
+    expect(box).to_be_visible()
+    expect(box).to_be_focused()
+
+
 def test_letters_lead_to_pages_and_through_rows(signed_in, furnished):
     page = signed_in()
     page.goto("/chat/")
