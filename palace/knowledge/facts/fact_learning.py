@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
@@ -31,7 +32,7 @@ from palace.knowledge.facts.ingestion_options import (
     grouped_by_options,
     store_options,
 )
-from palace.knowledge.facts.judge import Conversation, Judge
+from palace.knowledge.facts.judge import CHANGED, Conversation, Judge
 from palace.knowledge.facts.reconciliation import arrived_late, reconcile
 from palace.knowledge.facts.row_conversion import record
 from palace.models import Activity, Drawer, Palace, Room, Statement, opens_palace
@@ -254,16 +255,36 @@ def learn(
     then stay unread.
     """
     reader = FactReader(palace, options.prompt)
-    size = WINDOW if reader.endpoint else CHUNK
+    # A window is the most that is waited for, or lost, at a deadline.
+    size = WINDOW if reader.endpoint or deadline.current() else CHUNK
     learnt = Learnt()
-    for window in _windows(drawers, size):
-        if deadline.is_over():
-            break
-        with sent.made_of(sent.references("drawer", [drawer.pk for drawer in window])):
-            candidates = reader.read([_turn(drawer) for drawer in window])
-            learnt.add(write_read(palace, window, candidates, scope, reader.endpoint, options))
+    try:
+        for window in _windows(drawers, size):
+            if deadline.is_over():
+                break
+            learnt.add(_learn_window(palace, window, scope, reader, options))
+    except deadline.DeadlinePassed:
+        pass  # The window's transaction is rolled back, and its drawers stay unread.
     learnt.add(Learnt(notes=reader.notes if drawers else ()))
     return learnt
+
+
+def _learn_window(
+    palace: Palace,
+    window: Sequence[Drawer],
+    scope: Scope,
+    reader: FactReader,
+    options: ExtractionOptions,
+) -> Learnt:
+    """
+    Raises:
+        DeadlinePassed: The rules took too long. What a model has read is always written.
+    """
+    with sent.made_of(sent.references("drawer", [drawer.pk for drawer in window])):
+        candidates = reader.read([_turn(drawer) for drawer in window])
+        with nullcontext() if reader.endpoint else deadline.interruptible():
+            judge, lines = _judged(palace, window, candidates, scope, reader.endpoint, options)
+        return _with_vectors(judge, lines)
 
 
 def _windows(drawers: Sequence[Drawer], size: int) -> Iterator[Sequence[Drawer]]:
@@ -286,6 +307,18 @@ def write_read(
     Args:
         endpoint: The model that judges; None for the local rules.
     """
+    judge, lines = _judged(palace, drawers, candidates, scope, endpoint, options)
+    return _with_vectors(judge, lines)
+
+
+def _judged(
+    palace: Palace,
+    drawers: Sequence[Drawer],
+    candidates: Sequence[Candidate],
+    scope: Scope,
+    endpoint: Endpoint | None,
+    options: ExtractionOptions,
+) -> tuple[Judge, list[Remembered]]:
     space = active_space()
     vectors = embed_texts(palace, space, [candidate.text for candidate in candidates])
     judge = Judge(palace, space, scope, endpoint, options, conversation=conversation_of(drawers))
@@ -298,9 +331,12 @@ def write_read(
             for candidate, vector in zip(candidates, vectors, strict=True)
             if _is_kept(candidate, drawers, kept)
         ]
-        lines = _written(judge, Writer(palace, space, scope, drawers), found, drawers)
-    # A merged text differs from the statement that was embedded.
-    fill_missing(palace, space, [line.fact for line in lines if line.fact])
+        return judge, _written(judge, Writer(palace, space, scope, drawers), found, drawers)
+
+
+def _with_vectors(judge: Judge, lines: Sequence[Remembered]) -> Learnt:
+    """Embed the merged texts, which differ from the statements that were embedded."""
+    fill_missing(judge.palace, judge.space, [line.fact for line in lines if line.fact])
     return Learnt(lines, judge.notes)
 
 
@@ -311,18 +347,33 @@ def _written(
     palace, scope = judge.palace, judge.scope
     if judge.options.filters is not None:
         # Statements judged beside a part of the facts are not replayed among all of them.
-        lines = [writer.write(judge.judge(*one), one[0].text, one[1]) for one in found]
+        lines = [_write(judge, writer, one) for one in found]
         return [line for line in lines if line]
     statements = record(palace, drawers, [(one, judge.ahead(one)) for one, _ in found], scope)
     if arrived_late(palace, statements):
         work = reconcile(palace, judge.space, scope)
+        if any(work.has_overruled(statement) for statement in statements):
+            judge.notes.append(CHANGED)
         lines = [work.line_of(statement) for statement in statements]
     else:
         lines = [
-            writer.write(judge.judge(*one), one[0].text, one[1], statement)
+            _write(judge, writer, one, statement)
             for one, statement in zip(found, statements, strict=True)
         ]
     return [line for line in lines if line]
+
+
+def _write(
+    judge: Judge, writer: Writer, found: EmbeddedCandidate, statement: Statement | None = None
+) -> Remembered | None:
+    deadline.check()
+    candidate, vector = found
+    line = writer.write(judge.judge(candidate, vector), candidate.text, vector, statement)
+    if statement is not None and statement.judged and judge.ahead(candidate) is None:
+        # So that a replay does not follow a judgement that did not count.
+        statement.judged = None
+        statement.save(update_fields=["judged"])
+    return line
 
 
 def conversation_of(drawers: Sequence[Drawer]) -> Conversation | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from django.db.models import Exists, OuterRef
 from pydantic import BaseModel
@@ -22,7 +22,7 @@ from palace.knowledge.facts.ingestion_options import DEFAULT_OPTIONS, Extraction
 from palace.knowledge.facts.model_calls import OF_THE_CALLER, ask
 from palace.knowledge.facts.row_conversion import Decision, KnownRows, known_fact_of
 from palace.models import EmbeddingSpace, Entity, Evidence, Fact, FactQuerySet, Palace
-from palace.storage.indexing.fact_vectors import Vector, nearest
+from palace.storage.indexing.fact_vectors import Vector, cosines_of
 
 # Known facts per candidate that the model sees, at most.
 SHOWN = 12
@@ -49,6 +49,7 @@ place.
 CLOSEST = 5
 OF_SUBJECT = 200
 BY_RULES = "Facts were judged without the language model."
+CHANGED = f"{BY_RULES} What was known changed after it was asked."
 _TOOLS = frozenset({Entity.Kind.ITEM, Entity.Kind.PROJECT})
 # A conversation's source and id.
 Conversation = tuple[str, str]
@@ -58,7 +59,8 @@ class Judge:
     """Judges candidates of one palace beside its active facts of the same scope.
 
     A model is asked once for all of a window, before the transaction. Inside the transaction the
-    facts are looked up again: if they differ from those that the model saw, the rules judge.
+    facts are looked up again. The rules judge where the fact that the model named has gone since,
+    or where a new one changes the verdict.
 
     Attributes:
         notes: What was degraded, in sentences.
@@ -84,6 +86,9 @@ class Judge:
         self.palace, self.space = palace, space
         self.scope, self._endpoint, self.options = scope, endpoint, options
         self._ahead: dict[Candidate, tuple[frozenset[int], Judgement]] = {}
+        # Rows that were looked up, by key. Only this judge's writer changes facts meanwhile: what
+        # it closes is not looked up again.
+        self._rows: dict[int, tuple[Fact, KnownFact]] = {}
 
     def look_ahead(self, candidates: Sequence[Candidate], vectors: Sequence[Vector | None]) -> None:
         """Ask the model about all candidates; call it outside of a transaction."""
@@ -97,6 +102,7 @@ class Judge:
         ]
         candidates = [candidate for candidate, _ in asked]
         known = [self._known_rows(candidate, vector).known for candidate, vector in asked]
+        self._rows.clear()  # Until the transaction, others may change them.
         if not any(known):
             return
         try:
@@ -130,13 +136,21 @@ class Judge:
         return rows.decision(checked(judgement, known, self._is_tool))
 
     def ahead(self, candidate: Candidate) -> Judgement | None:
-        """The model's judgement, if there is one."""
+        """The model's judgement, if there is one that counts."""
         return self._ahead.get(candidate, (None, None))[1]
 
     def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
-        """The model's judgement, unless the known facts have changed since."""
-        seen, judgement = self._ahead.get(candidate, (frozenset(), None))
-        return judgement if seen == _keys(known) else None
+        """The model's judgement, unless what became known since decides otherwise."""
+        if candidate not in self._ahead:
+            return None
+        seen, judgement = self._ahead[candidate]
+        new = [one for one in known if one.fact.key not in seen]
+        is_there = judgement.fact is None or judgement.fact.key in _keys(known)
+        if is_there and (not new or judge_by_rules(candidate, new).fact is None):
+            return judgement
+        self.notes.append(CHANGED)
+        del self._ahead[candidate]
+        return None
 
     def _latest(self) -> Sequence[KnownFact]:
         """Active facts, latest first."""
@@ -164,15 +178,24 @@ class Judge:
     def _known_rows(self, candidate: Candidate, vector: Vector | None) -> KnownRows:
         """Active facts about the same subject, and the closest by meaning; closest first."""
         facts = self._facts()
-        found: dict[int, tuple[Fact, float]] = {}
+        cosines: dict[int, float] = {}
         if vector is not None:
-            for fact, similarity in nearest(self.palace, self.space, vector, facts, limit=CLOSEST):
-                found[fact.pk] = fact, similarity
+            cosines = cosines_of(self.palace, self.space, vector, facts, limit=CLOSEST)
         slug = slug_of(candidate.subject.name)
         of_subject = facts.filter(subject__slug=slug).order_by("-recorded_at", "-pk")
-        for fact in _said_last_first(of_subject[:OF_SUBJECT]):
-            found.setdefault(fact.pk, (fact, 0.0))
-        return KnownRows(sorted(found.values(), key=lambda row: -row[1]))
+        about = self._fetched(list(of_subject.values_list("pk", flat=True)[:OF_SUBJECT]))
+        keys = dict.fromkeys([*cosines, *(fact.pk for fact in _said_last_first(about))])
+        rows = [(fact, cosines.get(fact.pk, 0.0)) for fact in self._fetched(keys)]
+        rows.sort(key=lambda row: -row[1])
+        return KnownRows(rows, lambda fact: self._rows[fact.pk][1])
+
+    def _fetched(self, keys: Collection[int]) -> list[Fact]:
+        """Active rows by key, in the order given, each fetched once."""
+        lacking = [key for key in keys if key not in self._rows]
+        if lacking:
+            for fact in self._facts().filter(pk__in=lacking):
+                self._rows[fact.pk] = fact, known_fact_of(fact)
+        return [self._rows[key][0] for key in keys if key in self._rows]
 
     def _facts(self) -> FactQuerySet:
         facts = Fact.objects.within(self.palace).active()

@@ -152,6 +152,10 @@ class Reconciled:
             )
         return replace(line, memory=fact.memory, fact=fact)
 
+    def has_overruled(self, statement: Statement) -> bool:
+        """Whether rules judged a statement that a model had judged beside other facts."""
+        return statement.pk in self._board.overruled
+
     def _memory_of(self, line: Remembered) -> UUID:
         rows = [row for row in self._board.rows if row.memory == line.memory]
         return self._is[rows[-1].pk].memory if rows else line.memory

@@ -32,6 +32,7 @@ class Board:
         said: The statements that opened, repeated or refined each row.
         stored: The stored facts of rows that come from no statement.
         lines: The outcome of each statement, by its key.
+        overruled: Keys of statements whose judgement by a model could not be followed.
         vector_of: The vector of a text, computed once.
     """
 
@@ -41,6 +42,7 @@ class Board:
     said: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     stored: dict[int, Fact] = field(default_factory=dict)
     lines: dict[int, Remembered | None] = field(default_factory=dict)
+    overruled: set[int] = field(default_factory=set)
     vector_of: Callable[[str], Vector | None] = lambda _text: None
     _active: list[int] = field(default_factory=list)
     _about: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))

@@ -17,6 +17,7 @@ from django.db.models import Max
 
 from language.facts import Candidate, Judgement, Known, KnownFact, Thing, Words
 from language.slugs import slug_of
+from llm import deadline
 from palace.knowledge.facts.fact_writer import Writer, close
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.knowledge.facts.judge import OF_SUBJECT, Conversation, Judge
@@ -59,6 +60,7 @@ def replayed(palace: Palace, space: EmbeddingSpace, agent: str, run: str) -> Boa
     for statement, candidate in zip(statements, candidates, strict=True):
         steps.append((statement.order, partial(player.play, statement, candidate)))
     for _, step in sorted(steps, key=itemgetter(0)):
+        deadline.check()
         step()
     return board
 
@@ -241,7 +243,10 @@ class _BoardJudge(Judge):
         self._player, self._board, self._statement = player, player._board, statement
 
     def _decided(self, candidate: Candidate, known: Sequence[Known]) -> Judgement | None:
-        return decided(self._statement, candidate, known)
+        judgement = decided(self._statement, candidate, known)
+        if judgement is None and self._statement.judged:
+            self._board.overruled.add(self._statement.pk)
+        return judgement
 
     def _latest(self) -> Sequence[KnownFact]:
         rows = islice(self._board.active(), OF_SUBJECT)

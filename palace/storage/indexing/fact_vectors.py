@@ -201,8 +201,15 @@ def nearest(
     palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
 ) -> list[tuple[Fact, float]]:
     """The closest of `facts`, best first, each with its cosine."""
-    cosines = dict(index_in_use().search(palace, space, vector, facts, limit=limit))
+    cosines = cosines_of(palace, space, vector, facts, limit=limit)
     found = Fact.objects.select_related("subject", "object_entity", "opened_by__drawer").in_bulk(
         list(cosines)
     )
     return [(found[key], cosine) for key, cosine in cosines.items() if key in found]
+
+
+def cosines_of(
+    palace: Palace, space: EmbeddingSpace, vector: Vector, facts: FactQuerySet, *, limit: int
+) -> dict[int, float]:
+    """The cosine of each of the closest of `facts`, by key, best first."""
+    return dict(index_in_use().search(palace, space, vector, facts, limit=limit))

@@ -12,9 +12,10 @@ from django.urls import reverse
 from language.transcripts import Transcript, Turn
 from palace import tasks
 from palace.knowledge.facts.fact_learning import remember
+from palace.knowledge.facts.judge import CHANGED
 from palace.mining.room_linker import Landed
 from palace.mining.rooms import Report, save
-from palace.models import Activity, Fact
+from palace.models import Activity, Fact, Statement
 from palace.pipeline import mine_at_once
 from palace.storage import file_transcript
 from tests.factories import DrawerFactory
@@ -72,6 +73,67 @@ def test_rules_judge_where_the_judge_fails(palace, model, answer):
     learnt = remember(palace, "I live in Lisbon.")
     assert homes(palace) == ["Lisbon"]
     assert learnt.notes[0].startswith("Facts were judged without the language model.")
+
+
+def taste(text, thing):
+    return PORTO | {"predicate": "likes", "object": thing, "text": text, "quote": ""}
+
+
+def likings(palace):
+    facts = Fact.objects.within(palace).active().filter(predicate="likes")
+    return sorted(fact.text for fact in facts)
+
+
+def judged_together(model, palace, facts, *judgements):
+    """Two tastes are known; the model judges several new ones in one answer."""
+    told = [taste("User likes tea", "tea"), taste("User likes jazz", "jazz")]
+    model.script([facts_answer(*told)])
+    remember(palace, "I like tea and jazz.", now=LONG_AGO)
+
+    def reply(request):
+        asked = request.body["messages"][-1]["content"]
+        if "<facts>" not in asked:
+            return facts_answer(*facts)
+        known = json.loads(asked.partition("<facts>")[2].partition("</facts>")[0])
+        number = {
+            (one["new"], fact["text"]): fact["fact"] for one in known for fact in one["known"]
+        }
+        answers = [
+            {"new": new, "verdict": "UPDATE", "fact": number[new, old], "text": ""}
+            for new, old in enumerate(judgements)
+        ]
+        return judgements_answer(*answers)
+
+    model.answer(reply)
+    return remember(palace, "I like coffee and techno now.")
+
+
+def test_a_judgement_counts_although_the_one_before_it_changed_another_fact(palace, model):
+    new = [taste("User likes coffee", "coffee"), taste("User likes techno", "techno")]
+    learnt = judged_together(model, palace, new, "User likes tea", "User likes jazz")
+    assert [line.old_text for line in learnt] == ["User likes tea", "User likes jazz"]
+    assert likings(palace) == ["User likes coffee", "User likes techno"]
+    assert learnt.notes == []
+
+
+def test_a_judgement_about_a_fact_that_has_gone_since_is_left_to_the_rules(palace, model):
+    new = [taste("User likes coffee", "coffee"), taste("User likes mate", "mate")]
+    learnt = judged_together(model, palace, new, "User likes tea", "User likes tea")
+    assert [line.verdict for line in learnt] == ["UPDATE", "ADD"]
+    assert likings(palace) == ["User likes coffee", "User likes jazz", "User likes mate"]
+    assert learnt.notes == [CHANGED]
+    counted = Statement.objects.exclude(judged=None).values_list("content__object", flat=True)
+    assert list(counted) == ["coffee"]
+
+
+def test_what_came_to_be_known_since_is_not_stored_twice(palace, model):
+    again = taste("User likes coffee", "coffee") | {"confidence": 0.7}
+    learnt = judged_together(
+        model, palace, [taste("User likes coffee", "coffee"), again], *["User likes tea"] * 2
+    )
+    assert [line.verdict for line in learnt] == ["UPDATE", "NONE"]
+    assert likings(palace) == ["User likes coffee", "User likes jazz"]
+    assert learnt.notes == [CHANGED]
 
 
 def at_once(palace, text="I live in Porto."):
