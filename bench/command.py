@@ -35,7 +35,8 @@ from bench.runs import (
     schemas,
     take_in,
 )
-from llm.embedding import build, deployment_model
+from llm.embedding import deployment_model
+from llm.embedding.local_models import DIMENSIONS, MODEL_NAME
 from llm.errors import LLMError
 from palace.errors import UnknownRecipe
 from palace.recall.recipes import recipe_named
@@ -230,7 +231,7 @@ class BenchmarkCommand(UnrestrictedCommand):
         if wanted.run_id:
             return wanted.run_id
         parts = [re.sub(r"[^a-z0-9]", "_", wanted.recipe.lower())[:14], sha256[:8]]
-        if _embedder() != f"local {build.MODEL_NAME} {build.DIMENSIONS}":
+        if _embedder() != f"local {MODEL_NAME} {DIMENSIONS}":
             parts.append(hashlib.sha256(_embedder().encode()).hexdigest()[:4])
         parts += ["smoke"] if wanted.questions else []
         parts += [f"first{wanted.limit}"] if wanted.limit else []

@@ -81,7 +81,7 @@ def latency(
     for question in islice(questions, number):
         first = _cpu_ms()
         started = time.perf_counter()
-        embed([question], model, owner_id=palace.owner_id, cache=False)
+        embed([question], model, owner_id=palace.owner_id, is_question=True)
         embedded, second = time.perf_counter(), _cpu_ms()
         resumed = time.perf_counter()
         recall(palace, RecallRequest(question, recipe="default", rerank=False))
@@ -228,4 +228,4 @@ def _recall(palace: int, questions: Sequence[str]) -> None:
 def _embed(palace: int, questions: Sequence[str]) -> None:
     owner, model = Palace.objects.get(pk=palace).owner_id, model_of(active_space())
     for question in questions:
-        embed([question], model, owner_id=owner, cache=False)
+        embed([question], model, owner_id=owner, is_question=True)

@@ -1,7 +1,8 @@
 """Create `.venv` from the lock and build the embedding model; skips what is done already.
 
 Standard library only, because it runs before anything is installed:
-`python3 -I config/setup.py [--dev]`. Any number may be started at once; they take turns.
+`python3 -I config/setup.py [--multilingual] [--dev]`. Any number may be started at once; they take
+turns.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ class SetupError(Exception):
 
 def main(arguments: list[str]) -> int:
     locks = {"runtime": PROJECT / "requirements.lock"}
-    if "--dev" in arguments:
-        locks["dev"] = PROJECT / "requirements-dev.lock"
+    for name in ("multilingual", "dev"):
+        if f"--{name}" in arguments:
+            locks[name] = PROJECT / f"requirements-{name}.lock"
     try:
         _check_python()
         if not _is_done(locks):

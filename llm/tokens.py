@@ -6,7 +6,7 @@ from functools import cache
 
 from tokenizers import Tokenizer
 
-from llm.embedding.build import TOKENIZER_FILE, wheel_folder
+from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 
 # Chat models tokenize English prose into up to a fifth more tokens than WordPiece. Budgets must not
 # overflow, so we add a quarter.
@@ -41,7 +41,8 @@ def _readable(text: str) -> str:
 
 @cache
 def _tokenizer() -> tuple[Tokenizer, int]:
-    tokenizer = Tokenizer.from_file(str(wheel_folder() / TOKENIZER_FILE))
+    model = LOCAL_MODELS[MODEL_NAME]
+    tokenizer = Tokenizer.from_file(str(model.folder() / model.tokenizer))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     unknown: int = tokenizer.encode(_UNKNOWN, add_special_tokens=False).ids[0]

@@ -13,7 +13,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from llm import allowed_addresses, embedding, providers, reranking
 from llm.embedding import EmbeddingModel
-from llm.embedding.build import DIMENSIONS, MODEL_NAME
+from llm.embedding.local_models import DIMENSIONS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.errors import ModelRefused
 from llm.providers import PRESETS, Endpoint, Preset
 from settings_app.models import MOST_TOP_K, MemorySettings
@@ -56,6 +56,7 @@ RECIPES = (
 # Beside the one in use, so that people see what they might ask their operator for.
 WELL_KNOWN_EMBEDDERS = (
     EmbeddingModel(providers.LOCAL, MODEL_NAME, DIMENSIONS),
+    EmbeddingModel(providers.LOCAL, MULTILINGUAL_NAME, DIMENSIONS),
     EmbeddingModel("openai", "text-embedding-3-small", 1536),
     EmbeddingModel("openai", "text-embedding-3-large", 3072),
 )

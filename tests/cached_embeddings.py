@@ -19,6 +19,7 @@ from tokenizers import Encoding
 
 from llm.embedding import build
 from llm.embedding.local import LocalEmbedder, Vectors
+from llm.embedding.local_models import LocalModel
 
 # Property tests embed random texts: the file is emptied before it grows large.
 MOST_BYTES = 200 * 2**20
@@ -72,8 +73,8 @@ def remember(path: Path) -> Remembered:
     """From now on every local embedder of this process asks the file first."""
     remembered = Remembered(path)
 
-    def init(self: LocalEmbedder, folder: Path) -> None:
-        _init(self, folder)
+    def init(self: LocalEmbedder, folder: Path, model: LocalModel) -> None:
+        _init(self, folder, model)
         self._weights = (folder / build.STAMP_FILE).read_bytes()
 
     def run(self: LocalEmbedder, batch: Sequence[Encoding]) -> Vectors:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from llm import providers, usage
 from llm.commits import commit_without_waiting
-from llm.embedding import build
 from llm.embedding import cache as _cache
 from llm.embedding.cache import EmbeddingModel, forget, prune
+from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS
 from llm.errors import EmbedderMisconfigured, ModelRefused
 from llm.models import Usage
 
@@ -62,16 +62,16 @@ def check(model: EmbeddingModel) -> None:
             providers.endpoint(model.provider, model.name, model.api_key)
         except ModelRefused as error:
             raise EmbedderMisconfigured(f"{error} {SETTINGS_HINT}") from None
-    elif model.name not in build.LOCAL_MODELS:
+    elif model.name not in LOCAL_MODELS:
         raise EmbedderMisconfigured(
             f"There is no local embedding model {model.name!r}; "
-            f"set LOCI_EMBEDDING_MODEL to {' or '.join(build.LOCAL_MODELS)}, or "
+            f"set LOCI_EMBEDDING_MODEL to {' or '.join(LOCAL_MODELS)}, or "
             "LOCI_EMBEDDING_PROVIDER to its provider."
         )
-    elif model.dimensions != build.DIMENSIONS:
+    elif model.dimensions != DIMENSIONS:
         raise EmbedderMisconfigured(
-            f"{model.name} makes vectors of {build.DIMENSIONS} dimensions, not "
-            f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {build.DIMENSIONS}."
+            f"{model.name} makes vectors of {DIMENSIONS} dimensions, not "
+            f"{model.dimensions}; set LOCI_EMBEDDING_DIMENSIONS to {DIMENSIONS}."
         )
 
 
@@ -81,7 +81,7 @@ def embed(
     *,
     owner_id: int | None = None,
     purpose: str = Usage.Purpose.MEMORY_EMBED,
-    cache: bool = True,
+    is_question: bool = False,
 ) -> NDArray[np.float32]:
     """Vectors of unit length (to half precision), float32 (n, dimensions), in the texts' order.
 
@@ -90,7 +90,8 @@ def embed(
 
     Args:
         owner_id: The user for whom it is metered.
-        cache: False for texts that are not repeated, like questions.
+        is_question: The texts are questions about passages: some models embed them differently.
+            They are not cached, as they seldom repeat.
 
     Raises:
         EmbedderUnavailable: down, slow or busy, also after retries.
@@ -99,9 +100,9 @@ def embed(
     readable = [_readable(text) for text in texts]
     if not readable:
         return np.empty((0, model.dimensions), dtype=np.float32)
-    if not cache:
+    if is_question:
         with _metered(model, owner_id, purpose) as (meter, _):
-            return _compute(readable, model, meter).astype(np.float32)
+            return _compute(readable, model, meter, is_question=True).astype(np.float32)
     keys = _cache.keys(readable, model)
     vectors = _cache.look_up(keys)
     missing = {key: text for key, text in zip(keys, readable, strict=True) if key not in vectors}
@@ -149,21 +150,23 @@ def _metered(
 
 
 def _compute(
-    texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter
+    texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter, *, is_question: bool = False
 ) -> NDArray[np.float16]:
     if model.is_local:
-        vectors, meter.tokens_in = _local(texts, model)
+        vectors, meter.tokens_in = _local(texts, model, is_question=is_question)
     else:
         vectors = _remote(texts, model, meter)
     return vectors.astype(_STORED)
 
 
-def _local(texts: Sequence[str], model: EmbeddingModel) -> tuple[NDArray[np.float32], int]:
+def _local(
+    texts: Sequence[str], model: EmbeddingModel, *, is_question: bool
+) -> tuple[NDArray[np.float32], int]:
     # ONNX Runtime takes 45 MB, which web server and scheduler do not need.
     from llm.embedding import local  # noqa: PLC0415
 
     check(model)
-    return local.embedder(model.name).embed(texts)
+    return local.embedder(model.name).embed(texts, is_question=is_question)
 
 
 def _remote(texts: Sequence[str], model: EmbeddingModel, meter: usage.Meter) -> NDArray[np.float32]:

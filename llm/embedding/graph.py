@@ -1,6 +1,6 @@
-"""all-MiniLM-L6-v2 as an ONNX graph: BERT with six layers, mean pooling, unit length.
+"""A local model as an ONNX graph: BERT, mean pooling, unit length.
 
-In float32, or with its matrix products in 8-bit integers.
+In float32, with its matrix products in 8-bit integers, or with weights of 4 bits.
 
 ONNX Runtime's fused operators (domain com.microsoft, described in its ContribOperators.md) do
 attention, the layer norms and the exact, erf-based GELU in one step each, which is what makes
@@ -9,13 +9,16 @@ it fast on a CPU.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+
+from llm.embedding.local_models import DIMENSIONS, LocalModel, Products
+from llm.embedding.weights import BLOCK, Blocks, Floats, Weights
 
 # Levels on either side of zero.
 LEVELS = 127
@@ -24,29 +27,35 @@ LEVELS = 127
 _ZERO = 128
 # Avoids a zero scale for a token of zeros.
 _SMALLEST_SCALE = 1e-9
-LAYERS = 6
 HEADS = 12
-DIMENSIONS = 384
 LAYER_NORM_EPSILON = 1e-12
-# Old enough for all supported ONNX Runtimes; the graph needs nothing newer.
-_OPSET = 17
-_IR_VERSION = 8
+# As old as the graph allows, for all supported ONNX Runtimes: integers of 4 bits came with 21.
+_OPSET, _IR_VERSION = 17, 8
+_OPSET_OF_INT4, _IR_VERSION_OF_INT4 = 21, 10
+_ZERO_LEVEL = 8
 _FUSED = "com.microsoft"
-_Floats = NDArray[np.float32]
-Weights = Mapping[str, _Floats]
+_Matrix = Floats | Blocks
 
 
 class _Graph:
     """Collects nodes and constants; every method returns the name of the value it adds."""
 
-    def __init__(self, *, int8: bool) -> None:
-        self.int8 = int8
+    def __init__(self, weights: Weights, products: Products) -> None:
+        self._weights, self.products = weights, products
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
+
+    def floats(self, name: str) -> Floats:
+        value = self._weights[name]
+        assert not isinstance(value, Blocks), f"{name} is packed"  # noqa: S101 - a checked file.
+        return value
+
+    def matrix(self, name: str) -> _Matrix:
+        return self._weights[name]
 
     def add(self, op: str, output: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         node = helper.make_node(op, list(inputs), [output], output, domain=domain, **attributes)
@@ -57,13 +66,14 @@ class _Graph:
         return self.add(op, output, *inputs, domain=_FUSED, **attributes)
 
 
-def build_graph(weights: Weights, *, int8: bool = False) -> onnx.ModelProto:
+def build_graph(weights: Weights, model: LocalModel) -> onnx.ModelProto:
     """Inputs `input_ids` and `attention_mask`, int32 (batch, tokens), padded on the right;
     output `embeddings`, float32 (batch, 384), of unit length."""
-    graph = _Graph(int8=int8)
-    hidden = _embeddings(graph, weights)
-    for number in range(LAYERS):
-        hidden = _layer(graph, weights, number, hidden)
+    graph = _Graph(weights, model.products)
+    packed = model.products is Products.INT4
+    hidden = _packed_embeddings(graph) if packed else _embeddings(graph)
+    for number in range(model.layers):
+        hidden = _layer(graph, number, hidden)
     _pool(graph, hidden)
     tokens = ["batch", "tokens"]
     inputs = [
@@ -71,28 +81,33 @@ def build_graph(weights: Weights, *, int8: bool = False) -> onnx.ModelProto:
         for name in ("input_ids", "attention_mask")
     ]
     output = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIMENSIONS])
+    opset = _OPSET_OF_INT4 if packed else _OPSET
     return helper.make_model(
-        helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, [output], graph.constants),
-        opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, 1)],
-        ir_version=_IR_VERSION,
+        helper.make_graph(graph.nodes, model.name, inputs, [output], graph.constants),
+        opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(_FUSED, 1)],
+        ir_version=_IR_VERSION_OF_INT4 if packed else _IR_VERSION,
     )
 
 
-def _embeddings(graph: _Graph, weights: Weights) -> str:
-    prefix = "embeddings"
-    # All texts have one segment, so its embedding is constant: add it to the positions.
-    segment = weights[f"{prefix}.token_type_embeddings.weight"][0]
-    positions = weights[f"{prefix}.position_embeddings.weight"] + segment
+def _positions(graph: _Graph) -> Floats:
+    """Position embeddings. All texts have one segment, whose embedding is added to them."""
+    segment = graph.floats("embeddings.token_type_embeddings.weight")[0]
+    positions: Floats = graph.floats("embeddings.position_embeddings.weight") + segment
+    return positions
+
+
+def _embeddings(graph: _Graph) -> str:
+    words = graph.floats("embeddings.word_embeddings.weight")
     graph.nodes.append(
         helper.make_node(
             "EmbedLayerNormalization",
             [
                 "input_ids",
                 "",
-                graph.constant("words", weights[f"{prefix}.word_embeddings.weight"]),
-                graph.constant("positions", positions),
+                graph.constant("words", words),
+                graph.constant("positions", _positions(graph)),
                 "",
-                *_norm(graph, weights, f"{prefix}.LayerNorm"),
+                *_norm(graph, "embeddings.LayerNorm"),
             ],
             ["embedded", "embedded_mask_index"],
             domain=_FUSED,
@@ -102,68 +117,130 @@ def _embeddings(graph: _Graph, weights: Weights) -> str:
     return "embedded"
 
 
-def _layer(graph: _Graph, weights: Weights, number: int, hidden: str) -> str:
+def _packed_embeddings(graph: _Graph) -> str:
+    """The same from a word table of 4 bits, of which only the rows in use are unpacked."""
+    table = graph.matrix("embeddings.word_embeddings.weight")
+    assert isinstance(table, Blocks)  # noqa: S101 - a checked file.
+    # Signed, as the operator takes zero for the zero point.
+    levels = _packed((table.levels - np.uint8(_ZERO_LEVEL)) & np.uint8(15))
+    graph.constants.append(
+        helper.make_tensor("words", TensorProto.INT4, table.levels.shape, levels, raw=True)
+    )
+    scales = graph.constant("word_scales", table.scales)
+    axes = {"block_size": BLOCK, "gather_axis": 0, "quantize_axis": 1}
+    words = graph.fused("GatherBlockQuantized", "word_rows", "words", "input_ids", scales, **axes)
+    first, second, third = (
+        graph.constant(f"index{number}", np.array([number], dtype=np.int64)) for number in range(3)
+    )
+    shape = graph.add("Shape", "shape", "input_ids")
+    length = graph.add("Slice", "length", shape, second, third)
+    positions = graph.constant("positions", _positions(graph))
+    positions = graph.add("Slice", "position_rows", positions, first, length, first)
+    summed = graph.add("Add", "embedding_sum", words, positions)
+    norm = _norm(graph, "embeddings.LayerNorm")
+    return graph.add("LayerNormalization", "embedded", summed, *norm, epsilon=LAYER_NORM_EPSILON)
+
+
+def _packed(levels: NDArray[np.uint8]) -> bytes:
+    """Two values a byte, the first in the low half."""
+    return (levels[..., 0::2] | (levels[..., 1::2] << 4)).tobytes()
+
+
+def _layer(graph: _Graph, number: int, hidden: str) -> str:
     prefix, out = f"encoder.layer.{number}", f"layer{number}"
-    attend = _attention_of_products if graph.int8 else _attention
-    attended = attend(graph, weights, f"{prefix}.attention.self", f"{out}.attention", hidden)
-    projected, bias = _product(graph, weights, f"{prefix}.attention.output.dense", attended)
-    norm = _norm(graph, weights, f"{prefix}.attention.output.LayerNorm")
+    fused = graph.products is Products.FLOAT32
+    attend = _attention if fused else _attention_of_products
+    attended = attend(graph, f"{prefix}.attention.self", f"{out}.attention", hidden)
+    projected, bias = _product(graph, f"{prefix}.attention.output.dense", attended)
+    norm = _norm(graph, f"{prefix}.attention.output.LayerNorm")
     attended = _add_and_norm(graph, f"{out}.attended", projected, hidden, norm, bias)
 
-    wide, bias = _product(graph, weights, f"{prefix}.intermediate.dense", attended)
+    wide, bias = _product(graph, f"{prefix}.intermediate.dense", attended)
     wide = graph.fused("BiasGelu", f"{out}.gelu", wide, bias)
-    projected, bias = _product(graph, weights, f"{prefix}.output.dense", wide)
-    norm = _norm(graph, weights, f"{prefix}.output.LayerNorm")
+    projected, bias = _product(graph, f"{prefix}.output.dense", wide)
+    norm = _norm(graph, f"{prefix}.output.LayerNorm")
     return _add_and_norm(graph, out, projected, attended, norm, bias)
 
 
-def _attention(graph: _Graph, weights: Weights, prefix: str, output: str, hidden: str) -> str:
-    matrix, bias = _query_key_value(weights, prefix)
+def _attention(graph: _Graph, prefix: str, output: str, hidden: str) -> str:
+    matrices = [graph.floats(f"{part}.weight").T for part in _query_key_value(prefix)]
     inputs = (
         hidden,
-        graph.constant(f"{prefix}.qkv", matrix),
-        graph.constant(f"{prefix}.qkv_bias", bias),
+        graph.constant(f"{prefix}.qkv", np.concatenate(matrices, axis=1)),
+        _bias_of_attention(graph, prefix),
         "attention_mask",
     )
     return graph.fused("Attention", output, *inputs, num_heads=HEADS)
 
 
-def _attention_of_products(
-    graph: _Graph, weights: Weights, prefix: str, output: str, hidden: str
-) -> str:
+def _attention_of_products(graph: _Graph, prefix: str, output: str, hidden: str) -> str:
     """Attention on quantized products; the fused operator would compute them in float32."""
-    matrix, bias = _query_key_value(weights, prefix)
-    product = quantized_product(graph, f"{prefix}.qkv", hidden, matrix)
-    parts = [f"{prefix}.{part}" for part in ("query", "key", "value")]
+    parts = _query_key_value(prefix)
+    matrix = _stacked([graph.matrix(f"{part}.weight") for part in parts])
+    product = _times(graph, f"{prefix}.qkv", hidden, matrix)
     lengths = graph.constant(f"{prefix}.lengths", np.array([DIMENSIONS] * 3, dtype=np.int64))
     split = helper.make_node("Split", [product, lengths], parts, f"{prefix}.split", axis=2)
     graph.nodes.append(split)
-    inputs = (*parts, graph.constant(f"{prefix}.qkv_bias", bias), "attention_mask")
+    inputs = (*parts, _bias_of_attention(graph, prefix), "attention_mask")
     return graph.fused("MultiHeadAttention", output, *inputs, num_heads=HEADS)
 
 
-def _query_key_value(weights: Weights, prefix: str) -> tuple[_Floats, _Floats]:
-    """Their three matrices side by side, and their biases."""
-    parts = [f"{prefix}.{part}" for part in ("query", "key", "value")]
-    matrix = np.concatenate([weights[f"{part}.weight"].T for part in parts], axis=1)
-    return matrix, np.concatenate([weights[f"{part}.bias"] for part in parts])
+def _query_key_value(prefix: str) -> list[str]:
+    return [f"{prefix}.{part}" for part in ("query", "key", "value")]
 
 
-def _product(graph: _Graph, weights: Weights, name: str, value: str) -> tuple[str, str]:
+def _bias_of_attention(graph: _Graph, prefix: str) -> str:
+    biases = [graph.floats(f"{part}.bias") for part in _query_key_value(prefix)]
+    return graph.constant(f"{prefix}.qkv_bias", np.concatenate(biases))
+
+
+def _stacked(matrices: Sequence[_Matrix]) -> _Matrix:
+    """Matrices stored for x @ W.T, one above the other."""
+    blocks = [each for each in matrices if isinstance(each, Blocks)]
+    if not blocks:
+        return np.concatenate([each for each in matrices if not isinstance(each, Blocks)])
+    return Blocks(
+        np.concatenate([each.levels for each in blocks]),
+        np.concatenate([each.scales for each in blocks]),
+    )
+
+
+def _product(graph: _Graph, name: str, value: str) -> tuple[str, str]:
     """The product, and the bias that the next, fused operator adds."""
-    # Stored for x @ W.T; MatMul multiplies from the right.
-    matrix = weights[f"{name}.weight"].T
-    bias = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
-    if graph.int8:
-        return quantized_product(graph, name, value, matrix), bias
-    constant = graph.constant(f"{name}.weight", matrix)
-    return graph.add("MatMul", f"{name}.product", value, constant), bias
+    bias = graph.constant(f"{name}.bias", graph.floats(f"{name}.bias"))
+    return _times(graph, name, value, graph.matrix(f"{name}.weight")), bias
 
 
-def _norm(graph: _Graph, weights: Weights, name: str) -> tuple[str, str]:
+def _times(graph: _Graph, name: str, value: str, matrix: _Matrix) -> str:
+    """The name of `value @ matrix.T`."""
+    if isinstance(matrix, Blocks):
+        return _packed_product(graph, name, value, matrix)
+    # MatMul multiplies from the right.
+    if graph.products is Products.INT8:
+        return quantized_product(graph, name, value, matrix.T)
+    return graph.add("MatMul", f"{name}.product", value, graph.constant(f"{name}.weight", matrix.T))
+
+
+def _packed_product(graph: _Graph, name: str, value: str, matrix: Blocks) -> str:
+    rows, columns = matrix.levels.shape
+    packed = np.frombuffer(_packed(matrix.levels), np.uint8)
+    return graph.fused(
+        "MatMulNBits",
+        f"{name}.product",
+        value,
+        graph.constant(f"{name}.weight", packed.reshape(rows, -1, BLOCK // 2)),
+        graph.constant(f"{name}.scales", matrix.scales),
+        K=columns,
+        N=rows,
+        bits=4,
+        block_size=BLOCK,
+    )
+
+
+def _norm(graph: _Graph, name: str) -> tuple[str, str]:
     return (
-        graph.constant(f"{name}.weight", weights[f"{name}.weight"]),
-        graph.constant(f"{name}.bias", weights[f"{name}.bias"]),
+        graph.constant(f"{name}.weight", graph.floats(f"{name}.weight")),
+        graph.constant(f"{name}.bias", graph.floats(f"{name}.bias")),
     )
 
 

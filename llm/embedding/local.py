@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 on ONNX Runtime, in this process."""
+"""Local embedding models on ONNX Runtime, in this process."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from tokenizers import Encoding, Tokenizer
 
 from llm import deadline
 from llm.embedding import build
+from llm.embedding.local_models import DIMENSIONS, LOCAL_MODELS, MODEL_NAME, LocalModel
 from llm.onnx_runtime import batches, open_session
 
-# The model was trained on this many; the rest is ignored.
-MAX_TOKENS = 256
 # Rows times the longest row: small enough for the CPU caches, large enough to be efficient.
 BATCH_TOKENS = 768
 # Texts per tokenizer call, to bound memory; batches are sorted by length within them.
@@ -29,22 +28,28 @@ Vectors = NDArray[np.float32]
 class LocalEmbedder:
     """A tokenizer and an ONNX Runtime session. Safe to share between threads, not over a fork."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, model: LocalModel) -> None:
+        self._model = model
         self._tokenizer = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
-        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.enable_truncation(model.max_tokens)
         self._tokenizer.no_padding()
         self._session = open_session(folder / build.MODEL_FILE)
 
-    def embed(self, texts: Sequence[str]) -> tuple[Vectors, int]:
+    def embed(self, texts: Sequence[str], *, is_question: bool = False) -> tuple[Vectors, int]:
         """Unit vectors, float32 (n, 384), in the order of the texts; and the tokens read.
+
+        Args:
+            is_question: Some models are trained to embed questions and passages differently.
 
         Raises:
             DeadlinePassed: The call is interruptible, and takes too long.
         """
-        vectors = np.empty((len(texts), build.DIMENSIONS), dtype=np.float32)
+        prefix = self._model.question if is_question else self._model.passage
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
         tokens = 0
         for start in range(0, len(texts), CHUNK_TEXTS):
-            encoded = self._tokenizer.encode_batch_fast(texts[start : start + CHUNK_TEXTS])
+            chunk = [prefix + text for text in texts[start : start + CHUNK_TEXTS]]
+            encoded = self._tokenizer.encode_batch_fast(chunk)
             for places in batches([len(encoding) for encoding in encoded], BATCH_TOKENS):
                 deadline.check()
                 batch = [encoded[place] for place in places]
@@ -71,18 +76,19 @@ _embedders: dict[str, LocalEmbedder] = {}
 _orphans: list[dict[str, LocalEmbedder]] = []
 
 
-def embedder(name: str = build.MODEL_NAME) -> LocalEmbedder:
+def embedder(name: str = MODEL_NAME) -> LocalEmbedder:
     """This process's embedder, loaded at the first call (0.3 s; longer if it must be built).
 
     Args:
-        name: One of `build.LOCAL_MODELS`.
+        name: One of `LOCAL_MODELS`.
 
     Raises:
         EmbedderMisconfigured: it cannot be built.
     """
     with _making:
         if name not in _embedders:
-            _embedders[name] = LocalEmbedder(build.ensure_built(settings.MODELS_DIR, name))
+            folder = build.ensure_built(settings.MODELS_DIR, name)
+            _embedders[name] = LocalEmbedder(folder, LOCAL_MODELS[name])
         return _embedders[name]
 
 

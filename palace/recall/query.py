@@ -104,7 +104,9 @@ def read_query(
     vector, note = None, ""
     if by_meaning:
         try:
-            vector = embed([readable], model_of(space), owner_id=palace.owner_id, cache=False)[0]
+            [vector] = embed(
+                [readable], model_of(space), owner_id=palace.owner_id, is_question=True
+            )
         except LLMError as error:
             note = f"Searched by words only, not by meaning: {error}"
             logger.warning(note)

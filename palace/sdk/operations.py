@@ -137,7 +137,7 @@ def search_facts(
     if not question:
         raise EmptyQuery
     space = active_space()
-    [vector] = embed([question], model_of(space), owner_id=palace.owner_id, cache=False)
+    [vector] = embed([question], model_of(space), owner_id=palace.owner_id, is_question=True)
     found = nearest(palace, space, vector, facts.filter(wanted), limit=limit)
     reserved = limit // SHARE_OF_CONNECTED
     if len(found) < limit or not reserved:

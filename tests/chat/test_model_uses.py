@@ -320,7 +320,7 @@ def test_what_reached_nobody_is_not_listed(alices, alice):
 
 def test_embeddings_by_another_machine_are_listed(alices, alice, model_server):
     model = EmbeddingModel(model_server.base_url, "an-embedder", model_server.dimensions)
-    embed(["one", "three"], model, owner_id=alice.pk, cache=False)
+    embed(["one", "three"], model, owner_id=alice.pk, is_question=True)
     call = Usage.objects.get()
     assert (call.requests, call.characters) == (1, len("one") + len("three"))
     assert "8 characters" in sent_page(alices)

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in numpy alone, straight from the weights: slow, plain, and apart from ours."""
+"""BERT in numpy alone, straight from the weights: slow, plain, and apart from ours."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import math
 
 import numpy as np
 
-from llm.embedding.build import read_weights, wheel_folder
+from llm.embedding.build import read_model
+from llm.embedding.weights import BLOCK, Blocks
 
 HEADS = 12
 
 _erf = np.vectorize(math.erf)
 
 
-def load():
-    return read_weights(wheel_folder() / "model.safetensors")
+def load(model):
+    weights, _tokenizer = read_model(model)
+    return {name: _unpacked(value) for name, value in weights.items()}
 
 
-def embed(weights, token_ids):
+def _unpacked(value):
+    if not isinstance(value, Blocks):
+        return value
+    rows, columns = value.levels.shape
+    levels = value.levels.reshape(rows, columns // BLOCK, BLOCK).astype(np.float32) - 8
+    return (levels * value.scales[:, :, None]).reshape(rows, columns)
+
+
+def embed(weights, token_ids, layers):
     """One text's unit vector, from its token ids (with [CLS] and [SEP])."""
 
     def dense(name, x):
@@ -35,7 +45,7 @@ def embed(weights, token_ids):
     table = "embeddings.{}_embeddings.weight".format
     x = weights[table("word")][token_ids] + weights[table("position")][: len(token_ids)]
     x = norm("embeddings.LayerNorm", x + weights[table("token_type")][0])
-    for layer in range(6):
+    for layer in range(layers):
         name = f"encoder.layer.{layer}"
         query, key, value = (
             heads(dense(f"{name}.attention.self.{part}", x)) for part in ("query", "key", "value")

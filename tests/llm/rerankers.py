@@ -6,17 +6,18 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from llm.embedding.build import wheel_folder
+from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 
 # BERT's marks, letters and signs come before the words.
 FIRST_WORD = 1996
 
 
-def make_folder(folder, model):
+def make_folder(folder, cross_encoder):
+    model = LOCAL_MODELS[MODEL_NAME]
     folder.mkdir(parents=True, exist_ok=True)
-    content = (wheel_folder() / "tokenizer.json").read_bytes()
+    content = (model.folder() / model.tokenizer).read_bytes()
     (folder / "tokenizer.json").write_bytes(content)
-    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    (folder / "model.onnx").write_bytes(cross_encoder.SerializeToString())
     return folder
 
 

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from llm import onnx_runtime
 from llm.embedding import build
 from llm.embedding.local import LocalEmbedder
+from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME
 from llm.errors import EmbedderMisconfigured
 
 
@@ -27,13 +28,13 @@ def run_command():
 def test_it_builds_says_so_and_then_is_quiet(settings, tmp_path):
     settings.MODELS_DIR = tmp_path / "models"
     assert "checksum verified" in run_command()
-    folder = settings.MODELS_DIR / build.MODEL_NAME
+    folder = settings.MODELS_DIR / MODEL_NAME
     assert sorted(path.name for path in folder.iterdir()) == [
         "built.json",
         "model.onnx",
         "tokenizer.json",
     ]
-    vectors, _tokens = LocalEmbedder(folder).embed(["It works."])
+    vectors, _tokens = LocalEmbedder(folder, LOCAL_MODELS[MODEL_NAME]).embed(["It works."])
     assert np.isclose(np.linalg.norm(vectors), 1)
     before = (folder / "model.onnx").stat().st_mtime_ns
     assert run_command() == ""
@@ -42,16 +43,16 @@ def test_it_builds_says_so_and_then_is_quiet(settings, tmp_path):
 
 def test_it_builds_the_local_model_that_is_set(settings, tmp_path):
     settings.MODELS_DIR = tmp_path
-    settings.EMBEDDING_MODEL = build.INT8_NAME
-    assert f"Building the embedding model {build.INT8_NAME}" in run_command()
-    assert build.is_built(tmp_path, build.INT8_NAME)
+    settings.EMBEDDING_MODEL = INT8_NAME
+    assert f"Building the embedding model {INT8_NAME}" in run_command()
+    assert build.is_built(tmp_path, INT8_NAME)
     assert not build.is_built(tmp_path)
     assert run_command() == ""
 
 
 def test_it_builds_the_usual_one_where_another_computer_embeds(settings, tmp_path):
     settings.MODELS_DIR = tmp_path
-    settings.EMBEDDING_PROVIDER, settings.EMBEDDING_MODEL = "ollama", build.INT8_NAME
+    settings.EMBEDDING_PROVIDER, settings.EMBEDDING_MODEL = "ollama", INT8_NAME
     run_command()
     assert build.is_built(tmp_path)
 
@@ -89,7 +90,7 @@ def test_two_processes_may_build_at_once(tmp_path):
     ]
     assert [process.wait(60) for process in processes] == [0, 0]
     assert build.is_built(tmp_path)
-    folder = tmp_path / build.MODEL_NAME
+    folder = tmp_path / MODEL_NAME
     assert len(list(folder.iterdir())) == 3  # Nothing is left lying about.
 
 
@@ -97,7 +98,7 @@ def test_other_weights_are_refused(tmp_path):
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     with pytest.raises(EmbedderMisconfigured, match=r"should have 53aa51172d14.*Reinstall"):
-        build.read_weights(file)
+        build.checked_weights(file, LOCAL_MODELS[MODEL_NAME])
 
 
 def test_a_folder_that_cannot_be_made_is_told(settings, tmp_path):

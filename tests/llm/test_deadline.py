@@ -80,13 +80,13 @@ def test_a_deadline_ends_with_its_block(endpoint, model_server):
 def test_local_work_that_may_be_interrupted_stops_at_the_deadline():
     local, texts = deployment_model(), ["The boat leaks."]
     with within(0):
-        embed(texts, local, cache=False)
+        embed(texts, local, is_question=True)
         with pytest.raises(DeadlinePassed), interruptible():
             pytest.fail("It is over.")
     with within(60), interruptible():
-        embed(texts, local, cache=False)
+        embed(texts, local, is_question=True)
         with within(0), pytest.raises(DeadlinePassed):
-            embed(texts, local, cache=False)
+            embed(texts, local, is_question=True)
     assert Usage.objects.filter(outcome="cancelled").count() == 1
     with interruptible():
-        embed(texts, local, cache=False)
+        embed(texts, local, is_question=True)

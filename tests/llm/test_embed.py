@@ -37,7 +37,7 @@ def test_each_text_gets_a_unit_vector_in_order():
 def test_a_remembered_vector_is_the_computed_one_to_the_bit():
     computed = embed(TEXTS, MODEL)
     remembered = embed(TEXTS[::-1], MODEL)[::-1]
-    uncached = embed(TEXTS, MODEL, cache=False)
+    uncached = embed(TEXTS, MODEL, is_question=True)
     assert (computed == remembered).all()
     assert np.abs(computed - uncached).max() < 1e-3
     assert CachedEmbedding.objects.count() == 2
@@ -59,7 +59,7 @@ def test_only_what_is_new_goes_to_the_model_and_is_metered(alice):
 
 
 def test_what_is_not_to_be_cached_is_metered_but_not_kept():
-    vectors = embed(["Where is the kettle?"], MODEL, cache=False, purpose="memory_qa")
+    vectors = embed(["Where is the kettle?"], MODEL, is_question=True, purpose="memory_qa")
     assert vectors.shape == (1, 384)
     assert Usage.objects.get().purpose == "memory_qa"
     assert not CachedEmbedding.objects.exists()
@@ -67,7 +67,7 @@ def test_what_is_not_to_be_cached_is_metered_but_not_kept():
 
 def test_no_texts_need_no_model():
     assert embed([], MODEL).shape == (0, 384)
-    assert embed([], MODEL, cache=False).shape == (0, 384)
+    assert embed([], MODEL, is_question=True).shape == (0, 384)
     assert not Usage.objects.exists()
 
 

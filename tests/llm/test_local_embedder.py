@@ -5,10 +5,12 @@ import threading
 
 import numpy as np
 import pytest
+from django.conf import settings
 from tokenizers import Tokenizer
 
 from llm.embedding import build, local
 from llm.embedding.graph import quantized_columns
+from llm.embedding.local_models import INT8_NAME, LOCAL_MODELS, MODEL_NAME, MULTILINGUAL_NAME
 from llm.onnx_runtime import batches
 from tests.cached_embeddings import computed_afresh
 from tests.llm import reference
@@ -35,30 +37,59 @@ def embedder():
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    made = Tokenizer.from_file(str(build.wheel_folder() / "tokenizer.json"))
-    made.no_padding()
-    made.enable_truncation(256)
-    return made
+def int8():
+    return local.embedder(INT8_NAME)
 
 
-def test_vectors_are_those_of_the_reference_forward_pass(embedder, tokenizer):
-    tensors = reference.load()
-    expected = [reference.embed(tensors, tokenizer.encode(text).ids) for text in TEXTS]
-    vectors, _tokens = embedder.embed(TEXTS)
+@pytest.fixture(scope="module")
+def multilingual():
+    return local.embedder(MULTILINGUAL_NAME)
+
+
+@pytest.mark.parametrize("name", [MODEL_NAME, MULTILINGUAL_NAME])
+def test_vectors_are_those_of_the_reference_forward_pass(name):
+    model = LOCAL_MODELS[name]
+    folder = build.ensure_built(settings.MODELS_DIR, name)
+    tokenizer = Tokenizer.from_file(str(folder / build.TOKENIZER_FILE))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(model.max_tokens)
+    tensors = reference.load(model)
+    texts = [model.passage + text for text in TEXTS]
+    expected = [
+        reference.embed(tensors, tokenizer.encode(text).ids, model.layers) for text in texts
+    ]
+    vectors, _tokens = local.embedder(name).embed(TEXTS)
     cosines = np.sum(vectors * np.array(expected), axis=1)
-    assert cosines.min() > 0.99999
+    assert cosines.min() > 0.9999
+
+
+def test_questions_are_marked_where_the_model_was_trained_so(embedder, multilingual):
+    [text] = ["Where do I live?"]
+    for model, differs in ((embedder, False), (multilingual, True)):
+        passage, _ = model.embed([text])
+        question, _ = model.embed([text], is_question=True)
+        assert (passage @ question.T < 0.999) == differs
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("Wo wohne ich?", "Je viens de déménager à Lisbonne.", "Il pleut depuis deux jours."),
+        ("¿Cómo se llama mi perro?", "我的狗叫饼干。", "利率又上升了。"),
+        ("What can I not eat?", "ナッツアレルギーがあります。", "新しい自転車を買いました。"),
+        ("Köpeğimin adı ne?", "Mój pies wabi się Biscuit.", "Pociąg był spóźniony o godzinę."),
+    ],
+)
+def test_languages_meet_in_the_multilingual_model(multilingual, question, answer, other):
+    [asked], _ = multilingual.embed([question], is_question=True)
+    right, wrong = multilingual.embed([answer, other])[0] @ asked
+    assert right > wrong + 0.02
 
 
 def test_a_text_has_the_same_vector_alone_and_among_others(embedder):
     together, _tokens = embedder.embed(TEXTS)
     alone = np.concatenate([embedder.embed([text])[0] for text in TEXTS])
     assert np.abs(together - alone).max() < 1e-5
-
-
-@pytest.fixture(scope="module")
-def int8():
-    return local.embedder(build.INT8_NAME)
 
 
 def test_integers_come_close_to_floats(embedder, int8):
@@ -79,7 +110,7 @@ def test_integers_do_not_depend_on_the_texts_beside(int8):
 
 def test_both_models_serve_side_by_side(embedder, int8):
     assert local.embedder() is embedder
-    assert local.embedder(build.INT8_NAME) is int8
+    assert local.embedder(INT8_NAME) is int8
     assert int8 is not embedder
 
 

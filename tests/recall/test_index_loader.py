@@ -44,7 +44,7 @@ def test_what_was_not_asked_for_longest_makes_room(lived_in, alice, settings):
 def test_without_memory_all_is_looked_up_in_the_tables(lived_in, settings):
     settings.RECALL_MEMORY_MB = 0
     space = active_space()
-    [vector] = embed(["bread"], model_of(space), cache=False)
+    [vector] = embed(["bread"], model_of(space), is_question=True)
     meaning = by_meaning(lived_in, space, vector)
     assert meaning.index is None
     assert len(meaning.drawers) == Drawer.objects.count()

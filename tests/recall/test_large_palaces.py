@@ -60,7 +60,7 @@ def seems_large(request):
 @pytest.fixture
 def ask(filled, space, talk, seems_large):
     def both():
-        [vector] = embed([next(talk.questions())], model_of(space), cache=False)
+        [vector] = embed([next(talk.questions())], model_of(space), is_question=True)
         exact = by_meaning(filled, space, vector)
         assert exact.vector_query is None
         by_bits = by_meaning(filled, space, vector, seems_large(filled))
@@ -98,7 +98,7 @@ def test_mean_and_spread_are_the_palaces_within_the_error_of_a_sample(ask):
 
 
 def test_the_same_is_found_each_time(filled, space, talk, seems_large):
-    [vector] = embed([next(talk.questions())], model_of(space), cache=False)
+    [vector] = embed([next(talk.questions())], model_of(space), is_question=True)
     first, second = (by_meaning(filled, space, vector, seems_large(filled)) for _ in range(2))
     assert (first.mean, first.spread) == (second.mean, second.spread)
     np.testing.assert_array_equal(first.drawers, second.drawers)
@@ -138,7 +138,7 @@ def test_passages_that_have_no_vector_yet_are_left_out(ask, filled):
 def test_no_one_elses_are_found(filled, bob, space, talk, seems_large):
     other = type(filled).objects.own(bob)
     fill(other, space, talk, 300)
-    [vector] = embed([next(talk.questions())], model_of(space), cache=False)
+    [vector] = embed([next(talk.questions())], model_of(space), is_question=True)
     own = set(Drawer.objects.within(other).values_list("pk", flat=True))
     assert set(by_meaning(other, space, vector, seems_large(other)).drawers.tolist()) <= own
 

@@ -87,7 +87,7 @@ def test_a_message_of_several_passages_has_them_all(palace):
     mine(palace, transcript("My boat. " + "It is green and old. " * 300, "Short.", id="long one"))
     space = active_space()
     assert Passage.objects.count() > 4
-    [vector] = embed(["a green boat"], model_of(space), cache=False)
+    [vector] = embed(["a green boat"], model_of(space), is_question=True)
     memory, tables = (
         by_meaning(palace, space, vector, corpus_stats) for corpus_stats in (None, large(palace))
     )
@@ -100,7 +100,7 @@ def test_the_same_words_are_as_close_wherever_they_lie(palace, monkeypatch):
     monkeypatch.setattr("palace.recall.semantic.BATCH", 7)
     mine(palace, transcript(*["Good night then."] * 40, id="nights"))
     space = active_space()
-    [vector] = embed(["When do I sleep?"], model_of(space), cache=False)
+    [vector] = embed(["When do I sleep?"], model_of(space), is_question=True)
     assert len(set(by_meaning(palace, space, vector).best.tolist())) == 1
 
 

@@ -79,7 +79,7 @@ def test_what_the_matrix_makes_of_a_vector_is_added_to_it():
 @pytest.mark.django_db
 def test_a_question_has_both_its_own_vector_and_its_aim(palace):
     query = read_query(palace, active_space(), "wires", now=START, as_of=None, by_meaning=True)
-    [own] = embed(["wires"], model_of(active_space()), cache=False)
+    [own] = embed(["wires"], model_of(active_space()), is_question=True)
     np.testing.assert_allclose(query.vector, own, atol=1e-6)
     np.testing.assert_array_equal(query.adapted, adapt(query.vector, active_space()))
 

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from llm import embedding
 from llm.embedding import build
+from llm.embedding.local_models import LOCAL_MODELS, MODEL_NAME
 from llm.errors import EmbedderMisconfigured
 
 
@@ -31,5 +32,5 @@ class Command(BaseCommand):
 def _wanted() -> str:
     """The configured model if it is local, else the default local model."""
     model = embedding.deployment_model()
-    is_ours = model.is_local and model.name in build.LOCAL_MODELS
-    return model.name if is_ours else build.MODEL_NAME
+    is_ours = model.is_local and model.name in LOCAL_MODELS
+    return model.name if is_ours else MODEL_NAME

@@ -157,7 +157,7 @@ def search_episodes_of(
     if as_of is not None:
         among = among.begun_by(as_of)
     space = active_space()
-    [vector] = embed([asked], model_of(space), owner_id=palaces[0].owner_id, cache=False)
+    [vector] = embed([asked], model_of(space), owner_id=palaces[0].owner_id, is_question=True)
     return nearest(palaces, space, vector, among, limit=k)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from llm.embedding.build import INT8_NAME, MODEL_NAME
+from llm.embedding.local_models import INT8_NAME, MODEL_NAME
 from llm.models import CachedEmbedding, Usage
 from palace.errors import EmbeddingMismatch
 from palace.models import Passage
