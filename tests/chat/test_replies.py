@@ -218,6 +218,23 @@ def test_without_a_model_what_was_noted_is_acknowledged(furnished):
     assert Fact.objects.active().filter(text="User lives in Porto").exists()
 
 
+@pytest.mark.parametrize(
+    ("said", "noted"),
+    [
+        ("I just moved to Lisbon with my dog", ["You live in Lisbon", "You have a dog"]),
+        (
+            "I just moved to Porto with my dog Biscuit. I love rowing.",
+            ["You have a dog named Biscuit", "You live in Porto", "You love rowing"],
+        ),
+        ("I just moved to Porto with my friend's dog Rex.", ["You live in Porto"]),
+        ("I just moved to Porto with Ana and her dog Rex.", ["You live in Porto"]),
+    ],
+)
+def test_without_a_model_all_that_was_noted_is_acknowledged(palace, said, noted):
+    reply = finished(start(palace, said))
+    assert reply.text.splitlines()[4:] == [f"- {each}" for each in noted]
+
+
 def test_without_a_model_a_message_that_tells_and_asks_gets_both(furnished):
     reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
     noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto\n\nClosest are:\n\n>"
