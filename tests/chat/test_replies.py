@@ -22,7 +22,7 @@ from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
-from tests.model_server import CutOff, NotJson, Slow, Status, Text
+from tests.model_server import CutOff, NotJson, Slow, Stalled, Status, Text
 from tests.polling import until
 
 QUESTION = "Where does my sister Nora work?"
@@ -324,6 +324,22 @@ def test_half_a_reply_is_stored_and_outlives_its_writer_and_redis(palace, model,
     assert reply_ending.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", stored)
+    model.stopped.set()
+
+
+def test_what_was_streamed_is_stored_though_the_model_falls_silent(palace, model, gone_writer):
+    words = "All of these words come at once, and then nothing."
+    model.answer(Stalled(words))
+    conversation = start(palace, "Hello")
+    until(lambda: current(conversation).last().text == words)
+    reply = current(conversation).last()
+    assert reply.is_writing
+    # Its process is killed, and Redis forgets it.
+    live_reply.forget(reply.uuid)
+    reply.writer = gone_writer
+    assert reply_ending.end_if_abandoned(reply)
+    ended = finished(conversation)
+    assert (ended.status, ended.text) == ("failed", words)
     model.stopped.set()
 
 
