@@ -24,6 +24,7 @@ from chat.mining_queue import SOURCE, is_automatic, remember_others
 from chat.models import Message
 from chat.prompt import FAILED, extractive_reply, note_without_model, prompt, window
 from chat.reply_ending import finish, tell
+from chat.reply_saving import saved_every_second
 from isolation import row_access
 from isolation.row_access import Access
 from llm import chat, sent
@@ -50,8 +51,6 @@ LONGEST_REPLY = 1_000_000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 10
 # Seconds between two writes to Redis, and after one that failed.
 PUBLISH_EVERY_S, SILENCE_S = 0.03, 2
-# Likewise to the database, where half a reply outlives this process and Redis.
-SAVE_EVERY_S, SAVE_PAUSE_S = 1, 30
 
 OFF_IN_SETTINGS = "Memory is switched off in the settings."
 OFF_FOR_AGENT = "This agent replies without memories."
@@ -70,7 +69,6 @@ class Draft:
         notes: What was degraded or skipped, or went wrong, in sentences.
         sent: How many characters of the text Redis is known to have.
         silent_until: No write to Redis before that, by `time.monotonic()`.
-        unsaved_until: Likewise to the database.
         mine: False once the text only quotes the palace itself.
     """
 
@@ -78,7 +76,6 @@ class Draft:
     text: str = ""
     sent: int = 0
     silent_until: float = 0
-    unsaved_until: float = 0
     model: str = ""
     mine: bool = True
     status: Message.Status = Message.Status.DONE
@@ -282,14 +279,13 @@ def _stream(
         owner_id=reply.conversation.palace.owner_id,
         temperature=None,
     )
-    with closing(pieces):
+    with closing(pieces), saved_every_second(reply, lambda: draft.text):
         for piece in _whole_characters(_marked(pieces, reply, found)):
             draft.text += piece
             if len(draft.text) > LONGEST_REPLY:
                 draft.status = Message.Status.FAILED
                 draft.notes.append(TOO_LONG)
                 return
-            _save_text(reply, draft)
             if not _tell_text(reply, draft):
                 draft.status = Message.Status.STOPPED
                 return
@@ -338,26 +334,6 @@ def _tell_text(reply: Message, draft: Draft) -> bool:
         return True
     draft.sent, draft.silent_until = len(draft.text), time.monotonic() + PUBLISH_EVERY_S
     return going_on
-
-
-def _save_text(reply: Message, draft: Draft) -> None:
-    """Store what there is, once a second: this process may be killed before the end."""
-    if time.monotonic() < draft.unsaved_until:
-        return
-    pause_s = SAVE_EVERY_S
-    try:
-        Message.objects.filter(
-            palace=reply.palace_id,
-            pk=reply.pk,
-            writer=reply.writer,
-            status=Message.Status.WRITING,
-        ).update(text=draft.text)
-    except (OperationalError, InterfaceError) as error:
-        logger.warning("Half a reply is not stored: the database is away (%s).", error)
-        pause_s = SAVE_PAUSE_S
-    finally:
-        connection.close()
-    draft.unsaved_until = time.monotonic() + pause_s
 
 
 def _reply_without_model(

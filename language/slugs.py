@@ -10,17 +10,51 @@ from functools import lru_cache
 MAX_SLUG_LENGTH = 200
 _REMOVED = re.compile(r"[^\w\s-]")
 _JOINED = re.compile(r"[-\s]+")
-# Signs that tell names apart: C, C++ and C#; .NET and the net; AT&T and ATT. Elsewhere they are
-# punctuation: "#general", "Luna & Max".
-_TELLING = re.compile(r"(?<=[\w+#])[+#]|(?<=\w)&(?=\w)|(?<![\w.])\.(?=[^\W\d_])")
-_SPELT = {"+": "-plus", "#": "-sharp", "&": "-and-", ".": "dot-"}
+# Signs that tell names apart, by where they stand. Elsewhere they are punctuation: "#general",
+# "Luna & Max", "Dr. Smith", "J.R. Smith", "O'Brien".
+_TELLING = re.compile(
+    r"""
+    (?<=\w)[&/\\@$€£¥%=*^~|!?<>](?=\w)          # Within a word: AT&T, TCP/IP and TCPIP, P!nk.
+    | (?<=\d)(?:[.:/⁄]|,(?!\d{3}(?!\d)))(?=\d)  # In a number: 3.12 and 3.1.2; 10,000 is 10000.
+    | (?<=[\w+#*%])[+#*%]                       # Behind a word: C++, C#, A*, 50%.
+    | (?<=\w)--(?!\S) | (?<=\b\w)-(?!\S)        # At a word's end: C--, A-.
+    | (?<![\w.])\.(?=[^\W\d_])                  # Before a word: .NET and the net.
+    """,
+    re.VERBOSE,
+)
+_SPELT = {
+    "+": "plus",
+    "#": "sharp",
+    "&": "and",
+    ".": "dot",
+    "/": "slash",
+    "⁄": "slash",
+    "*": "star",
+    "-": "minus",
+    "%": "percent",
+    "@": "at",
+}
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]*)\1(?![\w*])")
 
 
 @lru_cache(maxsize=10_000)
 def slug_of(name: str) -> str:
-    """The name as it is matched; one made of signs alone gets a slug of its own."""
+    """The name as it is matched; one made of signs alone gets a slug of its own.
+
+    Signs that belong to a name are spelt: C++, Python 3.12, TCP/IP, A*. A hyphen is a space, and a
+    sign that may end a sentence is none of the name's: "Go!" is Go.
+    """
     normal = unicodedata.normalize("NFKC", name).lower()
-    spelt = _TELLING.sub(lambda sign: _SPELT[sign.group()], normal)
-    plain = _REMOVED.sub("", spelt)
-    slug = _JOINED.sub("-", plain).strip("-_")[:MAX_SLUG_LENGTH]
+    spelt = _TELLING.sub(_spelt, without_emphasis(normal))
+    slug = _JOINED.sub("-", _REMOVED.sub("", spelt)).strip("-_")[:MAX_SLUG_LENGTH]
     return slug or hashlib.sha256(name.encode()).hexdigest()[:12]
+
+
+def without_emphasis(text: str) -> str:
+    """The text without the asterisks of Markdown's *Luna* and **Luna**."""
+    return _EMPHASIS.sub(r"\2", text)
+
+
+def _spelt(signs: re.Match[str]) -> str:
+    words = (_SPELT.get(sign) or unicodedata.name(sign).lower() for sign in signs.group())
+    return "".join(f"-{word}-" for word in words)

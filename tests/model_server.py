@@ -135,6 +135,20 @@ class Slow:
 
 
 @dataclass(frozen=True)
+class Stalled:
+    """All words of a stream at once, and then silence for so long (or until the server stops)."""
+
+    text: str
+    seconds: float = 120
+
+    def send(self, handler: Handler, request: Request) -> None:
+        for event in Text(self.text, usage=None).events(request)[:-1]:
+            handler.send_event(event)
+        handler.model_server.stopped.wait(self.seconds)
+        handler.end_events()
+
+
+@dataclass(frozen=True)
 class CutOff:
     """The connection breaks in the middle of the answer: of its body, or of its stream.
 
@@ -184,7 +198,8 @@ class Json:
 
 NO_CHOICES = Json({"id": "1", "object": "chat.completion", "created": 1, "choices": []})
 
-Reply = Any  # str | Text | Status | Slow | CutOff | NotJson | Json | Callable[[Request], Reply]
+# str | Text | Status | Slow | Stalled | CutOff | NotJson | Json | Callable[[Request], Reply]
+Reply = Any
 
 
 def as_reply(reply: Reply) -> Any:

@@ -16,6 +16,7 @@ from api.mcp.callers import Caller
 from language.storable import is_storable
 from palace.knowledge.facts.filters import read_moment
 from palace.recall import MOST_HITS, MOST_QUERY_CHARS
+from settings_app.throttling import cost_of
 
 Scope = Literal["read", "write"]
 MOST_FOUND = MOST_HITS
@@ -25,6 +26,10 @@ class ToolRequest(BaseModel):
     """A tool's arguments. Unknown names are refused, so that a typo is not silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
+
+    def cost(self) -> int:
+        """How many requests the call counts for."""
+        return cost_of(results=getattr(self, "limit", 1))
 
 
 class ToolResponse(BaseModel):

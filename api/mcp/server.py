@@ -157,6 +157,7 @@ def _run_tool(tool: Tool, caller: Caller, arguments: dict[str, Any]) -> ToolResp
         request = tool.request.model_validate(arguments)
     except ValidationError as error:
         raise Problem(400, "bad_input", sentence_of(error)) from None
+    caller.count(request.cost())
     return tool.run(caller, request)
 
 

@@ -30,6 +30,8 @@ class ApiView(APIView):
     scopes: ClassVar[Mapping[str, str]] = {}
     # A search is sent as POST and changes nothing: no audit, no idempotency key.
     only_reads: ClassVar[bool] = False
+    # Results of a read that names no `limit`, if more than count as one request.
+    usual_results: ClassVar[int] = 1
 
     _known_key: ApiKey | None = None
     _write: IdempotentWrite | None = None
@@ -104,13 +106,13 @@ class ApiView(APIView):
         return finished
 
     def cost_of(self, fields: Mapping[str, Any]) -> int:
-        """How many requests this one counts for, by its unchecked fields; without its size."""
-        return 1
+        """How many requests this read counts for, by its unchecked fields; without its size."""
+        return throttling.cost_of(results=number_in(fields, "limit", self.usual_results))
 
     def _count(self, request: Request) -> None:
         size = throttling.cost_of_body(request)
         try:
-            cost = size - 1 + self.cost_of(_fields_of(request) if self.only_reads else {})
+            cost = size - 1 + (1 if self._writes() else self.cost_of(_fields_of(request)))
         except APIException:
             # What cannot be read is refused, and counts.
             self._rate = throttling.count_request(self.key, size)
@@ -140,7 +142,7 @@ def number_in(fields: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _fields_of(request: Request) -> Mapping[str, Any]:
-    """The fields of a search, as sent.
+    """The fields of a read, as sent.
 
     Raises:
         APIException: the body cannot be read.

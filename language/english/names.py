@@ -26,7 +26,7 @@ _UPPER = r"A-ZÀ-ÖØ-ÞĀĆČĐĒĞİŁŃÓŌŘŚŞŠŪŽŹŻ"
 _WORD = rf"(?:[{_UPPER}][\w’'&.-]*\w|[{_UPPER}]\.?)"
 _JOINT = r"(?:(?:of|the|de|da|del|della|di|la|le|van|von|der|&|and)[ ]){0,2}"
 # Capitalised words in a row, with the small words that names are joined by.
-_RUN = re.compile(rf"(?<![\w’'@#/.-]){_WORD}(?:[ ]{_JOINT}(?:{_WORD}|\d{{1,4}}\b))*")
+_RUN = re.compile(rf"(?<![\w’'@#/.-]){_WORD}(?:[ ]{_JOINT}(?:{_WORD}|\d{{1,4}}(?:\.\d+)*\b))*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AND = re.compile(r"( and (?:the )?)")
 _GENITIVE = re.compile(r"['’]s?$")
@@ -253,7 +253,7 @@ def _first_and_last(name: str) -> tuple[str, str]:
 def _spans(names: Iterable[str], proses: Sequence[str]) -> Iterator[tuple[str, Span]]:
     longest_first = sorted(names, key=lambda name: (-len(name), name))
     either = "|".join(map(re.escape, longest_first))
-    pattern = re.compile(rf"(?<![\w@#/])(?:{either})(?![\w@+#])")
+    pattern = re.compile(rf"(?<![\w@#/])(?:{either})(?![\w@+#]|\.\d)")
     for at, prose in enumerate(proses):
         for match in pattern.finditer(prose):
             if not _is_the_word(match):

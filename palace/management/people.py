@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from isolation import row_access
 from isolation.row_access import Access
+from language.storable import storable_id
 from palace.models import Palace
 from settings_app.users import find_owner
 
@@ -60,6 +61,13 @@ def palace_of(name: str, subject: str = "") -> Palace:
     if palace is None:
         raise CommandError(f"{user} keeps no palace for {subject!r}.")
     return palace
+
+
+def palace_or_new(name: str, subject: str = "") -> tuple[Palace, bool]:
+    """`palace_of`, created if missing, and whether it was."""
+    user = user_of(name)
+    row_access.enter(Access(owner=user.pk))
+    return Palace.objects.get_or_create(owner=user, subject=storable_id(subject))
 
 
 def user_of(name: str) -> User:

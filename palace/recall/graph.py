@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db.models import F
 
 from language.analyzer import analyze
-from language.slugs import slug_of
+from language.slugs import slug_of, without_emphasis
 from palace.models import Entity, Fact, FactQuerySet, Palace, about_any
 from palace.recall.raw_sql import fetch_rows
 
@@ -25,7 +25,7 @@ NAME_WORDS = 5
 
 # The entity name for the user; "user" in a question is not a name.
 _USER = "user"
-_WORD = re.compile(r"(?:(?<![\w.])\.)?\w+(?:[.&'’\-]\w+)*[+#]*")
+_WORD = re.compile(r"(?:(?<![\w.])\.)?\w+(?:[.&'’\-]\w+)*(?:[+#*%]+|--?(?!\S))?")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _NAMED = """
     SELECT id, slug, '' FROM palace_entity
@@ -139,13 +139,14 @@ def named_entities(palace: Palace, question: str) -> list[int]:
 
 def _possible_names(question: str) -> dict[tuple[int, int], str]:
     """Word sequences that may be a name, by start and end."""
+    question = without_emphasis(question)
     words = [match.span() for match in _WORD.finditer(question)]
     spans_of_names: dict[tuple[int, int], str] = {}
     for first in range(len(words)):
         for last in range(first, min(first + NAME_WORDS, len(words))):
             span = words[first][0], words[last][1]
             text = _POSSESSIVE.sub("", question[slice(*span)])
-            if analyze(text) and text.lower() != _USER:
+            if analyze(slug_of(text)) and text.lower() != _USER:
                 spans_of_names[span] = text
     return spans_of_names
 

@@ -318,7 +318,11 @@ class JobProgress:
     @property
     def is_messages_alone(self) -> bool:
         """Whether only the messages of a Loci export are imported, as the palace is not empty."""
-        return import_jobs.is_loci_export(self.job) and not self.whole
+        return import_jobs.is_loci_export(self.job) and not import_jobs.is_whole(self.job)
+
+    @property
+    def holds_nothing(self) -> bool:
+        return import_jobs.holds_nothing(self.job)
 
     @property
     def reader(self) -> Endpoint | None:

@@ -22,7 +22,7 @@ from palace.knowledge.facts import learn_unread
 from palace.models import Drawer, Fact, RecollectionTrace
 from palace.pipeline import mine
 from tests.chat.conftest import current, finished, let_threads_end, say, start
-from tests.model_server import CutOff, NotJson, Slow, Status, Text
+from tests.model_server import CutOff, NotJson, Slow, Stalled, Status, Text
 from tests.polling import until
 
 QUESTION = "Where does my sister Nora work?"
@@ -218,6 +218,23 @@ def test_without_a_model_what_was_noted_is_acknowledged(furnished):
     assert Fact.objects.active().filter(text="User lives in Porto").exists()
 
 
+@pytest.mark.parametrize(
+    ("said", "noted"),
+    [
+        ("I just moved to Lisbon with my dog", ["You live in Lisbon", "You have a dog"]),
+        (
+            "I just moved to Porto with my dog Biscuit. I love rowing.",
+            ["You have a dog named Biscuit", "You live in Porto", "You love rowing"],
+        ),
+        ("I just moved to Porto with my friend's dog Rex.", ["You live in Porto"]),
+        ("I just moved to Porto with Ana and her dog Rex.", ["You live in Porto"]),
+    ],
+)
+def test_without_a_model_all_that_was_noted_is_acknowledged(palace, said, noted):
+    reply = finished(start(palace, said))
+    assert reply.text.splitlines()[4:] == [f"- {each}" for each in noted]
+
+
 def test_without_a_model_a_message_that_tells_and_asks_gets_both(furnished):
     reply = finished(start(furnished, f"{MOVED} Where does Nora work?"))
     noted = f"{NO_MODEL}\n\n{NOTED_HERE}\n\n- You live in Porto\n\nClosest are:\n\n>"
@@ -307,6 +324,22 @@ def test_half_a_reply_is_stored_and_outlives_its_writer_and_redis(palace, model,
     assert reply_ending.end_if_abandoned(reply)
     ended = finished(conversation)
     assert (ended.status, ended.text) == ("failed", stored)
+    model.stopped.set()
+
+
+def test_what_was_streamed_is_stored_though_the_model_falls_silent(palace, model, gone_writer):
+    words = "All of these words come at once, and then nothing."
+    model.answer(Stalled(words))
+    conversation = start(palace, "Hello")
+    until(lambda: current(conversation).last().text == words)
+    reply = current(conversation).last()
+    assert reply.is_writing
+    # Its process is killed, and Redis forgets it.
+    live_reply.forget(reply.uuid)
+    reply.writer = gone_writer
+    assert reply_ending.end_if_abandoned(reply)
+    ended = finished(conversation)
+    assert (ended.status, ended.text) == ("failed", words)
     model.stopped.set()
 
 

@@ -13,10 +13,12 @@ import sys
 import threading
 
 import psutil
+import psycopg
 import pytest
 
+from config.embedded import Layout
 from tests.config.conftest import PROJECT, House, as_from_a_shell
-from tests.polling import wait_until
+from tests.polling import PATIENCE_S, wait_until
 
 
 class Terminal:
@@ -151,7 +153,7 @@ def test_what_dies_is_started_again_and_a_killed_start_leaves_nothing_running(ho
     assert wait_until(lambda: house.names() == [], 30), house.names()
 
 
-def the_program(house: House, words: str) -> psutil.Process:
+def the_program(house: House, words: str, timeout_s: float = PATIENCE_S) -> psutil.Process:
     """The one of these words that began first: the others are its children."""
 
     def matches(process: psutil.Process) -> bool:
@@ -159,7 +161,7 @@ def the_program(house: House, words: str) -> psutil.Process:
             return words in " ".join(process.cmdline())
         return False
 
-    assert wait_until(lambda: any(map(matches, house.processes()))), house.names()
+    assert wait_until(lambda: any(map(matches, house.processes())), timeout_s), house.names()
     return min(filter(matches, house.processes()), key=psutil.Process.create_time)
 
 
@@ -175,6 +177,45 @@ def test_stopping_half_way_through_the_first_start_leaves_nothing(new_house, fre
     said, _ = starting.communicate(timeout=30)
     assert b"Traceback" not in said
     assert wait_until(lambda: house.names() == [], 30), house.names()
+
+
+def migrations_of(house: House) -> int:
+    """How many have been applied; 0 before the database is there."""
+    with contextlib.suppress(psycopg.Error):
+        url = Layout(house.home).database_url
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM django_migrations").fetchone()
+            return count
+    return 0
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("moment", ["cluster", "tables", "programs"])
+def test_a_first_start_that_is_killed_leaves_nothing_and_the_next_one_is_well(
+    new_house, free_port, moment
+):
+    """Killed while the database or its tables are made, or just when the programs begin."""
+    house, terminal = new_house, Terminal(new_house, free_port)
+    if moment == "cluster":
+        assert wait_until(lambda: any(house.home.glob("postgres.new.*"))), terminal.said
+    elif moment == "tables":
+        assert wait_until(lambda: migrations_of(house) > 10, 120, every_s=0.1), terminal.said
+        assert "Starting the web" not in terminal.said
+    else:
+        the_program(house, "-A config worker", 180)
+    assert "redis-server unixsocket" in " ".join(house.names())
+
+    os.kill(terminal.pid, signal.SIGKILL)
+    assert terminal.ends() == -signal.SIGKILL
+    assert wait_until(lambda: house.names() == [], 60), house.names()
+
+    again = Terminal(house, free_port)
+    assert opens(free_port, again.link()), again.said
+    assert "Traceback" not in again.said
+    assert "-A config worker" in " ".join(house.names())
+    again.press_ctrl_c()
+    assert again.ends(60) == 0, again.said
+    assert house.names() == []
 
 
 def test_a_busy_port_gets_a_sentence_before_anything_is_started(new_house, free_port):

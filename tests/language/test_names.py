@@ -22,6 +22,7 @@ from tests.language.conversations import FRIENDS, PORTO, SHED, asked, between, n
         ("I ran the Riverside Marathon again.", "event", "Riverside Marathon"),
         ("I use PostgreSQL for the shop.", "item", "PostgreSQL"),
         ("My Canon EOS R50 fell into the lake.", "item", "Canon EOS R50"),
+        ("My Canon EOS 2.5 fell into the lake.", "item", "Canon EOS 2.5"),
         ('I just finished the novel "The Salt Road" by someone.', "item", "The Salt Road"),
         ("The code name is easy: Project Bluefin starts today.", "project", "Bluefin"),
     ],

@@ -10,13 +10,13 @@ from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
 from language.slugs import slug_of
-from palace.models import Closet, Drawer, Palace
+from palace.models import Closet, Drawer, Palace, WingAlias
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
 from palace.storage.transcript_filing import file_transcript
 from tests.conversations import BATTERY, EVERYTHING
-from tests.factories import EntityFactory, WingFactory
+from tests.factories import ClosetFactory, EntityFactory, WingFactory
 from tests.polling import somebody_waits_for_us
 
 REFERENCES = [
@@ -118,3 +118,25 @@ def test_slugs_from_before_are_spelt_as_they_are_now(palace):
     for row in (old, kept, wing):
         row.refresh_from_db()
     assert (old.slug, kept.slug, wing.slug) == (slug_of("C++"), "c-old", slug_of("AT&T"))
+
+
+def test_slugs_from_before_tell_more_signs_apart(palace):
+    """What has a namesake under the new slug, a number or another name's slug keeps its own."""
+    old = EntityFactory(palace=palace, name="Python 3.12", slug="python-312", kind="item")
+    kept = EntityFactory(palace=palace, name="Qwen 2.5", slug="qwen-25", kind="item")
+    EntityFactory(palace=palace, name="qwen 2.5", slug=slug_of("Qwen 2.5"), kind="item")
+    numbered = EntityFactory(palace=palace, name="A*", slug="a-2", kind="item")
+    room = file_transcript(palace, BATTERY).room
+    renamed = ClosetFactory(palace=palace, room=room, title="1/2", slug="halves")
+    wing = WingFactory(palace=palace, name="TCP/IP", slug="tcpip")
+    aliases = [WingAlias(palace=palace, wing=wing, slug=slug) for slug in ("tcpip", "network")]
+    WingAlias.objects.bulk_create(aliases)
+    for _ in range(2):
+        import_module("palace.migrations.0033_slugs_with_more_signs").rename(apps, None)
+    rows = (old, kept, numbered, renamed, wing)
+    for row in rows:
+        row.refresh_from_db()
+    assert [row.slug for row in rows] == [
+        slug_of("Python 3.12"), "qwen-25", "a-2", "halves", slug_of("TCP/IP"),
+    ]  # fmt: skip
+    assert set(wing.aliases.values_list("slug", flat=True)) == {"network", slug_of("TCP/IP")}

@@ -46,6 +46,16 @@ def test_names_that_differ_by_a_sign_are_told_apart(palace):
     assert named_entities(palace, "Is it C?") == [c.pk]
 
 
+def test_names_with_signs_are_found_in_questions(palace):
+    found = [
+        EntityFactory(palace=palace, name=name, slug=slug_of(name), kind="item")
+        for name in ("Python 3.12", "A*", "TCP/IP", "C--", "Luna")
+    ]
+    question = "Do I run Python 3.12, did A* need TCP/IP, and was C-- for *Luna*?"
+    assert named_entities(palace, question) == [each.pk for each in found]
+    assert named_entities(palace, "Is Python 3.1.2 or 312 for A or TCPIP?") == []
+
+
 @pytest.fixture
 def chain(palace):
     """Ana – Biscuit – Cora – Dov – Eli, each with the next."""

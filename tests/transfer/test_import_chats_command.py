@@ -81,6 +81,19 @@ def test_what_imports_nothing_makes_no_palace(owner, export, tmp_path, answer):
     assert Drawer.objects.filter(palace=palaces.get()).count() == 6
 
 
+@pytest.mark.parametrize("user", ["alice", ""])
+def test_a_preview_makes_nothing(db, export, user, request):
+    """Neither a palace of somebody who has none, nor the owner of a new installation."""
+    if user:
+        request.getfixturevalue("alice")
+    users = get_user_model().objects.count()
+    assert "new 6\n" in import_chats(export, "--user", user, "--preview")
+    assert not Palace.objects.exists()
+    assert get_user_model().objects.count() == users
+    import_chats(export, "--user", user, "--yes")
+    assert Drawer.objects.filter(palace=Palace.objects.get()).count() == 6
+
+
 def test_looking_keeps_a_palace_that_was_there(owner, export):
     Palace.objects.create(owner=owner, subject="ada")
     import_chats(export, "--subject", "ada", "--preview")

@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from language.transcripts import Transcript, Turn
 from palace.curation import trash
-from palace.errors import BadImport
 from palace.knowledge.facts.fact_edits import rewrite
 from palace.knowledge.facts.fact_learning import learn_room, learn_unread
 from palace.knowledge.facts.ingestion_options import Scope
@@ -286,9 +285,36 @@ def commit_episode(palace):
     )
 
 
-def test_an_export_of_nothing_is_refused(palace, exported, other):
-    with pytest.raises(BadImport, match="holds no conversations"):
-        import_jobs.preview(other, exported(palace))
+NOTHING = "There is not one message in it, so there is nothing to import."
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_an_export_of_nothing_is_taken_back_and_said_to_hold_nothing(
+    palace, exported, other, client, bob, capsys, is_empty
+):
+    path = exported(palace)
+    if not is_empty:
+        turn = Turn("w1", "user", "My aunt Ida lives in Trieste.", SPOKEN)
+        file_transcript(other, Transcript("sdk", "later", "Later", (turn,)))
+    client.force_login(bob)
+    page = client.get(import_jobs.preview(other, path).get_absolute_url()).text
+    assert NOTHING in page
+    assert "Start the import" not in page
+    for answer in ("--yes", "--preview"):
+        call_command("import_chats", str(path), "--user", bob.username, answer)
+        assert NOTHING in capsys.readouterr().out
+    assert not ImportJob.objects.exists()
+    assert Drawer.objects.filter(palace=other).exists() != is_empty
+
+
+def test_facts_without_a_message_can_be_restored_in_the_browser(
+    palace, exported, other, client, bob
+):
+    FactFactory(subject__palace=palace)
+    client.force_login(bob)
+    page = client.get(import_jobs.preview(other, exported(palace)).get_absolute_url()).text
+    assert "Start the import" in page
+    assert "nothing" not in page.partition("What is in it")[2].partition("Start the import")[0]
 
 
 def test_a_palace_larger_than_the_quota_is_not_put_back(full, exported, other, settings):

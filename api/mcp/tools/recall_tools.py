@@ -131,6 +131,9 @@ class RecallToolRequest(PalaceRequest):
     as_of: Moment | None = Field(None, description="Ignore what was said later.")
     agent_id: SomeText | None = Field(None, description=ONLY_AGENT)
 
+    def cost(self) -> int:
+        return cost_of(tokens=self.max_tokens, results=self.top_k or 1)
+
 
 class CitationFields(ToolResponse):
     pointer: str | None = Field(
@@ -158,7 +161,6 @@ def recall(caller: Caller, request: RecallToolRequest) -> RecallResponse:
     Use it before you answer anything that may concern the person, their people, their projects
     or earlier conversations. Cite the pointers.
     """
-    caller.count(cost_of(tokens=request.max_tokens, results=request.top_k or 1))
     palace = caller.palace(request.user_id)
     if palace is None:
         return RecallResponse.model_validate(representations.NOTHING_RECALLED)
@@ -206,7 +208,6 @@ class SearchResponse(ToolResponse):
 @tool("Search", "read")
 def search(caller: Caller, request: SearchRequest) -> SearchResponse:
     """Find the messages that best answer a question, whole, with each one's scoring signals."""
-    caller.count(cost_of(results=request.limit))
     palace = caller.palace(request.user_id)
     if palace is None:
         return SearchResponse.model_validate(representations.NOTHING_FOUND)

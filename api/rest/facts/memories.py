@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -12,14 +11,13 @@ from rest_framework.response import Response
 
 from api.rest import etags
 from api.rest.access import palaces_for
-from api.rest.base import ApiView, number_in
+from api.rest.base import ApiView
 from api.rest.facts import shapes
 from api.rest.facts.shapes import Scoped, scope_in, without_scope
 from api.rest.memory_service.representations import new_turn
 from api.rest.problems import Problem, not_found
 from palace.sdk import Deleted, FactConflict, Memory, MemoryEvent, operations
 from palace.sdk.operations import translate_errors
-from settings_app import throttling
 
 TAG = ["fact API"]
 TAKEN = "Another memory is active in its place; delete that first, or leave this as it is."
@@ -74,9 +72,6 @@ class MemoriesView(FactView):
 
 class SearchMemoriesView(FactView):
     only_reads: ClassVar[bool] = True
-
-    def cost_of(self, fields: Mapping[str, Any]) -> int:
-        return throttling.cost_of(results=number_in(fields, "limit", 1))
 
     @extend_schema(
         tags=TAG, parameters=[shapes.SearchInAddress], responses={200: shapes.MemoriesFound}

@@ -13,6 +13,7 @@ from palace.sdk.arguments import MOST_RESULTS
 Shape = serializers.Serializer[Any]
 
 MOST_MESSAGES = 1_000
+DEFAULT_MEMORIES = 1_000
 DEFAULT_TOKENS = 1024
 
 
@@ -167,7 +168,7 @@ class Results(Shape):
 
 class MemoriesRequest(Shape):
     limit = serializers.IntegerField(
-        required=False, default=1000, min_value=1, max_value=MOST_RESULTS
+        required=False, default=DEFAULT_MEMORIES, min_value=1, max_value=MOST_RESULTS
     )
     active = serializers.BooleanField(
         required=False,

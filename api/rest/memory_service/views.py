@@ -125,9 +125,6 @@ def _of_session(session: str) -> DrawerQuerySet:
 class SearchView(ApiView):
     only_reads: ClassVar[bool] = True
 
-    def cost_of(self, fields: Mapping[str, Any]) -> int:
-        return throttling.cost_of(results=number_in(fields, "limit", 1))
-
     @extend_schema(tags=TAG, request=shapes.SearchFields, responses={200: shapes.Results})
     def post(self, request: Request) -> Response:
         """Search the messages that answer the question best, with each one's scoring signals."""
@@ -166,6 +163,8 @@ class UserView(ApiView):
 
 
 class UserMemoriesView(UserView):
+    usual_results = shapes.DEFAULT_MEMORIES
+
     @extend_schema(tags=TAG, parameters=[shapes.MemoriesRequest], responses={200: shapes.Memories})
     def get(self, request: Request, user_id: str) -> Response:
         """List all facts about a person, newest first, with their versions.

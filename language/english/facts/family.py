@@ -31,6 +31,7 @@ _ENDS = re.compile(
     r"\Z|\s*[,;.!()]|\s(?:and|with|at|in|on|from|who|that|called|named|last|this|but|so"
     r"|now|to|for|today|yesterday|since|as|too|already|because|living|\d)\b"
 )
+_WITH_MINE = re.compile(r"\bwith (?:my|our) (?!late\b|ex\b|former\b)[^,;]*\Z", re.IGNORECASE)
 _CALLED = re.compile(r"(?:called|named) (?P<name>[A-Z]\w+)")
 _TAKEN_IN = frozenset({"adopt", "get", "welcome", "rescue", "buy", "foster"})
 _NO_FAMILY = re.compile(
@@ -56,6 +57,20 @@ def introductions_of(text: str, words: Words, company: Company) -> Iterator[Cand
             company.last = person
         if person.named and person.relation is not None:
             yield _there_is(company.me, person.role, person.thing.name, words)
+
+
+def companions_of(claim: Claim, text: str, company: Company) -> Iterator[Candidate]:
+    """A pet without a name that somebody has with them where they live: "with my dog".
+
+    Args:
+        text: The clause that tells where the speaker lives.
+    """
+    for mention in company.mentions(text):
+        relation = mention.person.relation
+        if mention.person.named or relation is None or not relation.animal:
+            continue
+        if _WITH_MINE.search(text[: mention.end]) and _ENDS.match(text, mention.end):
+            yield _there_is(claim.person, mention.person.role, "", claim.words)
 
 
 def _there_is(

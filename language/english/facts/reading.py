@@ -17,7 +17,7 @@ from language.english.facts.amendments import (
 )
 from language.english.facts.attributes import attributes_of
 from language.english.facts.claims import candidates_of
-from language.english.facts.family import households_of, introductions_of
+from language.english.facts.family import companions_of, households_of, introductions_of
 from language.english.facts.idioms import said_in_passing
 from language.english.facts.instructions import instructions_of
 from language.english.facts.opinions import opinions_of
@@ -290,6 +290,9 @@ class _Message:
             plain = not stranger or (one.predicate in _OF_STRANGERS and not one.negated)
             confidence = one.confidence if plain else min(one.confidence, HEARSAY)
             yield replace(one, corrects=corrects, confidence=confidence)
+            lives_there = one.predicate == "lives_in" and not one.negated and not one.valid_to
+            if lives_there and claim.person is self._company.me:
+                yield from companions_of(claim, clause.text, self._company)
 
     def _subject(self, clause: Clause, before: Subject | None) -> Subject | None:
         if clause.elided:

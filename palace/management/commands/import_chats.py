@@ -10,16 +10,16 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 from kombu.exceptions import OperationalError
 from tqdm import tqdm
 
 from isolation import row_access
-from language.storable import storable_id
 from palace import tasks
 from palace.curation.deletion import delete_unused_palace
 from palace.errors import BadImport
-from palace.management.people import PalaceCommand, add_user_argument, palace_of
+from palace.management.people import PalaceCommand, add_user_argument, palace_or_new
 from palace.management.stop_signals import Stopped, StopSignals
 from palace.models import ImportJob, Palace
 from palace.sdk.operations import account_of
@@ -49,13 +49,8 @@ class Command(PalaceCommand):
         )
 
     def handle(self, *, file: Path, user: str, subject: str, **options: Any) -> None:
-        if settings.USES_EMBEDDED_SERVICES:
-            _prepare_installation()
-        palace, is_new = palace_of(user), False
-        if subject:
-            palace, is_new = Palace.objects.get_or_create(
-                owner=palace.owner, subject=storable_id(subject)
-            )
+        new_owner = _prepare_installation() if settings.USES_EMBEDDED_SERVICES else None
+        palace, is_new = palace_or_new(user, subject)
         try:
             self._handle(palace, file, **options)
         except KeyboardInterrupt as error:
@@ -63,12 +58,15 @@ class Command(PalaceCommand):
         finally:
             if is_new:
                 delete_unused_palace(palace)
+            if new_owner and not Palace.objects.filter(owner=new_owner).exists():
+                with row_access.maintenance():
+                    new_owner.delete()
 
     def _handle(self, palace: Palace, file: Path, **options: Any) -> None:
         job = self._prepared(palace, file)
         self._show_preview(job)
         has_begun = job.spool_offset > 0 or job.status == ImportJob.Status.RUNNING
-        if options["preview"]:
+        if options["preview"] or import_jobs.holds_nothing(job):
             if not has_begun:
                 import_jobs.discard(job)
         elif has_begun or options["yes"] or self._wants_it(job):
@@ -101,7 +99,9 @@ class Command(PalaceCommand):
         always = {"conversations", "messages", "  new"}
         self.stdout.write(f"{job.file_name}: {figures['format']}")
         self._table([row for row in rows if row[1] or row[0] in always])
-        if import_jobs.is_whole(job):
+        if import_jobs.holds_nothing(job):
+            self.stdout.write("There is not one message in it, so there is nothing to import.")
+        elif import_jobs.is_whole(job):
             with_them = ", ".join(import_jobs.whole_in_words(job))
             self.stdout.write(f"The palace is empty: it becomes as this one was ({with_them}).")
         if figures["first"]:
@@ -203,12 +203,11 @@ class Command(PalaceCommand):
             self.stdout.write(f"{name:<{width}}  {value:>9,}")
 
 
-def _prepare_installation() -> None:
-    """On a new machine the import may be the first command of all."""
+def _prepare_installation() -> User | None:
+    """On a new machine the import may be the first command of all; the owner if made here."""
     bring_tables_up_to_date()
     with row_access.maintenance():
-        if not get_user_model().objects.exists():
-            account_of(None)
+        return None if get_user_model().objects.exists() else account_of(None)
 
 
 def _how_far(job: ImportJob) -> str:

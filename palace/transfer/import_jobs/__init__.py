@@ -24,6 +24,7 @@ from palace.transfer.import_jobs.slices import run_slice
 from palace.transfer.import_jobs.spools import remove_orphans
 from palace.transfer.import_jobs.whole_palace import (
     RestoreProgress,
+    holds_nothing,
     is_loci_export,
     is_whole,
     whole_in_words,
@@ -35,6 +36,7 @@ __all__ = [
     "RestoreProgress",
     "discard",
     "filed_by",
+    "holds_nothing",
     "is_loci_export",
     "is_whole",
     "is_worked_on",

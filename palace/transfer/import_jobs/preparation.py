@@ -107,7 +107,8 @@ def _previewed(
         is_whole = may_be_whole and format_ is formats.LOCI
         survey = WholeSurvey() if is_whole else Survey(palace)
         survey.read(listed)
-        if survey.holds_nothing:
+        # Whoever takes an empty palace back is told so, and has done nothing wrong.
+        if format_ is not formats.LOCI and not survey.conversations:
             raise BadImport(f"{name} holds no conversations.")
         job, is_new = _create_job(palace, name, sha256, format_, prepared.name, survey)
         if is_new:
@@ -159,10 +160,6 @@ class Survey:
         self.present += count_present(self.palace, self._batch)
         self._batch.clear()
         self._batch_turns = 0
-
-    @property
-    def holds_nothing(self) -> bool:
-        return not self.conversations
 
     def figures(self, format_name: str) -> dict[str, Any]:
         return {

@@ -70,11 +70,6 @@ class WholeSurvey:
         return len(self._conversations)
 
     @property
-    def holds_nothing(self) -> bool:
-        """Whether there is nothing to restore; facts and episodes count, also without messages."""
-        return self.records.keys().isdisjoint({"drawers", *_WITH_THEM})
-
-    @property
     def messages(self) -> int:
         return self.records["drawers"]
 
@@ -118,6 +113,11 @@ def whole_in_words(job: ImportJob) -> list[str]:
         for file, (one, many) in _WITH_THEM.items()
         if counts.get(file)
     ]
+
+
+def holds_nothing(job: ImportJob) -> bool:
+    """Whether there is nothing to import; to restore, facts and episodes count as well."""
+    return not job.preview["messages"] and not whole_in_words(job)
 
 
 def put_back(job: ImportJob, show: OnProgress) -> None:

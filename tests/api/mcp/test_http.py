@@ -6,12 +6,16 @@ import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from api.mcp.callers import Caller
+from api.mcp.registry import TOOLS
+from api.mcp.server import call
 from palace.knowledge.episodes.episode_store import store_episode
 from palace.models import Drawer, Palace, Room
 from palace.pipeline import mine_rooms
 from palace.sdk import AsyncMemory, Memory
 from settings_app.api_keys import issue
 from settings_app.audit import AuditLine
+from settings_app.throttling import count_request
 
 MOVED = "I just moved to Berlin.\r\n\tThe flat is on  Weserstraße 🌊 "
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -229,6 +233,25 @@ def test_who_asks_too_much_is_told_when_to_ask_again(door, owner, settings):
     refused = post(door, key)
     assert refused.json()["code"] == "too_many_requests"
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "cost"),
+    [
+        ("list_wings", {"limit": 1000}, 9),
+        ("timeline", {"limit": 1000, "entity": "Ada"}, 9),
+        ("facts_as_of", {"limit": 200}, 1),
+        ("search_episodes", {"limit": 200}, 1),
+        ("search", {"limit": 200, "query": "tea"}, 1),
+        ("recall", {"max_tokens": 32_000, "top_k": 200, "query": "tea"}, 9),
+    ],
+)
+def test_a_tool_that_asks_for_much_counts_as_several(owner, settings, tool, arguments, cost):
+    """Beside the request, which the door counts."""
+    settings.API_RATE = "100/minute"
+    key, _ = issue(owner, "an assistant")
+    call(TOOLS[tool], Caller(key), arguments)
+    assert count_request(key).remaining == 99 - cost
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b'{"jsonrpc": "2.0"}', b"[" * 100_000])

@@ -98,6 +98,38 @@ def test_a_large_recall_counts_as_several(owner, settings):
     assert client.post("/search", {**ASKED, "limit": 200}).headers["RateLimit-Remaining"] == "6"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "cost"),
+    [
+        ("get", "/v1/memories/", 100),
+        ("get", "/v1/memories/search/?q=tea", 100),
+        ("post", "/v1/memories/search/", 100),
+        ("get", "/v1/entities/", 100),
+        ("post", "/v1/entities/", 100),
+        ("get", "/v1/entities/Ada/relations/", 100),
+        ("post", "/episodic/search", 100),
+        ("post", "/namespaces/session/a/search", 100),
+        ("get", "/users/ada/memories", 100),
+        ("post", "/search", 2),
+        ("get", "/v1/wings/", 2),
+        ("get", "/v1/activity/", 2),
+    ],
+)
+def test_a_long_list_counts_as_several(owner, settings, method, path, cost):
+    settings.API_RATE = "1000/hour"
+    asked = {"query": "tea", "limit": 10_000 if cost == 100 else 200}
+    response = getattr(client_of(owner), method)(path, asked)
+    assert response.headers["RateLimit-Remaining"] == str(1000 - cost)
+
+
+def test_a_list_without_a_limit_counts_for_what_it_may_bring(owner, settings):
+    settings.API_RATE = "1000/hour"
+    client = client_of(owner)
+    assert client.get("/users/ada/memories").headers["RateLimit-Remaining"] == "990"
+    assert client.get("/v1/memories/").headers["RateLimit-Remaining"] == "989"
+    assert client.delete("/users/ada/memories").headers["RateLimit-Remaining"] == "988"
+
+
 def test_a_large_body_counts_as_several(owner, settings):
     settings.API_RATE = "20/hour"
     said = {"role": "user", "content": "Good morning. " * 20_000}

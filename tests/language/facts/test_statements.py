@@ -58,6 +58,33 @@ def test_a_statement_is_put_in_the_third_person(said, text):
     assert texts(said) == [text]
 
 
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (
+            "I just moved to Lisbon with my dog",
+            [("lives_in", "Lisbon"), ("has_pet", "dog")],
+        ),
+        (
+            "We live in Leeds with our cat and two kids.",
+            [("lives_in", "Leeds"), ("has_pet", "cat")],
+        ),
+        (
+            "I have a dog named Rex. I moved to Leeds with my dog.",
+            [("has_pet", "Rex"), ("lives_in", "Leeds")],
+        ),
+        ("I just moved to Lisbon with my friend's dog.", [("lives_in", "Lisbon")]),
+        ("I just moved to Lisbon with Ana and her dog.", [("lives_in", "Lisbon")]),
+        ("I live in Lisbon with my dog walker.", [("lives_in", "Lisbon")]),
+        ("I live in Lisbon with my late dog's ashes.", [("lives_in", "Lisbon")]),
+        ("I used to live in Lisbon with my dog.", [("lives_in", "Lisbon")]),
+        ("My sister lives in Lisbon with my dog.", [("lives_in", "Lisbon")]),
+    ],
+)
+def test_a_pet_that_lives_with_somebody_is_theirs(said, found):
+    assert [(predicate, what) for _, predicate, what in triples(said)] == found
+
+
 def test_a_list_is_as_many_statements():
     assert triples("I speak Hungarian and German.") == [
         ("User", "speaks", "Hungarian"),
