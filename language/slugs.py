@@ -8,7 +8,12 @@ import unicodedata
 from functools import lru_cache
 
 MAX_SLUG_LENGTH = 200
-_REMOVED = re.compile(r"[^\w\s-]")
+_SIGN = re.compile(r"[^\w\s-]")
+# Vowel signs of Indic scripts and of Thai, Lao and Tibetan tell words apart: marks of these
+# combining classes. Points of Hebrew and Arabic, and loose accents, do not.
+_VOWELS = frozenset({0, 9, 103, 107, 118, 122, 129, 130, 132})
+_MARKS = frozenset({"Mn", "Mc"})
+_VARIANTS = re.compile(r"[\ufe00-\ufe0f]")
 _JOINED = re.compile(r"[-\s]+")
 # Signs that tell names apart, by where they stand. Elsewhere they are punctuation: "#general",
 # "Luna & Max", "Dr. Smith", "J.R. Smith", "O'Brien".
@@ -46,13 +51,20 @@ def slug_of(name: str) -> str:
     """
     normal = unicodedata.normalize("NFKC", name).lower()
     spelt = _TELLING.sub(_spelt, without_emphasis(normal))
-    slug = _JOINED.sub("-", _REMOVED.sub("", spelt)).strip("-_")[:MAX_SLUG_LENGTH]
+    slug = _JOINED.sub("-", _SIGN.sub(_vowel, spelt)).strip("-_")[:MAX_SLUG_LENGTH]
     return slug or hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 def without_emphasis(text: str) -> str:
     """The text without the asterisks of Markdown's *Luna* and **Luna**."""
     return _EMPHASIS.sub(r"\2", text)
+
+
+def _vowel(sign: re.Match[str]) -> str:
+    """The sign if it is a vowel, else nothing."""
+    mark = sign.group()
+    is_vowel = unicodedata.category(mark) in _MARKS and unicodedata.combining(mark) in _VOWELS
+    return mark if is_vowel and not _VARIANTS.match(mark) else ""
 
 
 def _spelt(signs: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Slugs of names such as Python 3.12, TCP/IP and A*, which were those of others.
+"""Slugs of names such as Python 3.12, TCP/IP, A* and देव, which were those of others.
 
 One whose new slug is taken keeps the old one, and so does one that has not its name's old slug: it
 has a number, or was renamed. A wing is found by its new slug instead of the old one; those of its
@@ -11,7 +11,7 @@ import unicodedata
 from django.db import migrations
 
 # A name without one of these has the slug it had.
-SIGNS = r"[^\w\s]"
+SIGNS = r"[^a-zA-Z0-9\s_]"
 MODELS = {"Entity": ("name", ("kind",)), "Wing": ("name", ()), "Closet": ("title", ("room_id",))}
 
 _TOLD = re.compile(r"(?<=[\w+#])[+#]|(?<=\w)&(?=\w)|(?<![\w.])\.(?=[^\W\d_])")

@@ -28,6 +28,8 @@ from language.slugs import slug_of
         ["50%", "50"],
         ["P!nk", "Pnk"],
         ["A$AP", "AAP", "A@AP"],
+        ["देव", "दिव", "दव"],
+        ["กา", "กี", "กู่"],
     ],
 )
 def test_names_that_differ_by_a_telling_sign_are_different(names):
@@ -68,6 +70,9 @@ def test_names_that_differ_by_a_telling_sign_are_different(names):
         ("Python 3.12.", "Python 3.12"),
         ("10,000 Maniacs", "10000 Maniacs"),
         ("½", "1/2"),
+        ("مُحَمَّد", "محمد"),
+        ("שָׁלוֹם", "שלום"),
+        ("☕️ Café", "Cafe\u0301"),
     ],
 )
 def test_punctuation_does_not_tell_names_apart(one, other):
