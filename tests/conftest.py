@@ -12,6 +12,7 @@ from isolation import row_access
 from llm import chat_calls
 from palace.models import Palace
 from palace.pipeline import mine
+from palace.transfer.import_jobs.spools import spool_folder
 from tests import database_reset, hypothesis_profiles, static_files
 from tests.conversations import EVERYTHING
 from tests.furnished_palaces import furnish
@@ -39,6 +40,14 @@ def django_db_modify_db_settings_parallel_suffix():
 def _quick_passwords(settings):
     """Hashing well takes a quarter of a second a user, which no test is about."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _no_spools_left():
+    """Copies of imported files are in a folder that tests of one process share."""
+    yield
+    for path in spool_folder().glob("*"):
+        path.unlink()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from playwright.sync_api import expect
 
 from palace.models import Drawer, ImportJob
 from palace.transfer import import_jobs
-from palace.transfer.import_jobs.spools import spool_folder
 from settings_app.sign_in import one_time_link
 from tests.browser.conversations import CONVERSATIONS
 from tests.transfer.importers.exports import plain, write_lines
@@ -21,13 +20,6 @@ pytestmark = pytest.mark.browser
 
 FIELD = "The file with your conversations"
 BUTTON = "Preview file"
-
-
-@pytest.fixture(autouse=True)
-def _no_spools_left():
-    yield
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()
 
 
 @pytest.fixture

@@ -47,8 +47,6 @@ def uploads(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     until(lambda: list(folder.iterdir()) == [])
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()
 
 
 @pytest.fixture

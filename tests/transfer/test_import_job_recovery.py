@@ -27,13 +27,6 @@ from tests.transfer.importers.exports import (
 MB = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def _no_spools_left():
-    yield
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()
-
-
 @pytest.mark.parametrize("damage", ["gone", "cut", "garbled"])
 def test_a_lost_or_damaged_copy_stops_the_job_with_a_sentence(palace, tmp_path, damage):
     lines = [plain("Q", "A", conversation_id=f"p{n}") for n in range(3)]

@@ -33,13 +33,6 @@ from tests.transfer.importers.exports import (
 MB = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def _no_spools_left():
-    yield
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()
-
-
 def test_a_preview_counts_everything_and_files_nothing(palace, tmp_path):
     talks = [
         chatgpt_talk("Which tea?", "Oolong.", "", "Green\0"),

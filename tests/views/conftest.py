@@ -13,7 +13,6 @@ from django.urls import reverse
 
 from palace.knowledge.facts.ingestion_options import Scope
 from palace.models import Fact
-from palace.transfer.import_jobs.spools import spool_folder
 from tests.factories import (
     ClosetFactory,
     DrawerFactory,
@@ -134,5 +133,3 @@ def uploads(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()

@@ -117,7 +117,7 @@ def whole_in_words(job: ImportJob) -> list[str]:
 
 def holds_nothing(job: ImportJob) -> bool:
     """Whether there is nothing to import; to restore, facts and episodes count as well."""
-    return not job.preview["messages"] and not whole_in_words(job)
+    return not job.preview.get("messages") and not whole_in_words(job)
 
 
 def put_back(job: ImportJob, show: OnProgress) -> None:

@@ -27,13 +27,6 @@ from tests.transfer.importers.exports import (
 MB = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def _no_spools_left():
-    yield
-    for path in spool_folder().glob("*.jsonl"):
-        path.unlink()
-
-
 def cpu_of_children():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
