@@ -17,20 +17,24 @@ from chat.models import Message
 from isolation import row_access
 from isolation.policies import unprotected
 from palace.audit import audit_palace, snapshot
-from palace.audit.finding import SHOWN, Finding, finding, rows_breaking
-from palace.audit.references import Named, files_have_their_imports, purged, read_ledgers
+from palace.audit.finding import Finding, finding, rows_breaking
+from palace.audit.references import Named, files_have_their_imports, read_ledgers
 from palace.errors import WorkingMemoryAway
 from palace.models import Drawer, Fact, Palace
+from palace.storage import message_key
 
 REDIS_AWAY = "Redis does not answer, so the ledgers were not checked."
-_KEPT = """
+_KEPT = f"""
 SELECT m.uuid::text FROM chat_message m
 JOIN chat_conversation c ON c.palace_id = m.palace_id AND c.id = m.conversation_id
 WHERE m.palace_id = %s AND m.mined_at IS NOT NULL AND NOT EXISTS (
   SELECT FROM palace_drawer d WHERE d.palace_id = m.palace_id AND d.source = 'chat'
   AND d.conversation = c.uuid::text AND d.external_id = m.uuid::text)
+AND NOT EXISTS (
+  SELECT FROM palace_acceptedmessage a WHERE a.palace_id = m.palace_id
+  AND a.purged_key = {message_key("'chat'", "c.uuid", "m.uuid")})
 ORDER BY m.id
-"""
+"""  # noqa: S608 - names of our own columns.
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +141,14 @@ def _counts(palace: Palace) -> dict[str, int]:
 
 
 def messages_are_kept(palace: Palace) -> Finding:
-    """What was purged stays in the chat: as many may be without a drawer, and no more."""
+    """What was purged stays in the chat; before purges kept ids, only how many was known."""
     with connection.cursor() as cursor:
         cursor.execute(_KEPT, [palace.pk])
         missing = [uuid for (uuid,) in cursor.fetchall()]
-    lost = max(0, len(missing) - purged(palace))
-    return Finding(
+    return finding(
         "message-kept",
         "A message that the chat gave to the palace is a drawer there, unless it was purged.",
-        lost,
-        tuple(missing[:SHOWN]) if lost else (),
+        missing if len(missing) > palace.purged_unnamed else [],
     )
 
 

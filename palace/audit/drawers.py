@@ -17,6 +17,7 @@ from django.db import connection
 from language.analyzer import analyze
 from palace.audit.finding import Check, Finding, finding, rows_breaking
 from palace.models import Drawer, Palace, Posting
+from palace.storage import TEXT_DIGEST
 from palace.storage.indexing.postings import EVERY, MAX_COUNT
 
 # Passages without a vector, and unmined drawers, are the queue that the worker reads.
@@ -126,6 +127,28 @@ def _mix(numbers: Numbers) -> Numbers:
 
 
 CHECKS = (
+    rows_breaking(
+        "accepted-kept",
+        "An accepted message is a drawer, unless it was purged.",
+        "SELECT a.uuid FROM palace_acceptedmessage a WHERE a.palace_id = %(palace)s"
+        " AND a.purged_at IS NULL AND NOT EXISTS ("
+        "SELECT FROM palace_drawer d WHERE d.palace_id = a.palace_id AND d.uuid = a.uuid)",
+    ),
+    rows_breaking(
+        "accepted-verbatim",
+        "A drawer says to the byte what was accepted.",
+        "SELECT a.uuid FROM palace_acceptedmessage a JOIN palace_drawer d"  # noqa: S608 - ours.
+        " ON d.palace_id = a.palace_id AND d.uuid = a.uuid"
+        f" WHERE a.palace_id = %(palace)s AND a.digest <> {TEXT_DIGEST.format('d.text')}",
+    ),
+    rows_breaking(
+        "purged-gone",
+        "Of a purged message neither its drawer nor its digest is left.",
+        "SELECT a.uuid FROM palace_acceptedmessage a LEFT JOIN palace_drawer d"
+        " ON d.palace_id = a.palace_id AND d.uuid = a.uuid"
+        " WHERE a.palace_id = %(palace)s AND a.purged_at IS NOT NULL"
+        " AND (d.id IS NOT NULL OR a.digest IS NOT NULL)",
+    ),
     rows_breaking(
         "drawer-once",
         "A message of a conversation is one drawer.",

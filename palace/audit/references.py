@@ -1,8 +1,7 @@
 """References and orphans: whatever names a row finds it, and no row is left that nothing names.
 
 Traces and ledgers name drawers and facts of their palace, or purged ones. A purge removes the words
-of a trace and leaves the ids. An id without a row is therefore valid in a palace that has purged,
-and never valid if it belongs to another palace.
+of a trace and leaves the ids, and keeps the ids of what it deletes.
 """
 
 from __future__ import annotations
@@ -12,12 +11,9 @@ from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import IntegerField, Sum
-from django.db.models.fields.json import KT
-from django.db.models.functions import Cast
 
 from palace.audit.finding import Finding, finding, rows_breaking
-from palace.models import Activity, ImportJob, Palace
+from palace.models import AcceptedMessage, ImportJob, Palace
 from palace.transfer.import_jobs.spools import old_spools, spool_path
 from palace.working.ledger import all_items
 
@@ -36,11 +32,9 @@ _OWNERS = {
 }
 
 
-def purged(palace: Palace) -> int:
-    """How many drawers were ever deleted for good in this palace."""
-    purges = Activity.objects.filter(palace=palace, kind=Activity.Kind.DRAWERS_PURGED)
-    total = purges.aggregate(total=Sum(Cast(KT("detail__drawers"), IntegerField())))["total"]
-    return total or 0
+def drawers_known_as_purged(palace: Palace, uuids: Collection[UUID]) -> set[UUID]:
+    rows = AcceptedMessage.objects.filter(palace=palace, uuid__in=uuids).exclude(purged_at=None)
+    return set(rows.values_list("uuid", flat=True))
 
 
 def unexplained(palace: Palace, kind: str, named: Collection[UUID]) -> list[UUID]:
@@ -48,7 +42,8 @@ def unexplained(palace: Palace, kind: str, named: Collection[UUID]) -> list[UUID
 
     Args:
         kind: `drawer`, `fact` or `memory`. Facts are deleted without a count being kept, so only
-            those of another palace are reported.
+            those of another palace are reported. As many drawers may be missing as were purged
+            before purges kept their ids.
     """
     owners: dict[UUID, set[int]] = {}
     with connection.cursor() as cursor:
@@ -57,8 +52,11 @@ def unexplained(palace: Palace, kind: str, named: Collection[UUID]) -> list[UUID
             owners.setdefault(uuid, set()).add(owner)
     foreign = [uuid for uuid in named if uuid in owners and palace.pk not in owners[uuid]]
     gone = [uuid for uuid in named if uuid not in owners]
-    lost = gone if kind == "drawer" and len(gone) > purged(palace) else []
-    return sorted([*foreign, *lost])
+    lost = []
+    if kind == "drawer" and gone:
+        purged = drawers_known_as_purged(palace, gone)
+        lost = [uuid for uuid in gone if uuid not in purged]
+    return sorted([*foreign, *(lost if len(lost) > palace.purged_unnamed else ())])
 
 
 def traces_name_what_there_was(palace: Palace) -> Finding:

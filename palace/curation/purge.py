@@ -40,7 +40,7 @@ from palace.models import (
     open_palace,
 )
 from palace.recall import normalize_query, remove_hits
-from palace.storage import split_text
+from palace.storage import record_purged, split_text
 from palace.storage.indexing import postings
 from palace.storage.indexing.spaces import model_of
 
@@ -92,6 +92,7 @@ class Purge:
         scrub_cases(palace, batch)
         # Stored API responses may contain these texts.
         IdempotentWrite.objects.filter(owner=palace.owner_id).delete()
+        record_purged(palace, keys)
         with connection.cursor() as cursor:
             # The database cascades to passages and mentions.
             cursor.execute(

@@ -43,6 +43,7 @@ from palace.models.palace import (
 from palace.models.recall_records import ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.models.receipts import (
     WRITES_KEPT_FOR,
+    AcceptedMessage,
     Activity,
     IdempotentWrite,
     ImportJob,
@@ -58,6 +59,7 @@ __all__ = [
     "PREDICATE_LENGTH",
     "TAGS",
     "WRITES_KEPT_FOR",
+    "AcceptedMessage",
     "Activity",
     "Change",
     "Closet",

@@ -49,6 +49,12 @@ class Palace(models.Model):
     highest_room = models.PositiveIntegerField(
         default=0, help_text="No room is given a number up to here again."
     )
+    purged_unnamed = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Drawers that were purged before purges kept their ids.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = PalaceQuerySet.as_manager()

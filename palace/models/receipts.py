@@ -1,4 +1,6 @@
-"""Receipts: activities shown to the user, progress of imports, and answers to idempotent writes."""
+"""Receipts: of accepted messages, activities shown to the user, progress of imports, and answers to
+idempotent writes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from palace.models.hierarchy import Room
-from palace.models.palace import InPalace, InPalaceQuerySet
+from palace.models.palace import InPalace, InPalaceQuerySet, Palace
 
 WRITES_KEPT_FOR = timedelta(hours=24)
 
@@ -77,6 +79,30 @@ class Activity(InPalace):
 
     def __str__(self) -> str:
         return self.summary
+
+
+class AcceptedMessage(models.Model):
+    """A message that was filed, apart from its drawer, for the audit to compare the two.
+
+    The row stays when the drawer is purged, without the digest: from it the words could be guessed.
+    """
+
+    pk = models.CompositePrimaryKey("palace_id", "uuid")
+    palace = models.ForeignKey(
+        Palace, models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    uuid = models.UUIDField(help_text="The drawer's.")
+    digest = models.BinaryField(
+        null=True, help_text="The first 16 bytes of the text's SHA-256; null once it is purged."
+    )
+    purged_at = models.DateTimeField(null=True)
+    purged_key = models.BinaryField(
+        null=True,
+        help_text="Of a purged message: a digest of its ids, by which the chat knows its own.",
+    )
+
+    def __str__(self) -> str:
+        return str(self.uuid)
 
 
 class ImportJob(InPalace):

@@ -3,6 +3,12 @@
 Other rooms import from here, and from `spaces`, `postings`, `fact_vectors` and `episode_vectors`.
 """
 
+from palace.storage.accepted_messages import (
+    TEXT_DIGEST,
+    message_key,
+    record_accepted,
+    record_purged,
+)
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.indexing.passages import EmbeddedPassages, split_text, store_passages
 from palace.storage.indexing.rebuild import (
@@ -38,6 +44,7 @@ __all__ = [
     "BLOCK_START",
     "SEAL_LENGTH",
     "SEAL_TOKENS",
+    "TEXT_DIGEST",
     "UNSEALED",
     "UNTITLED",
     "EmbeddedPassages",
@@ -52,11 +59,14 @@ __all__ = [
     "fill_missing_vectors",
     "insert_rows",
     "loci_answers",
+    "message_key",
     "next_room_number",
     "own_words",
     "palace_quota",
     "rebuild_passages",
     "rebuild_postings",
+    "record_accepted",
+    "record_purged",
     "sealed",
     "split_text",
     "store_passages",

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from uuid import uuid4
+from typing import NamedTuple
+from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 from django.db.models import Max
@@ -24,6 +25,7 @@ from language.storable import (
 )
 from language.transcripts import Transcript, Turn
 from palace.models import Drawer, Palace, Room, Wing, opens_palace
+from palace.storage.accepted_messages import record_accepted
 from palace.storage.bulk_insert import insert_rows
 from palace.storage.own_output import loci_answers, without_injected_memory
 from palace.storage.quota import check_quota
@@ -315,36 +317,34 @@ _COLUMNS = (
 
 
 def _add_drawers(palace: Palace, filed: Sequence[tuple[Room, _Conversation]]) -> None:
-    filed = [(room, each) for room, each in filed if each.new]
-    if not filed:
+    new = [_New(room, each, [(uuid4(), turn) for turn in each.new]) for room, each in filed]
+    new = [each for each in new if each.turns]
+    if not new:
         return
-    rows = _rows(filed, _highest_numbers(palace, [room for room, _ in filed]))
-    insert_rows(Drawer, _COLUMNS, rows)
+    insert_rows(Drawer, _COLUMNS, _rows(new, _highest_numbers(palace, [one.room for one in new])))
+    record_accepted(palace, ((uuid, turn.text) for each in new for uuid, turn in each.turns))
 
 
-def _rows(
-    filed: Sequence[tuple[Room, _Conversation]], numbers: Mapping[int, int]
-) -> list[tuple[object, ...]]:
+class _New(NamedTuple):
+    """The turns of a conversation to store, each with the uuid of its drawer."""
+
+    room: Room
+    conversation: _Conversation
+    turns: Sequence[tuple[UUID, Turn]]
+
+
+def _rows(new: Sequence[_New], numbers: Mapping[int, int]) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     now = timezone.now()
-    for room, each in filed:
+    for room, each, turns in new:
         positions = _positions(room, each.turns) if each.kept else _transcript_positions(each.turns)
         rows += (
             (
-                *(room.palace_id, uuid4(), room.pk, number, room.source, room.external_id),
+                *(room.palace_id, uuid, room.pk, number, room.source, room.external_id),
                 *(turn.external_id, positions[turn.external_id], turn.role, turn.speaker),
-                *(
-                    turn.only_for,
-                    turn.text,
-                    turn.said_at,
-                    _json(turn.metadata),
-                    "{}",
-                    0,
-                    0,
-                    now,
-                ),
+                *(turn.only_for, turn.text, turn.said_at, _json(turn.metadata), "{}", 0, 0, now),
             )
-            for number, turn in enumerate(each.new, start=numbers[room.pk] + 1)
+            for number, (uuid, turn) in enumerate(turns, start=numbers[room.pk] + 1)
         )
     return rows
 

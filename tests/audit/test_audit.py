@@ -25,7 +25,7 @@ from palace.curation.trash import restore, trash_drawers
 from palace.curation.wings import wing_called
 from palace.knowledge.episodes.episode_writer import write_due_episodes
 from palace.knowledge.facts.fact_learning import learn_unread
-from palace.models import Drawer, Fact, ImportJob, Palace, Passage, Room
+from palace.models import AcceptedMessage, Drawer, Fact, ImportJob, Palace, Passage, Room
 from palace.pipeline import mine
 from palace.recall.request import RecallRequest
 from palace.recall.retrieval import recall
@@ -109,6 +109,12 @@ ONE_DRAWER = "(SELECT min(drawer_id) FROM palace_evidence WHERE palace_id = %(pa
 # ruff: noqa: S608 - all of it is written here.
 DAMAGES = {
     "message-kept": "DELETE FROM palace_drawer WHERE palace_id = %(palace)s AND source = 'chat'",
+    "accepted-kept": "DELETE FROM palace_drawer WHERE palace_id = %(palace)s"
+    f" AND id = {ONE_DRAWER}",
+    "accepted-verbatim": "UPDATE palace_drawer SET text = text || ' ' WHERE palace_id = %(palace)s"
+    f" AND id = {ONE_DRAWER}",
+    "purged-gone": "UPDATE palace_acceptedmessage SET purged_at = now()"
+    " WHERE palace_id = %(palace)s",
     "message-verbatim": "UPDATE palace_drawer SET text = text || ' ' WHERE palace_id = %(palace)s"
     " AND source = 'chat' AND role = 'user'",
     "drawer-place": "UPDATE palace_drawer SET room_id = 0 WHERE palace_id = %(palace)s"
@@ -193,13 +199,36 @@ def test_a_missing_posting_is_named(chatted, damage):
     assert (found.check, found.wrong, found.examples) == ("postings", 1, ("bee",))
 
 
-def test_a_purge_explains_only_as_many_as_it_deleted(chatted, damage):
+def test_a_purge_explains_what_it_deleted_and_nothing_else(chatted, damage):
     drawers = Drawer.objects.within(chatted).filter(source="chat")
-    trash_drawers(chatted, drawers.filter(position=0))
+    lost, purged = drawers.in_order()
+    trash_drawers(chatted, drawers.filter(pk=purged.pk))
     Purge(chatted).run(drawers)
     assert failed(chatted) == {}
+    damage(chatted, f"DELETE FROM palace_drawer WHERE id = {lost.pk}")
+    named = {each.check: each.examples for each in audit_palace(chatted, more=CHAT_CHECKS)}
+    assert named["message-kept"] == (lost.external_id,)
+    assert named["accepted-kept"] == (str(lost.uuid),)
+
+
+def test_what_was_purged_before_purges_kept_ids_is_explained_by_its_number(chatted, damage):
+    drawers = Drawer.objects.within(chatted).filter(source="chat")
+    damage(chatted, "DELETE FROM palace_acceptedmessage WHERE palace_id = %(palace)s")
+    lost = drawers.count()
     damage(chatted, DAMAGES["message-kept"])
-    assert failed(chatted)["message-kept"] == 1
+    for known, found in ((lost - 1, lost), (lost, 0)):
+        chatted.purged_unnamed = known
+        assert failed(chatted).get("message-kept", 0) == found
+
+
+def test_of_a_purged_message_no_digest_is_left(chatted):
+    drawers = Drawer.objects.within(chatted)
+    trash_drawers(chatted, drawers)
+    accepted = AcceptedMessage.objects.filter(palace=chatted)
+    assert accepted.filter(digest=None).count() == 0
+    Purge(chatted).run(drawers)
+    assert accepted.exists()
+    assert accepted.exclude(digest=None).count() == 0
 
 
 def test_what_waits_for_the_worker_is_queued_and_no_fault(palace):

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from language.transcripts import ROLES
 from palace.models import Closet, Drawer, Mention, Palace, Room, Telling, Wing, WingAlias
-from palace.storage import insert_rows
+from palace.storage import insert_rows, record_accepted
 from palace.transfer.restore.record_fields import Fields, RestoredKeys, as_json
 
 DRAWER = (
@@ -99,6 +99,7 @@ def put_drawers(placed: RestoredKeys, records: Sequence[Fields]) -> None:
     palace = placed.palace
     insert_rows(Drawer, DRAWER, (_drawer(placed, each) for each in records))
     keys = dict(_written(placed, Drawer, records).values_list("uuid", "pk"))
+    record_accepted(palace, ((placed.id_of(each), each.text("text")) for each in records))
     beside = [(keys[placed.id_of(each)], each) for each in records]
     insert_rows(Mention, MENTION, (row for each in beside for row in _mentions(placed, *each)))
     insert_rows(Telling, INGESTION, (row for each in beside for row in _ingestion(palace, *each)))

@@ -1,0 +1,54 @@
+"""What was accepted, recorded apart from the drawers, so that an audit can tell what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from uuid import UUID
+
+from django.db import connection
+
+from palace.models import AcceptedMessage, Palace
+from palace.storage.bulk_insert import insert_rows
+
+DIGEST_BYTES = 16
+# The same digest in SQL, of a column that is formatted in.
+TEXT_DIGEST = f"substring(sha256(convert_to({{}}, 'UTF8')) FOR {DIGEST_BYTES})"
+
+
+def message_key(source: str, conversation: str, message: str) -> str:
+    """SQL: which message of which conversation, in 16 bytes. The arguments are SQL as well."""
+    return TEXT_DIGEST.format(f"concat_ws(chr(31), {source}, {conversation}, {message})")
+
+
+# Of messages from before this was recorded there is no row yet.
+_PURGED = f"""
+INSERT INTO palace_acceptedmessage (palace_id, uuid, purged_at, purged_key)
+SELECT palace_id, uuid, now(), {message_key("source", "conversation", "external_id")}
+FROM palace_drawer WHERE palace_id = %s AND id = ANY(%s)
+ON CONFLICT (palace_id, uuid) DO UPDATE
+SET digest = NULL, purged_at = excluded.purged_at, purged_key = excluded.purged_key
+"""  # noqa: S608 - names of our own columns.
+
+
+def record_accepted(palace: Palace, messages: Iterable[tuple[UUID, str]]) -> None:
+    """Record messages as they came; call it in the transaction that writes their drawers.
+
+    Args:
+        messages: The drawers' ids, and the texts.
+    """
+    insert_rows(
+        AcceptedMessage,
+        ("palace_id", "uuid", "digest"),
+        ((palace.pk, uuid, text_digest(text)) for uuid, text in messages),
+    )
+
+
+def record_purged(palace: Palace, drawers: Sequence[int]) -> None:
+    """Record drawers as purged; call it in the transaction that deletes them, before it does."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PURGED, [palace.pk, list(drawers)])
+
+
+def text_digest(text: str) -> bytes:
+    return sha256(text.encode()).digest()[:DIGEST_BYTES]
