@@ -21,7 +21,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 from tqdm import tqdm
 
-from language.analyzer import STOPWORDS, analyze
+from language.analyzer import analyze
+from language.detection import ENGLISH, function_words
 from language.english.preference import preference_strength
 from llm.embedding import embed, max_passage_chars
 from palace.models import Closet, EmbeddingSpace, Palace, Room
@@ -51,7 +52,7 @@ _SYLLABLES = (
     *("ba", "ce", "dor", "fen", "gi", "hal", "jo", "kel", "lu", "mer", "na", "ost", "pi"),
     *("qua", "rin", "sto", "tev", "ul", "vam", "wex", "yor", "zin"),
 )
-_EMPTY = tuple(word for word in sorted(STOPWORDS) if len(word) > 1)
+_EMPTY = tuple(word for word in sorted(function_words(ENGLISH)) if len(word) > 1)
 
 BATCH = 10_000
 BEGAN = datetime(2015, 1, 1, 9, tzinfo=UTC)
@@ -125,7 +126,7 @@ class MessageGenerator:
         """Without end: some words of a message that many are like in meaning."""
         while True:
             words = self._draw.choice(self._subjects[0]).rstrip(".").lower().split()
-            telling = [word for word in dict.fromkeys(words) if word not in STOPWORDS]
+            telling = [word for word in dict.fromkeys(words) if word not in function_words(ENGLISH)]
             asked = self._draw.permutation(telling)[:ASKED]
             if len(asked) == ASKED:
                 yield f"What did we say about {' '.join(asked)}?"

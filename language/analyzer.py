@@ -1,4 +1,8 @@
-"""Text to terms: what BM25 counts, for drawers and questions alike."""
+"""Text to terms: what BM25 counts, for drawers and questions alike.
+
+A word is stemmed by the Snowball stemmer of the text's language. Scripts that are written without
+spaces are read as overlapping pairs of characters.
+"""
 
 from __future__ import annotations
 
@@ -9,62 +13,125 @@ from collections import Counter
 
 import Stemmer
 
-# A change here changes what is stored: raise it, and `manage.py reindex` rebuilds the postings.
-VERSION = 1
+from language.detection import ENGLISH, WORD, function_words, language_of, languages_of
+
+# A change here changes what is stored: raise it, and a periodic task rebuilds older postings.
+VERSION = 2
 
 MAX_TERM_LENGTH = 64
+STEMMERS = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    ENGLISH: "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-# Scripts written without spaces are read as overlapping pairs of characters.
 UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿가-힣฀-๿]+")
 _POSSESSIVE = re.compile(r"['’]s?$")
-_STEMMERS = threading.local()  # A stemmer keeps state: one for each thread.
+# "l'acqua", "d'hiver": an article or a preposition, and its noun.
+_ELIDED = re.compile(r"^(?:[cdjlmnst]|qu|[dn]?ell|all|dall|sull|un)'(?=\w)")
+_ELIDING = frozenset(("ca", "fr", "it"))
+_local = threading.local()  # A stemmer keeps state: one of each language for each thread.
 
-STOPWORDS = frozenset(
+
+def analyze(text: str, language: str | None = None) -> Counter[str]:
+    """Terms of a message with their counts: stemmed, lower case, function words left out.
+
+    Another language's words are counted as English reads them too, so that a question in English
+    finds the names and loanwords among them.
+
+    Args:
+        language: ISO 639-1; found from the text by default.
     """
-    a about above after again against all am an and any are aren't as at be because been before
-    being below between both but by can can't cannot could couldn't d did didn't do does doesn't
-    doing don't down during each few for from further had hadn't has hasn't have haven't having he
-    he'd he'll he's her here here's hers herself him himself his how how's i i'd i'll i'm i've if
-    in into is isn't it it's its itself just let's ll m me more most mustn't my myself no nor not
-    now of off on once only or other ought our ours ourselves out over own re s same shan't she
-    she'd she'll she's should shouldn't so some such t than that that's the their theirs them
-    themselves then there there's these they they'd they'll they're they've this those through to
-    too under until up ve very was wasn't we we'd we'll we're we've were weren't what what's when
-    when's where where's which while who who's whom why why's will with won't would wouldn't you
-    you'd you'll you're you've your yours yourself yourselves
-    """.split()
-)
+    language = language or language_of(text)
+    words = _words(text, language)
+    terms = Counter(_stems(words, language))
+    if language != ENGLISH:
+        for term, count in Counter(_stems(words, ENGLISH)).items():
+            terms.setdefault(term, count)
+    return terms
 
 
-def analyze(text: str) -> Counter[str]:
-    """Terms of `text` with their counts: stemmed, lower case, stopwords left out."""
-    words = [word for word in _words(text) if word not in STOPWORDS]
-    return Counter(stem[:MAX_TERM_LENGTH] for stem in _stemmer().stemWords(words))
+def analyze_question(text: str) -> dict[str, tuple[str, ...]]:
+    """The distinct terms of a question, each with the other terms its word may be stored as.
+
+    A message may be in English, or be read as English because it is too short to tell; a question
+    may be too short as well.
+    """
+    language, *others = languages_of(text)
+    words = list(dict.fromkeys(_words(text, language)))
+    stems = [_stems(words, each) for each in (language, *others, ENGLISH)]
+    readings: dict[str, tuple[str, ...]] = {}
+    for own, *rest in zip(*stems, strict=True):
+        readings.setdefault(own, tuple(dict.fromkeys(term for term in rest if term != own)))
+    return readings
 
 
-def _words(text: str) -> list[str]:
+def all_readings(question: str) -> set[str]:
+    """Every term that a word of the question may be stored as."""
+    return {term for pair in analyze_question(question).items() for term in (pair[0], *pair[1])}
+
+
+def _words(text: str, language: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).lower().replace("’", "'")
-    found: list[str] = _WORD.findall(folded)
+    found: list[str] = WORD.findall(folded)
     if UNSPACED.search(folded):
-        return [part for word in found for part in _parts(word)]
-    return [_plain(word) for word in found] if "'" in folded else found
+        found = [part for word in found for part in _parts(word, language)]
+    elif "'" in folded:
+        found = [_plain(word, language) for word in found]
+    empty = function_words(language)
+    return [word for word in found if word not in empty]
 
 
-def _plain(word: str) -> str:
-    return word if word in STOPWORDS else _POSSESSIVE.sub("", word)
+def _plain(word: str, language: str) -> str:
+    if word in function_words(language):
+        return word
+    return _POSSESSIVE.sub("", _ELIDED.sub("", word) if language in _ELIDING else word)
 
 
-def _parts(word: str) -> list[str]:
-    return _pairs(word) if UNSPACED.search(word) else [_plain(word)]
+def _parts(word: str, language: str) -> list[str]:
+    return _pairs(word) if UNSPACED.search(word) else [_plain(word, language)]
 
 
 def _pairs(word: str) -> list[str]:
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
 
 
-def _stemmer() -> Stemmer.Stemmer:
-    if not hasattr(_STEMMERS, "english"):
-        _STEMMERS.english = Stemmer.Stemmer("english")
-    stemmer: Stemmer.Stemmer = _STEMMERS.english
-    return stemmer
+def _stems(words: list[str], language: str) -> list[str]:
+    if language not in STEMMERS:
+        return [word[:MAX_TERM_LENGTH] for word in words]
+    return [stem[:MAX_TERM_LENGTH] for stem in _stemmer(language).stemWords(words)]
+
+
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    stemmers: dict[str, Stemmer.Stemmer] = _local.__dict__.setdefault("stemmers", {})
+    if language not in stemmers:
+        stemmers[language] = Stemmer.Stemmer(STEMMERS[language])
+    return stemmers[language]

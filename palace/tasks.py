@@ -34,7 +34,7 @@ from palace.models import Drawer, EmbeddingSpace, ImportJob, Palace, Room, forge
 from palace.models.locks import held_if_free
 from palace.pipeline import AtOnce
 from palace.pipeline import mine_room as mine_room_now
-from palace.storage import build_space, fill_missing_vectors, switch_to_space
+from palace.storage import build_space, fill_missing_vectors, rebuild_postings, switch_to_space
 from palace.storage.indexing import postings
 from palace.transfer import import_jobs
 from palace.webhooks import delivery
@@ -187,11 +187,22 @@ def compact_postings(palace_id: int) -> None:
             postings.compact(palace)
 
 
+@shared_task(reject_on_worker_lost=False)
+def rebuild_old_postings(palace_id: int) -> None:
+    """Read the words of a palace anew, as the current analyzer does."""
+    palaces = Palace.objects.with_old_postings().filter(pk=palace_id)
+    with _in_palace(palaces):
+        # Queued by every sweep until it is done.
+        if (palace := palaces.first()) is not None:
+            rebuild_postings(palace)
+            retry_backoff.done("postings", palace_id)
+
+
 @shared_task(expires=SWEEP_INTERVAL_S, reject_on_worker_lost=False)
 @row_access.sweep("what waits")
 def take_up_unfinished() -> None:
     """Queue unfinished work: rooms with unmined drawers, palaces with drawers without extracted
-    facts or with due episodes, stalled imports.
+    facts or with due episodes, palaces with old postings, stalled imports.
 
     Also remove uploaded files whose import was deleted.
     """
@@ -208,6 +219,9 @@ def take_up_unfinished() -> None:
     palaces = due.values_list("palace_id", flat=True).distinct().iterator()
     for palace_id in islice(filter(partial(retry_backoff.is_due, "episodes"), palaces), SWEEP):
         write_episodes.delay(palace_id)
+    old = Palace.objects.with_old_postings().order_by("pk").values_list("pk", flat=True).iterator()
+    for palace_id in islice(filter(partial(retry_backoff.is_due, "postings"), old), SWEEP):
+        rebuild_old_postings.delay(palace_id)
     jobs = import_jobs.standing_still(since).iterator()
     for job_id in islice(filter(partial(retry_backoff.is_due, "import"), jobs), SWEEP):
         import_chats.delay(job_id)

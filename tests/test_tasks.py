@@ -12,10 +12,13 @@ import pytest
 import redis
 from django.core.cache import cache
 from django.db import connection
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.utils import timezone
 
+from language.analyzer import VERSION
 from palace import tasks
-from palace.models import Drawer, Passage, Posting, Wing
+from palace.models import Drawer, Palace, Passage, Posting, Wing
 from palace.models.locks import held_if_free
 from palace.pipeline import mine
 from palace.storage.indexing import postings
@@ -53,6 +56,20 @@ def test_what_was_filed_just_now_is_left_to_its_own_run(palace, queued):
     file_transcript(palace, BATTERY)
     tasks.take_up_unfinished()
     assert queued() == []
+
+
+def test_postings_of_an_earlier_analyzer_are_rebuilt(palace, queued):
+    mine(palace, BATTERY)
+    expected = set(Posting.objects.values_list("term", flat=True))
+    Posting.objects.exclude(term=postings.EVERY).update(term=Concat("term", Value("-old")))
+    tasks.take_up_unfinished()
+    assert queued() == []
+    Palace.objects.update(analyzer=VERSION - 1)
+    tasks.take_up_unfinished()
+    assert queued() == ["rebuild_old_postings"]
+    tasks.rebuild_old_postings(palace.pk)
+    assert set(Posting.objects.values_list("term", flat=True)) == expected
+    assert not Palace.objects.with_old_postings().exists()
 
 
 def test_many_small_segments_are_merged(palace, queued):

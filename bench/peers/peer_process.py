@@ -19,7 +19,7 @@ from django.conf import settings
 
 from bench.datasets.base import Case, Question
 from bench.peers.systems import Found, Peer, PeerFailed, Weight
-from language.analyzer import STOPWORDS
+from language.detection import ENGLISH, function_words
 from language.transcripts import Transcript, Turn
 from llm.embedding import build, deployment_model
 from llm.onnx_runtime import available_cores
@@ -165,7 +165,7 @@ def _environment(home: Path) -> dict[str, str]:
         "PEER_MODEL": str(model / build.MODEL_FILE),
         "PEER_TOKENIZER": str(model / build.TOKENIZER_FILE),
         "PEER_THREADS": str(available_cores()),
-        "PEER_STOPWORDS": " ".join(sorted(STOPWORDS)),
+        "PEER_STOPWORDS": " ".join(sorted(function_words(ENGLISH))),
         "FASTEMBED_CACHE_PATH": str(home / "fastembed"),
         "HF_HUB_OFFLINE": "1",
         "ANONYMIZED_TELEMETRY": "False",

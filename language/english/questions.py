@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from language.analyzer import analyze
+from language.detection import ENGLISH
 from language.english.dates.time_intent import TimeIntent
 from language.english.dates.words import MONTHS, WEEKDAYS
 
@@ -232,7 +233,8 @@ _OF_MEMORY = frozenset(
         "ask asked answer chat chatted conversation conversations discuss discussed discussion "
         "hear heard know known mention mentioned message messages talk talked told say said speak "
         "spoke spoken remember remembered remind recall recap memory memories summary summarise "
-        "summarize overview list topic topics"
+        "summarize overview list topic topics",
+        ENGLISH,
     )
 )
 # Words of greetings and polite replies, and words that stand for others.
@@ -242,7 +244,8 @@ _PLAIN = frozenset(
         "okay yes yeah yep sure great fine nice cool right more continue go going done happen "
         "happened last latest recent recently ago first next previous earlier later today "
         "yesterday tell tomorrow week weekend month year time give show let again "
-        "really maybe also us thing things stuff anything something everything nothing"
+        "really maybe also us thing things stuff anything something everything nothing",
+        ENGLISH,
     )
 )
 
@@ -288,12 +291,12 @@ def _refers_back(text: str) -> bool:
     "Where does she work?" does; "How do bees find their hive?" does not.
     """
     pronoun = _SOMEBODY.search(text)
-    return pronoun is not None and not _naming(analyze(text[: pronoun.start()]))
+    return pronoun is not None and not _naming(analyze(text[: pronoun.start()], ENGLISH))
 
 
 def subject_of(query: Question) -> frozenset[str]:
     """The terms that name the subject of a question; none for "hi" and "what did I say?"."""
-    dated = [term for period in query.time.periods for term in analyze(period.text)]
+    dated = [term for period in query.time.periods for term in analyze(period.text, ENGLISH)]
     return _naming(query.terms) - frozenset(dated)
 
 

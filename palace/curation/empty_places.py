@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from language.analyzer import analyze
+from language.detection import language_of
 from language.slugs import slug_of
 from palace.curation.entities import forget_changes
 from palace.mining.rooms import summary_of
@@ -168,17 +169,18 @@ def forget_names(room: Room, purged: Sequence[str]) -> bool:
     purged_terms: set[str] = set().union(*(analyze(text).keys() for text in purged))
     closets = list(Closet.objects.filter(palace=room.palace_id, room=room).order_by("pk"))
     titles = [room.title, *(closet.title for closet in closets)]
-    candidate_terms = {term for title in titles for term in analyze(title) if term in purged_terms}
+    languages = {language_of(text) for text in purged}
+    candidate_terms = purged_terms & set().union(*(_terms(title, languages) for title in titles))
     lost_terms = candidate_terms - _remaining_terms(room, candidate_terms)
     for closet in closets:
-        if lost_terms & analyze(closet.title).keys():
-            closet.title = _remove_terms(lost_terms, closet.title) or UNTITLED_TOPIC
+        if lost_terms & _terms(closet.title, languages):
+            closet.title = _remove_terms(lost_terms, closet.title, languages) or UNTITLED_TOPIC
             # The key makes the slug unique.
             closet.slug = f"{slug_of(closet.title)[:SLUG_STEM]}-{closet.pk}"
             closet.save(update_fields=["title", "slug"])
-    if not lost_terms & analyze(room.title).keys():
+    if not lost_terms & _terms(room.title, languages):
         return False
-    room.title = _remove_terms(lost_terms, room.title) or UNTITLED
+    room.title = _remove_terms(lost_terms, room.title, languages) or UNTITLED
     room.save(update_fields=["title"])
     return True
 
@@ -189,9 +191,14 @@ def _remaining_terms(room: Room, terms: set[str]) -> set[str]:
     return postings.terms_used_by(room.palace, terms, left.values_list("pk", flat=True))
 
 
-def _remove_terms(lost_terms: set[str], title: str) -> str:
+def _terms(title: str, languages: Iterable[str]) -> set[str]:
+    """The terms of a title, read in each of the languages."""
+    return set().union(*(analyze(title, language) for language in languages))
+
+
+def _remove_terms(lost_terms: set[str], title: str, languages: Collection[str]) -> str:
     """The title without words with these terms, and without stop words at its new ends."""
-    words = [(word, analyze(word).keys()) for word in title.split()]
+    words = [(word, _terms(word, languages)) for word in title.split()]
     left = [(word, terms) for word, terms in words if not lost_terms & terms]
     while left and not left[0][1]:
         left.pop(0)

@@ -16,6 +16,7 @@ from django.db import models
 
 from isolation import row_access
 from isolation.row_access import PALACE, Access
+from language import analyzer
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -26,11 +27,19 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def current_analyzer() -> int:
+    return analyzer.VERSION
+
+
 class PalaceQuerySet(models.QuerySet["Palace"]):
     def own(self, owner: User) -> Palace:
         """The user's own palace, created on first use."""
         palace, _ = self.get_or_create(owner=owner, subject="")
         return palace
+
+    def with_old_postings(self) -> Self:
+        """Palaces whose postings an earlier version of the analyzer made."""
+        return self.filter(analyzer__lt=analyzer.VERSION)
 
 
 class Palace(models.Model):
@@ -54,6 +63,11 @@ class Palace(models.Model):
         db_default=0,
         editable=False,
         help_text="Drawers that were purged before purges kept their ids.",
+    )
+    analyzer = models.PositiveSmallIntegerField(
+        default=current_analyzer,
+        editable=False,
+        help_text="The version of the analyzer that the postings are of.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db.models import F
 
 from language.analyzer import analyze
+from language.detection import language_of
 from language.slugs import slug_of, without_emphasis
 from palace.models import Entity, Fact, FactQuerySet, Palace, about_any
 from palace.recall.raw_sql import fetch_rows
@@ -140,13 +141,14 @@ def named_entities(palace: Palace, question: str) -> list[int]:
 def _possible_names(question: str) -> dict[tuple[int, int], str]:
     """Word sequences that may be a name, by start and end."""
     question = without_emphasis(question)
+    language = language_of(question)
     words = [match.span() for match in _WORD.finditer(question)]
     spans_of_names: dict[tuple[int, int], str] = {}
     for first in range(len(words)):
         for last in range(first, min(first + NAME_WORDS, len(words))):
             span = words[first][0], words[last][1]
             text = _POSSESSIVE.sub("", question[slice(*span)])
-            if analyze(slug_of(text)) and text.lower() != _USER:
+            if analyze(slug_of(text), language) and text.lower() != _USER:
                 spans_of_names[span] = text
     return spans_of_names
 

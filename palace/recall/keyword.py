@@ -7,8 +7,9 @@ common for another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,8 @@ def by_words(
     terms: tuple[str, ...],
     corpus_stats: CorpusStats | None = None,
     uninformative: Ids = NO_KEYS,
+    *,
+    readings: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Words:
     """Score the drawers outside the trash that contain any of the terms.
 
@@ -103,6 +106,7 @@ def by_words(
         corpus_stats: Of the palace, if already read.
         uninformative: Keys of uninformative drawers, ascending. They are scored like the others,
             but idf, mean and spread exclude them.
+        readings: The other terms that a term may be stored as; it is found in the drawers of all.
     """
     corpus_stats = corpus_stats or read_stats_of(palace)
     number, mean_length = corpus_stats.number, corpus_stats.mean_length
@@ -111,7 +115,7 @@ def by_words(
     if number <= len(uninformative):
         uninformative = NO_KEYS
     number -= len(uninformative)
-    postings = _postings(palace, terms, corpus_stats.trash)
+    postings = _postings(palace, terms, readings or {}, corpus_stats.trash)
     if not postings:
         return NOTHING
     found = tuple(
@@ -197,21 +201,36 @@ def _idf(frequency: int, number: int) -> float:
 
 
 def _postings(
-    palace: Palace, terms: tuple[str, ...], trash: Ids
+    palace: Palace,
+    terms: tuple[str, ...],
+    readings: Mapping[str, tuple[str, ...]],
+    trash: Ids,
 ) -> dict[str, tuple[Ids, Scores, Scores]]:
     """By term: its drawers outside the trash, ascending, with counts and lengths."""
     rows = fetch_rows(
         "SELECT term, string_agg(drawers, ''::bytea), string_agg(counts, ''::bytea),"
         " string_agg(lengths, ''::bytea) FROM palace_posting"
         " WHERE palace_id = %s AND term = ANY(%s) GROUP BY term",
-        [palace.pk, list(terms)],
+        [palace.pk, [*terms, *chain.from_iterable(readings.values())]],
     )
     columns = {
         term: (unpack(drawers, "i8"), _floats(counts), _floats(lengths))
         for term, drawers, counts, lengths in rows
     }
-    found = {term: _without(trash, _sorted(columns[term])) for term in terms if term in columns}
+    found = {}
+    for term in terms:
+        read = [columns[name] for name in (term, *readings.get(term, ())) if name in columns]
+        if read:
+            found[term] = _without(trash, _united(read) if len(read) > 1 else _sorted(read[0]))
     return {term: kept for term, kept in found.items() if len(kept[0])}
+
+
+def _united(columns: list[tuple[Ids, Scores, Scores]]) -> tuple[Ids, Scores, Scores]:
+    """The postings of several terms as those of one: a drawer's counts are added."""
+    drawers, counts, lengths = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    keys, first, place = np.unique(drawers, return_index=True, return_inverse=True)
+    summed = np.bincount(place, weights=counts).astype(np.float32)
+    return keys, summed, lengths[first]
 
 
 def _without(trash: Ids, columns: tuple[Ids, Scores, Scores]) -> tuple[Ids, Scores, Scores]:

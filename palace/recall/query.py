@@ -10,7 +10,8 @@ frozen embeddings.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from language.analyzer import analyze
+from language.analyzer import analyze_question
 from language.english.dates.time_intent import TimeIntent, read_time
 from language.english.questions import Intent, read_intent
 from llm.embedding import embed
@@ -44,6 +45,7 @@ class Query:
 
     Attributes:
         terms: Distinct terms from the analyzer.
+        readings: The other terms that a term may be stored as, in messages of another language.
         vector: Of length 1; None if the embedder is unavailable.
         adapted: The vector mapped by the trained adapter, of length 1; `vector` without one.
         note: Why there is no vector; empty if there is one.
@@ -58,6 +60,7 @@ class Query:
     time: TimeIntent
     intent: Intent
     note: str = ""
+    readings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_adapted(self) -> bool:
@@ -110,16 +113,18 @@ def read_query(
         except LLMError as error:
             note = f"Searched by words only, not by meaning: {error}"
             logger.warning(note)
+    readings = analyze_question(readable)
     return Query(
         text=readable,
         now=now,
         as_of=as_of,
-        terms=tuple(analyze(readable)),
+        terms=tuple(readings),
         vector=vector,
         adapted=None if vector is None else adapt(vector, space),
         time=read_time(readable, now),
         intent=read_intent(readable),
         note=note,
+        readings=readings,
     )
 
 

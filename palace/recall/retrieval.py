@@ -236,7 +236,9 @@ def search(palace: Palace, request: RecallRequest, context: RequestContext) -> F
     """
     recipe, corpus_stats = context.recipe, context.corpus_stats
     space, question, meaning = _read_question(palace, request, context)
-    words = by_words(palace, question.terms, corpus_stats, meaning.uninformative)
+    words = by_words(
+        palace, question.terms, corpus_stats, meaning.uninformative, readings=question.readings
+    )
     allowed = allowed_drawers(palace, request)
     candidates = find_candidates(
         palace, question, meaning, words, best_each=recipe.best_each, allowed=allowed
@@ -284,7 +286,12 @@ def candidate_features(
 ) -> tuple[Candidates, dict[str, Scores]]:
     """The candidates of a parsed question and their features, to which training fits weights."""
     meaning = by_meaning(palace, space, question.adapted)
-    words = by_words(palace, question.terms, uninformative=meaning.uninformative)
+    words = by_words(
+        palace,
+        question.terms,
+        uninformative=meaning.uninformative,
+        readings=question.readings,
+    )
     candidates = find_candidates(palace, question, meaning, words)
     meaning = meaning.with_all(candidates.with_neighbours())
     return candidates, features(question, candidates, meaning, words)

@@ -13,7 +13,8 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.utils.dateformat import format as format_date
 
-from language.analyzer import analyze
+from language.analyzer import all_readings, analyze
+from language.detection import language_of
 from language.english.questions import read_intent
 from language.storable import storable_label
 from palace.errors import PalaceError
@@ -307,7 +308,7 @@ class HitRow:
 
 def hit_rows(hits: Sequence[Hit], query: str, *, is_like: bool = False) -> list[HitRow]:
     """The hits as rows, in their order."""
-    terms = set(analyze(query))
+    terms = all_readings(query)
     names = () if is_like else read_intent(query).names
     shares = [0.0, *chain.from_iterable(hit.signals.values() for hit in hits)]
     low, high = min(shares), max(shares)
@@ -329,7 +330,7 @@ def _stretch(hit: Hit, terms: set[str]) -> tuple[int, int]:
     """The passage, unless the question's words stand only elsewhere in the text."""
     text = hit.drawer.text
     start, end = hit.passage
-    if terms & analyze(text[start:end]).keys() or not _words_in(text, terms):
+    if terms & analyze(text[start:end], language_of(text)).keys() or not _words_in(text, terms):
         return hit.passage
     return 0, min(len(text), SEARCHED_LENGTH)
 
@@ -363,8 +364,9 @@ def _words_in(text: str, terms: set[str]) -> dict[str, str]:
     """Which of the terms the text has, each as it first spells it."""
     found: dict[str, str] = {}
     if terms:
+        language = language_of(text)
         for match in WORD.finditer(text, 0, SEARCHED_LENGTH):
-            for term in terms & analyze(match[0]).keys():
+            for term in terms & analyze(match[0], language).keys():
                 found.setdefault(term, match[0])
             if len(found) == len(terms):
                 break

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 
-from language.analyzer import analyze
+from language.analyzer import all_readings, analyze
 from language.storable import is_storable
 from palace.errors import BadInput
 from palace.models import Palace
@@ -61,7 +61,7 @@ def search_entries(
     if not words:
         newest = sorted(entries, key=lambda entry: entry.stored_at, reverse=True)
         return [Found(entry, 0.0) for entry in newest[:limit]]
-    scores = bm25(analyze(words), [analyze(_text(entry)) for entry in entries])
+    scores = bm25(all_readings(words), [analyze(_text(entry)) for entry in entries])
     found = [Found(entry, score) for entry, score in zip(entries, scores, strict=True) if score]
     return sorted(found, key=lambda one: (-one.score, one.entry.path))[:limit]
 

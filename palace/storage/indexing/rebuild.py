@@ -13,7 +13,7 @@ from django.db import connection, models, transaction
 from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 
-from language.analyzer import analyze
+from language.analyzer import VERSION, analyze
 from language.english.message_traits import read_traits
 from language.english.preference import preference_strength
 from llm.embedding import embed
@@ -56,6 +56,8 @@ def rebuild_postings(palace: Palace) -> None:
             _append(palace, batch)
             batch = []
     _append(palace, batch)
+    palace.analyzer = VERSION
+    palace.save(update_fields=["analyzer"])
 
 
 def _append(palace: Palace, drawers: list[Drawer]) -> None:

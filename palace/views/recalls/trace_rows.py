@@ -11,7 +11,8 @@ from uuid import UUID
 
 from django.utils.dateformat import format as format_date
 
-from language.analyzer import analyze
+from language.analyzer import all_readings, analyze
+from language.detection import language_of
 from palace.models import Drawer, ExpectedDrawer, RecallCase, RecollectionTrace
 from palace.queries.places import PREVIEW_LENGTH, with_preview
 from palace.recall import describe_move
@@ -159,7 +160,7 @@ def rows_of(trace: RecollectionTrace) -> TraceRows:
 class _Rows:
     def __init__(self, trace: RecollectionTrace, expected: set[int]) -> None:
         self._trace, self._cut_ones, self._expected = trace, trace.cut(), expected
-        self._terms = set(analyze(trace.query))
+        self._terms = all_readings(trace.query)
         self._scale = Scale(
             (float(each["score"]), each["signals"]) for each in (*trace.hits, *self._cut_ones)
         )
@@ -297,8 +298,9 @@ def reading(trace: RecollectionTrace) -> Reading:
 def _as_written(question: str, terms: Sequence[str]) -> list[str]:
     """The terms as the question spells them; a term it does not contain stays as it is."""
     written: dict[str, str] = {}
+    language = language_of(question)
     for word in WORD.findall(question):
-        for term in analyze(word):
+        for term in analyze(word, language):
             written.setdefault(term, word.lower())
     return list(dict.fromkeys(written.get(term, term) for term in terms))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from language.analyzer import analyze
+from language.detection import language_of
 
 SNIPPET_LENGTH = 340
 # Characters shown before the question's first word.
@@ -18,7 +19,12 @@ def snippet_of(
     text: str, passage: tuple[int, int], terms: set[str], length: int = SNIPPET_LENGTH
 ) -> tuple[tuple[str, bool], ...]:
     """The best stretch of the passage, in pieces; True marks a word of the question."""
-    matches = [m.span() for m in WORD.finditer(text, *passage) if terms & analyze(m[0]).keys()]
+    language = language_of(text)
+    matches = [
+        match.span()
+        for match in WORD.finditer(text, *passage)
+        if terms & analyze(match[0], language).keys()
+    ]
     start, end = _stretch(text, passage, matches, length)
     pieces: list[tuple[str, bool]] = [("… " if start > 0 else "", False)]
     at = start

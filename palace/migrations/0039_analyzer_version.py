@@ -1,0 +1,27 @@
+"""Which version of the analyzer a palace's postings are of: those so far, of the first."""
+
+from django.db import migrations, models
+
+import palace.models.palace
+
+
+class Migration(migrations.Migration):
+    dependencies = [("palace", "0034_accepted_messages")]
+
+    operations = [
+        migrations.AddField(
+            "palace",
+            "analyzer",
+            models.PositiveSmallIntegerField(default=1, editable=False),
+            preserve_default=False,
+        ),
+        migrations.AlterField(
+            "palace",
+            "analyzer",
+            models.PositiveSmallIntegerField(
+                default=palace.models.palace.current_analyzer,
+                editable=False,
+                help_text="The version of the analyzer that the postings are of.",
+            ),
+        ),
+    ]
