@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from language.analyzer import analyze_question
-from language.english.dates.time_intent import TimeIntent, read_time
+from language.dates import read_time
+from language.english.dates.time_intent import TimeIntent
 from language.english.questions import Intent, read_intent
 from llm.embedding import embed
 from llm.errors import LLMError
