@@ -19,7 +19,7 @@ from language.english.dates.time_intent import Period, TimeIntent
 from language.english.dates.time_intent import read_time as read_english_time
 
 # Characters of a question that are read; a pasted text is no question.
-_READ_CHARS = 1_000
+_READ_CHARS = 300
 _DAY = timedelta(days=1)
 _DIGIT = re.compile(r"\d")
 # "am 3. Mai", "2024": a word of some length, or a year. A number alone is no date.
