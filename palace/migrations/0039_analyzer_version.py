@@ -12,14 +12,9 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "palace",
             "analyzer",
-            models.PositiveSmallIntegerField(default=1, editable=False),
-            preserve_default=False,
-        ),
-        migrations.AlterField(
-            "palace",
-            "analyzer",
             models.PositiveSmallIntegerField(
                 default=palace.models.palace.current_analyzer,
+                db_default=1,
                 editable=False,
                 help_text="The version of the analyzer that the postings are of.",
             ),

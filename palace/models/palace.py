@@ -66,6 +66,7 @@ class Palace(models.Model):
     )
     analyzer = models.PositiveSmallIntegerField(
         default=current_analyzer,
+        db_default=1,  # Of a row that an older version of the program wrote.
         editable=False,
         help_text="The version of the analyzer that the postings are of.",
     )

@@ -231,6 +231,13 @@ def test_of_a_purged_message_no_digest_is_left(chatted):
     assert accepted.exclude(digest=None).count() == 0
 
 
+def test_postings_of_an_older_analyzer_wait_for_a_rebuild(chatted, damage):
+    damage(chatted, DAMAGES["postings"])
+    assert "postings" in failed(chatted)
+    chatted.analyzer -= 1
+    assert failed(chatted) == {}
+
+
 def test_what_waits_for_the_worker_is_queued_and_no_fault(palace):
     file_transcript(palace, transcript("Not mined yet.", id="waits"))
     assert failed(palace) == {}
