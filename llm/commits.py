@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from django.db import connection
 
+# An SQL condition that is true, and lets the statement commit without waiting for the disk.
+ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
+
 
 def commit_without_waiting() -> None:
     """Commit the current transaction, if it is the outermost, without waiting for the disk.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from tokenizers import Tokenizer
@@ -15,6 +16,8 @@ SAFETY_FACTOR = 1.25
 # Byte-level tokenizers make about one token of two bytes.
 BYTES_PER_UNKNOWN_TOKEN = 2
 _UNKNOWN = "[UNK]"
+# A word to every tokenizer: between blanks or line ends, with a sign that none of them drops.
+_WORD = re.compile(r"[^ \n]*[A-Za-z0-9][^ \n]*")
 
 
 def count_tokens(text: str) -> int:
@@ -33,6 +36,11 @@ def count_tokens(text: str) -> int:
         unread = (len(_readable(text[start:end]).encode()) for start, end in spans)
         count += sum(size // BYTES_PER_UNKNOWN_TOKEN for size in unread)
     return max(1, round(count * SAFETY_FACTOR))
+
+
+def least_tokens(text: str) -> int:
+    """An underestimate of `count_tokens`, many times faster: each word is a token at least."""
+    return round(len(_WORD.findall(text)) * SAFETY_FACTOR)
 
 
 def _readable(text: str) -> str:

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from django.contrib.auth import get_user_model
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Count, Min, Q, Sum
 from django.db.models.functions import TruncMonth
 from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field
 
 from llm import providers, sent
+from llm.commits import ASYNC_COMMIT
 from llm.deadline import DeadlinePassed
 from llm.errors import LLMError
 from llm.models import Usage
@@ -118,10 +119,15 @@ def record(
     cost_usd: Decimal | None = None,
     outcome: str = OK,
     parcel: sent.Parcel | None = None,
+    waits_for_disk: bool = True,
 ) -> Usage | None:
     """Store one call. The cost defaults to the price table's; self-hosted models are free.
 
     Returns None and stores nothing if the account was deleted meanwhile.
+
+    Args:
+        waits_for_disk: If not, a power cut may lose the row. An enclosing transaction decides for
+            itself.
     """
     if cost_usd is None:
         cost_usd = (
@@ -130,24 +136,23 @@ def record(
             else cost_of(model, tokens_in, tokens_out)
         )
     parcel = parcel or sent.Parcel()
-    with transaction.atomic(savepoint=False):
-        if owner_id is not None and not _still_there(owner_id):
-            return None
-        usage = Usage.objects.create(
-            owner_id=owner_id,
-            purpose=Usage.Purpose(purpose),
-            provider=providers.shown(provider)[:200],
-            model=model[:200],
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost_usd=cost_usd,
-            duration_ms=round(duration_ms),
-            outcome=outcome,
-            host=parcel.host if parcel.requests else "",
-            characters=parcel.characters if parcel.requests else 0,
-            requests=parcel.requests,
-            references=list(parcel.references) if parcel.requests else [],
-        )
+    usage = Usage(
+        owner_id=owner_id,
+        purpose=Usage.Purpose(purpose),
+        provider=providers.shown(provider)[:200],
+        model=model[:200],
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost_usd=cost_usd,
+        duration_ms=round(duration_ms),
+        outcome=outcome,
+        host=parcel.host if parcel.requests else "",
+        characters=parcel.characters if parcel.requests else 0,
+        requests=parcel.requests,
+        references=list(parcel.references) if parcel.requests else [],
+    )
+    if not _insert(usage, waits_for_disk=waits_for_disk):
+        return None
     noted = _noted.get()
     if noted is not None:
         noted.append(usage)
@@ -171,16 +176,31 @@ def forget_sent() -> int:
     return old.update(host="", characters=0, requests=0, references=[])
 
 
-def _still_there(owner_id: int) -> bool:
-    """Whether the user exists; if so, the user cannot be deleted until this transaction ends.
+def _insert(usage: Usage, *, waits_for_disk: bool) -> bool:
+    """Insert the row in one statement, which saves round trips; False if the owner is gone.
 
-    Waits for a running deletion. This is the lock by which the database checks foreign keys, taken
-    early, when the row can still be skipped.
+    The owner's row is locked as the database does to check foreign keys, but early, when ours can
+    still be skipped. So it waits for a running deletion.
     """
-    users = get_user_model()._meta.db_table
+    fields = [field for field in Usage._meta.local_concrete_fields if not field.primary_key]
+    names = ", ".join(f'"{field.column}"' for field in fields)
+    values: list[Any] = [
+        field.get_db_prep_save(field.pre_save(usage, add=True), connection) for field in fields
+    ]
+    statement = f"INSERT INTO llm_usage ({names}) SELECT {', '.join(['%s'] * len(fields))}"
+    conditions, lock = [], ""
+    if usage.owner_id is not None:
+        statement += f" FROM {get_user_model()._meta.db_table}"
+        conditions, lock = ["id = %s"], " FOR KEY SHARE"
+        values.append(usage.owner_id)
+    if not waits_for_disk and not connection.in_atomic_block:
+        conditions.append(ASYNC_COMMIT)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT FROM {users} WHERE id = %s FOR KEY SHARE", [owner_id])
-        return bool(cursor.rowcount)
+        cursor.execute(f"{statement}{where}{lock} RETURNING id", values)
+        row = cursor.fetchone()
+    usage.pk = row and row[0]
+    return row is not None
 
 
 @contextmanager
@@ -219,7 +239,13 @@ def timed(meter: Meter) -> Iterator[None]:
 
 
 def keep(
-    meter: Meter, *, purpose: str, provider: str, model: str, owner_id: int | None = None
+    meter: Meter,
+    *,
+    purpose: str,
+    provider: str,
+    model: str,
+    owner_id: int | None = None,
+    waits_for_disk: bool = True,
 ) -> None:
     record(
         purpose=purpose,
@@ -232,6 +258,7 @@ def keep(
         cost_usd=meter.cost_usd,
         outcome=meter.outcome,
         parcel=meter.parcel,
+        waits_for_disk=waits_for_disk,
     )
 
 

@@ -6,7 +6,7 @@ A model always gives the same text the same vector, computed or cached.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from uuid import UUID
 
 import numpy as np
@@ -136,8 +136,8 @@ def _metered(
         with usage.timed(meter):
             yield meter, made
     finally:
-        with transaction.atomic():
-            if model.is_local:
+        with transaction.atomic() if made else nullcontext():
+            if made and model.is_local:
                 commit_without_waiting()
             usage.keep(
                 meter,
@@ -145,6 +145,7 @@ def _metered(
                 provider=model.provider,
                 model=model.name,
                 owner_id=owner_id,
+                waits_for_disk=not model.is_local,
             )
             _cache.keep(made)
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from llm.tokens import count_tokens
+from llm.tokens import count_tokens, least_tokens
 from palace.models import Drawer, Pointer
 from palace.recall.context_escaping import label, on_one_line, quoted
 from palace.storage import (
@@ -189,7 +189,10 @@ class _Tier:
 
 
 def _tokens_within(line: str, room: float) -> int:
-    """The line's tokens; of one that is much too long for the room, those of its beginning."""
+    """The line's tokens; of one that is too long for the room, any number that is too many."""
+    least = least_tokens(line)
+    if least > room:
+        return least
     most = int(max(room, 0) + 1) * CHARS_A_TOKEN
     beginning = count_tokens(line[:most]) if len(line) > 2 * most else 0
     return beginning if beginning > room + CUT_WORD_TOKENS else count_tokens(line)

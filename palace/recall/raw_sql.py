@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -94,14 +96,25 @@ def read_instance(model: type[Model], values: Iterator[Any]) -> Model | None:
 
     Composing a query with the ORM takes longer than Postgres needs to answer it.
     """
-    fields = _fields(model)
-    own = [
-        field.from_db_value(value, None, connection) if hasattr(field, "from_db_value") else value
-        for field, value in zip(fields, values, strict=False)
-    ]
+    names, converted = _reader(model)
+    own = list(islice(values, len(names)))
     if own[0] is None:
         return None
-    return model.from_db(connection.alias, [field.attname for field in fields], own)
+    for place, convert in converted:
+        own[place] = convert(own[place], None, connection)
+    return model.from_db(connection.alias, names, own)
+
+
+@cache
+def _reader(model: type[models.Model]) -> tuple[list[str], list[tuple[int, Any]]]:
+    """The names of the model's attributes, and the places whose values a field converts."""
+    fields = _fields(model)
+    converted = [
+        (place, field.from_db_value)
+        for place, field in enumerate(fields)
+        if hasattr(field, "from_db_value")
+    ]
+    return [field.attname for field in fields], converted
 
 
 def _fields(model: type[models.Model]) -> Sequence[models.Field[Any, Any]]:

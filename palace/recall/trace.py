@@ -14,6 +14,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
+from llm.commits import ASYNC_COMMIT
 from palace.errors import is_disk_full
 from palace.models import Palace, RecollectionTrace
 from palace.recall.carried_context import Carried, Excerpt
@@ -36,9 +37,6 @@ MAX_REJECTED = 50
 MAX_EXCLUDED, MAX_TOO_FAR = 20, 10
 # Maximum number of terms, names and similar items of the question that a trace stores.
 MAX_READ = 40
-
-# A condition that is always true and sets asynchronous commit for the transaction.
-_ASYNC_COMMIT = "set_config('synchronous_commit', 'off', true) = 'off'"
 
 # The key of the recall's conditions in the trace's `reading`.
 NARROWED_TO = "narrowed_to"
@@ -110,7 +108,7 @@ def _write(record: Mapping[str, Any]) -> None:
     statement = f"INSERT INTO palace_recollectiontrace ({columns}) SELECT {values}"
     within = connection.in_atomic_block
     with transaction.atomic() if within else nullcontext(), connection.cursor() as cursor:
-        cursor.execute(statement if within else f"{statement} WHERE {_ASYNC_COMMIT}", record)
+        cursor.execute(statement if within else f"{statement} WHERE {ASYNC_COMMIT}", record)
 
 
 def _reading(query: Query, narrowing: Narrowing) -> dict[str, Any]:

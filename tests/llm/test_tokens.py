@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import base64
 
-from llm.tokens import count_tokens
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.tokens import count_tokens, least_tokens
 
 PROSE = (
     "The ferryman said that the river had been higher in his grandfather's day, when nobody "
@@ -37,3 +40,12 @@ def test_lines_count():
 
 def test_half_a_surrogate_pair_is_counted():
     assert count_tokens("oh \ud83d no") >= 3
+
+
+@given(st.text())
+def test_the_quick_estimate_is_never_above_the_count(text):
+    assert least_tokens(text) <= count_tokens(text)
+
+
+def test_the_quick_estimate_of_prose_is_near():
+    assert least_tokens(PROSE) > count_tokens(PROSE) / 2
