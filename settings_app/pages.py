@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, ItemsView
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Concatenate, ParamSpec
 
 from django.conf import settings
@@ -86,12 +87,20 @@ def signed_in_form(view: Handler[P]) -> Handler[P]:
     return _guarded(view, "GET", "HEAD", "POST")
 
 
+def signed_in_poll(view: Handler[P]) -> Handler[P]:
+    """For parts that a page also asks for by itself, while somebody may be typing.
+
+    Where its user has signed out, such a request leaves the page as it is.
+    """
+    return _guarded(view, "GET", "HEAD", "POST", is_polled=True)
+
+
 def signed_in_action(view: Handler[P]) -> Handler[P]:
     """For addresses that only do something, when posted to."""
     return _guarded(view, "POST")
 
 
-def _guarded(view: Handler[P], *methods: str) -> Handler[P]:
+def _guarded(view: Handler[P], *methods: str, is_polled: bool = False) -> Handler[P]:
     # With no copy kept, the back button shows neither a part as a page nor a page after sign-out.
     @never_cache
     @require_http_methods(list(methods))
@@ -99,17 +108,19 @@ def _guarded(view: Handler[P], *methods: str) -> Handler[P]:
     def guarded(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
-        return _sign_in_first(request)
+        return _sign_in_first(request, is_polled=is_polled)
 
     return guarded
 
 
-def _sign_in_first(request: PageRequest) -> HttpResponseBase:
+def _sign_in_first(request: PageRequest, *, is_polled: bool) -> HttpResponseBase:
     if request.method == "POST":
         if request.htmx:
             # What was typed stays where it is; the page says what to do.
             return HttpResponseForbidden("You are signed out. Sign in in another tab, then repeat.")
         return redirect_to_login(resolve_url(settings.LOGIN_REDIRECT_URL))
+    if request.htmx and is_polled:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
     if request.htmx:
         # A part of a page must not be filled with the sign-in form: reload the whole page.
         return HttpResponseClientRefresh()

@@ -20,7 +20,13 @@ from language.storable import is_storable
 from palace.errors import FactConflict, NoSuchFact, QuotaExceeded
 from palace.models import Palace
 from palace.queries.facts import conflict_text
-from settings_app.pages import PageRequest, signed_in_action, signed_in_form, signed_in_page
+from settings_app.pages import (
+    PageRequest,
+    signed_in_action,
+    signed_in_form,
+    signed_in_page,
+    signed_in_poll,
+)
 
 # Seconds until the page asks again what was learnt; after the last of them it asks no more.
 POLLS_S = (FIRST_POLL_S, 6, 10, 15, 20, 30, 45, 60)
@@ -29,7 +35,7 @@ CHANGED = "This fact has changed meanwhile. Reload the page."
 VERSIONS_SHOWN = 200
 
 
-@signed_in_form
+@signed_in_poll
 def message_memory_of(request: PageRequest, uuid: UUID) -> HttpResponse:
     """What was learnt from a message; posted to, it remembers or forgets the message."""
     message = the_message(request, uuid)

@@ -16,6 +16,7 @@ from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 from django_htmx.http import (
     HttpResponseClientRedirect,
     reswap,
@@ -43,6 +44,7 @@ from settings_app.pages import (
     signed_in_action,
     signed_in_form,
     signed_in_page,
+    signed_in_poll,
 )
 
 # Between two slices no process runs a job; only after this pause does the page call it waiting.
@@ -121,7 +123,8 @@ def import_discard(request: PageRequest, uuid: UUID) -> HttpResponse:
     return redirect("imports")
 
 
-@signed_in_page
+@require_safe
+@signed_in_poll
 def import_now(request: PageRequest) -> HttpResponse:
     """The import in the rail, which asks for itself while it runs; empty if there is none."""
     palace = Palace.objects.own(request.user)

@@ -43,6 +43,8 @@ WITHOUT_MEMORIES |= {"try_cases"}
 WITHOUT_MEMORIES |= {"delete_working"}
 # What only sends whoever is signed in their own palace: tests/transfer/test_export_endpoints.py.
 WITHOUT_MEMORIES |= {"export_palace"}
+# Parts that a page asks for by itself, while somebody may be typing.
+POLLED = {"import_now", "message_memory"}
 # What shows the memories of whoever is signed in, and has nobody else's in its address.
 ONES_OWN = {
     "account",
@@ -405,11 +407,19 @@ def test_without_sign_in_one_is_asked_to(client, drawer, name):
     assert response.url.startswith(f"{reverse('sign_in')}?next=")
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", sorted(set(SHOWN) - POLLED))
 def test_without_sign_in_a_part_reloads_its_page(client, drawer, name):
     response = client.get(SHOWN[name](drawer), headers={"HX-Request": "true"})
     assert response.headers["HX-Refresh"] == "true"
     assert drawer.text not in response.text
+
+
+@pytest.mark.parametrize("name", sorted(POLLED))
+def test_without_sign_in_what_a_page_asks_by_itself_leaves_it_as_it_is(client, drawer, name):
+    address = SHOWN[name](drawer) if name in SHOWN else reverse(name)
+    response = client.get(address, headers={"HX-Request": "true"})
+    assert (response.status_code, response.content) == (204, b"")
+    assert "HX-Refresh" not in response.headers
 
 
 @pytest.mark.parametrize("name", SOMEBODYS)
