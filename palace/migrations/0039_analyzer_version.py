@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import palace.models.palace
+from palace.models import current_analyzer
 
 
 class Migration(migrations.Migration):
@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             "palace",
             "analyzer",
             models.PositiveSmallIntegerField(
-                default=palace.models.palace.current_analyzer,
+                default=current_analyzer,
                 db_default=1,
                 editable=False,
                 help_text="The version of the analyzer that the postings are of.",

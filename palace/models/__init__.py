@@ -37,6 +37,7 @@ from palace.models.palace import (
     Palace,
     PalaceQuerySet,
     access_to,
+    current_analyzer,
     open_palace,
     opens_palace,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "about_any",
     "access_to",
     "at_moment",
+    "current_analyzer",
     "forget_old_writes",
     "format_tags",
     "open_palace",
