@@ -7,6 +7,7 @@ decides (Lui, Baldwin: langid.py, 2012), except for plainly English text, which 
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -96,6 +97,12 @@ def _is_plainly_english(text: str) -> bool:
 
 @cache
 def _identifier(languages: tuple[str, ...]) -> LanguageIdentifier:
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier = copy(_model())  # Its tables, some 75 MB, are shared.
     identifier.set_languages(list(languages))
     return identifier
+
+
+@cache
+def _model() -> LanguageIdentifier:
+    """Takes most of a second to load, so only where a text is not plainly English."""
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
