@@ -40,7 +40,9 @@ _LATIN = (
 )
 _LETTERS = re.compile(r"[^\W\d_]")
 # A share of function words that only English has. Other languages lend and borrow a few.
-_PLAINLY_ENGLISH = 0.3
+_PLAINLY_ENGLISH = 0.2
+# Fewer words, in plain letters, tell no language.
+_FEWEST_WORDS = 3
 # Below this probability a text is too short to tell: it is read as the default of its script.
 _LEAST = 0.5
 # The beginning tells the language of a long text.
@@ -89,7 +91,7 @@ def _among(languages: tuple[str, ...], text: str) -> tuple[str, ...]:
 
 def _is_plainly_english(text: str) -> bool:
     words = WORD.findall(text.lower().replace("’", "'"))
-    if not words:
+    if not words or (len(words) < _FEWEST_WORDS and text.isascii()):
         return True
     english = [word for word in words if word in function_words(ENGLISH)]
     return len(english) >= _PLAINLY_ENGLISH * len(words) and not _LENT.issuperset(english)
