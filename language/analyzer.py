@@ -58,6 +58,9 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 # "l'acqua", "d'hiver": an article or a preposition, and its noun.
 _ELIDED = re.compile(r"^(?:[cdjlmnst]|qu|[dn]?ell|all|dall|sull|un)'(?=\w)")
 _ELIDING = frozenset(("ca", "fr", "it"))
+# They write compounds as one word. A question's is looked up by its parts as well.
+_COMPOUNDING = frozenset(("da", "de", "fi", "nl", "no", "sv"))
+_SHORTEST_PART, _LONGEST_COMPOUND = 4, 32
 _local = threading.local()  # A stemmer keeps state: one of each language for each thread.
 
 
@@ -89,8 +92,10 @@ def analyze_question(text: str) -> dict[str, tuple[str, ...]]:
     words = list(dict.fromkeys(_words(text, language)))
     stems = [_stems(words, each) for each in (language, *others, ENGLISH)]
     readings: dict[str, tuple[str, ...]] = {}
-    for own, *rest in zip(*stems, strict=True):
-        readings.setdefault(own, tuple(dict.fromkeys(term for term in rest if term != own)))
+    for word, own, *rest in zip(words, *stems, strict=True):
+        parts = _stems(_parts_of(word), language) if language in _COMPOUNDING else ()
+        others_of = dict.fromkeys(term for term in (*rest, *parts) if term != own)
+        readings.setdefault(own, tuple(others_of))
     return readings
 
 
@@ -118,6 +123,14 @@ def _plain(word: str, language: str) -> str:
 
 def _parts(word: str, language: str) -> list[str]:
     return _pairs(word) if UNSPACED.search(word) else [_plain(word, language)]
+
+
+def _parts_of(compound: str) -> list[str]:
+    """Beginnings and ends of a long word: "mohn" and "kuchen", and others that are no words."""
+    if len(compound) > _LONGEST_COMPOUND:
+        return []
+    places = range(_SHORTEST_PART, len(compound) - _SHORTEST_PART + 1)
+    return [part for place in places for part in (compound[:place], compound[place:])]
 
 
 def _pairs(word: str) -> list[str]:

@@ -69,6 +69,16 @@ def test_a_question_in_another_language_finds_messages_in_english():
     assert all(said.keys() & {term, *readings[term]} for term in ("bakery", "tamp"))
 
 
+def test_a_compound_is_looked_up_by_its_parts_too():
+    [*_, readings] = analyze_question("Was kommt denn alles in den Apfelkuchen?").values()
+    assert {"apfel", "kuch"} <= set(readings)
+
+
+def test_an_endless_word_has_no_parts():
+    readings = analyze_question("Was ist das denn für ein " + "w" * 4000)
+    assert sum(map(len, readings.values())) < 5
+
+
 def test_a_question_in_english_has_one_reading_only():
     assert set(analyze_question("Which batteries did Nora's brother recommend?").values()) == {()}
 

@@ -37,7 +37,7 @@ ANSWERS = {
         "I love working from home",
         "I don't love working from home any more",
     ],
-    "Was kommt in den Mohnkuchen von Oma?": ["250 Gramm gemahlener Mohn"],
+    "Wie viel Mohn kommt in Omas Mohnkuchen?": ["250 Gramm gemahlener Mohn"],
 }
 
 HISTORY = ("palace.Fact", "palace.FactEvent", "palace.FactVector", "palace.Evidence")

@@ -53,7 +53,7 @@ SAMPLE_QUESTIONS = (
     "Why was the water at Upton two hours early?",
     "Semolina or flour in the plum dumplings?",
     "What do I think of working from home?",
-    "Was kommt in den Mohnkuchen von Oma?",
+    "Wie viel Mohn kommt in Omas Mohnkuchen?",
 )
 
 
