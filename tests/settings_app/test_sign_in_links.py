@@ -145,9 +145,11 @@ def test_fetching_ahead_does_not_use_the_link_up(client, alice, headers):
 
 
 @pytest.mark.parametrize("logger", ["uvicorn.access", "django.request", "django.server"])
-def test_no_log_holds_a_token(alice, caplog, logger):
+def test_no_log_holds_a_token(alice, caplog, logger, monkeypatch):
     link = one_time_link(alice)
-    with caplog.at_level(logging.INFO):
+    # A server that another test started in this process has silenced uvicorn's logger.
+    monkeypatch.setattr(logging.getLogger("uvicorn.access"), "propagate", True)
+    with caplog.at_level(logging.INFO), caplog.at_level(logging.INFO, logger):
         logging.getLogger(logger).info('%s - "%s %s HTTP/%s" %d', "::1", "GET", link, "1.1", 302)
         logging.getLogger(logger).info("Forbidden: " + link)  # noqa: G003
     assert token_of(link) not in caplog.text
